@@ -12,6 +12,7 @@ from benchmarks._report import RESULTS, print_table
 
 EPSILONS = (0.5, 1.0, 2.0)
 REFERENCE = "LogisticRegression"
+CONSTANT = "constant predictor"
 JUDGED = ("PrivateLogisticRegression", "add_remove")
 SEEDS = 10  # of fewer, a mean is shown but not judged
 
@@ -48,7 +49,7 @@ def _label(model, relation, rows):
 
 def _lines(frame):
     """Yield (model, relation, label, rows) for each line of the table or figure."""
-    private = frame[frame["model"] != REFERENCE]
+    private = frame[~frame["model"].isin([REFERENCE, CONSTANT])]
     for (model, relation), rows in private.groupby(["model", "relation"], sort=False):
         yield model, relation, _label(model, relation, rows), _best_setting(rows)
 
@@ -101,8 +102,28 @@ def show(name, frame):
         "first fit",
     ]
     print_table(table, header=header)
+    _show_calibration(frame)
     print(flush=True)
     return met, of, _gap(frame)
+
+
+def _show_calibration(frame):
+    """Print how far probabilities can be believed, where they were measured."""
+    if "log_loss" not in frame or frame["log_loss"].isna().all():
+        return
+    rows = []
+    for measure in ("log_loss", "brier", "balanced_accuracy"):
+        for model in (CONSTANT, REFERENCE):
+            found = frame.loc[frame["model"] == model, measure].dropna()
+            if len(found):
+                best = found.max() if measure.startswith("bal") else found.min()
+                rows.append([measure, model, *[f"{best:.4f}"] * len(EPSILONS)])
+        for _, _, label, found in _lines(frame):
+            by_epsilon = found.set_index("epsilon")[measure]
+            if by_epsilon.notna().any():
+                cells = [f"{by_epsilon.get(e, np.nan):.4f}" for e in EPSILONS]
+                rows.append([measure, label, *cells])
+    print_table(rows, header=["", "model", *(f"eps={e:g}" for e in EPSILONS)])
 
 
 def _times(seconds, first, base):

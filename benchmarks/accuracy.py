@@ -14,6 +14,10 @@ every model. delta is 1e-5 and nothing is tuned:
 * a linear model trained by Opacus, at the best of three learning rates, chosen by the
   test rows: in its favour, and not covered by its promise.
 
+Beside accuracy stand balanced accuracy, and of models with probabilities the log loss
+and the Brier score (the sum over classes), with those of a constant predictor that has
+the shares of the training rows, without noise.
+
 The last columns are the CPU time of a fit as a multiple of scikit-learn's (C=1) on one
 thread: the median, when the noise is calibrated already, and that of the first fit.
 
@@ -34,10 +38,18 @@ import warnings
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, log_loss
 from threadpoolctl import threadpool_limits
 
 import skpuffer
-from benchmarks._accuracy_table import EPSILONS, REFERENCE, SEEDS, draw, show
+from benchmarks._accuracy_table import (
+    CONSTANT,
+    EPSILONS,
+    REFERENCE,
+    SEEDS,
+    draw,
+    show,
+)
 from benchmarks._peers import PEERS
 from benchmarks._report import read_csv, renewed, versions, write_csv
 from benchmarks._tables import LOADERS, split
@@ -55,22 +67,62 @@ OURS = (PrivateLogisticRegression,)
 OTHERS = (PrivateLinearSVC, PrivateSGDClassifier, PrivateMLPClassifier)
 FILES = ("accuracy.csv", "accuracy_peers.csv")  # of ours, of peers
 KEY = ["data", "model", "setting", "relation", "epsilon"]
+BESIDE = ("balanced_accuracy", "log_loss", "brier")
 
 
 # -- measuring -----------------------------------------------------------------------
+
+
+def brier_score(y, probabilities, classes):
+    """Return the mean squared distance of probabilities from what was, over classes."""
+    was = np.asarray(y)[:, None] == np.asarray(classes)
+    return float(np.mean(np.sum((probabilities - was) ** 2, axis=1)))
 
 
 def _fit_and_score(model, arrays):
     start = time.process_time()
     model.fit(arrays.X_train, arrays.y_train)
     seconds = time.process_time() - start
-    return {
-        "accuracy": model.score(arrays.X_test, arrays.y_test),
+    y, labels = arrays.y_test, model.predict(arrays.X_test)
+    found = {
+        "accuracy": model.score(arrays.X_test, y),
         "cpu_seconds": seconds,
+        "balanced_accuracy": balanced_accuracy_score(y, labels),
+    }
+    if hasattr(model, "predict_proba"):
+        found |= _calibration(y, model.predict_proba(arrays.X_test), model.classes_)
+    return found
+
+
+def _calibration(y, probabilities, classes):
+    # of float64, however the rows are: rows that do not quite add up to one warn
+    probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
+    return {
+        "log_loss": log_loss(y, probabilities, labels=classes),
+        "brier": brier_score(y, probabilities, classes),
+    }
+
+
+def _constant(arrays):
+    """Return the row of a predictor that knows the shares of the training rows."""
+    y = arrays.y_test
+    classes, counts = np.unique(arrays.y_train, return_counts=True)
+    shares = np.tile(counts / counts.sum(), (len(y), 1))
+    labels = np.full(len(y), classes[counts.argmax()])
+    return {
+        "model": CONSTANT,
+        "setting": "shares",
+        "relation": "none",
+        "epsilon": np.inf,
+        "accuracy": np.mean(y == labels),
+        "cpu_seconds": 0.0,
+        "balanced_accuracy": 1 / len(classes),
+        **_calibration(y, shares, classes),
     }
 
 
 def _without_privacy(arrays, seed):
+    yield _constant(arrays)
     for C in (1, 100):
         yield {
             "model": REFERENCE,
@@ -119,7 +171,10 @@ def _peer(peer, arrays, seed):
 def _mean_over_seeds(rows, name):
     """Return one row a model, setting and epsilon."""
     frame = pd.DataFrame(rows).assign(data=name)
-    of_versions = [c for c in frame if c not in {*KEY, "accuracy", "cpu_seconds"}]
+    # what a peer does not tell is empty
+    frame = frame.reindex(columns=[*frame, *(c for c in BESIDE if c not in frame)])
+    measured = {*KEY, "accuracy", "cpu_seconds", *BESIDE}
+    of_versions = [c for c in frame if c not in measured]
     return (
         frame.groupby(KEY + of_versions, sort=False, dropna=False)
         .agg(
@@ -128,6 +183,7 @@ def _mean_over_seeds(rows, name):
             std=("accuracy", "std"),
             cpu_seconds=("cpu_seconds", "median"),
             first_cpu_seconds=("cpu_seconds", "first"),
+            **{name: (name, "mean") for name in BESIDE},
         )
         .reset_index()
     )
@@ -194,6 +250,8 @@ def check(frame):
     """What must hold on every machine, whatever the seeds: privacy costs little."""
     by_model = frame.set_index(["model", "relation", "epsilon"])["accuracy"]
     best = by_model[REFERENCE].max()
+    told = frame.set_index(["model", "relation", "epsilon"])["log_loss"]
+    constant = told[CONSTANT].max()
     for name in (model.__name__ for model in OURS):
         for relation in RELATIONS:
             for epsilon, least in (
@@ -201,6 +259,7 @@ def check(frame):
                 (EPSILONS[-1], best - 0.05),
             ):
                 assert by_model[name, relation, epsilon] > least, by_model
+                assert told[name, relation, epsilon] < constant, told
 
 
 def _peers_at_hand(options):

@@ -149,7 +149,7 @@ def fits(table):
         Fit(PrivateCDF(bounds=table.bounds), None, SUM),
         Fit(PrivateQuantile(bounds=table.bounds), None, CHOICES),
         Fit(_statistic(table), None, BOUNDED),
-        Fit(PrivateRidge(**units), table.number, SUM),
+        Fit(PrivateRidge(solver="moments", **units), table.number, SUM),
         Fit(PrivateHuberRegressor(**units), table.number, SMOOTH),
         Fit(PrivateSGDRegressor(**units), table.number, FULL_BATCH),
         Fit(PrivateLogisticRegression(**labels), table.label, EITHER),

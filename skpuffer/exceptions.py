@@ -17,6 +17,7 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivacyWarning",
     "QueryBudgetError",
+    "ScaleWarning",
     "ScenarioError",
     "SeededNoiseWarning",
     "UncertifiedError",
@@ -95,3 +96,7 @@ class NoGainWarning(PrivacyWarning):
 
 class SeededNoiseWarning(PrivacyWarning):
     """The noise was drawn from a seed: fit for tests, not for a release."""
+
+
+class ScaleWarning(UserWarning):
+    """By public facts rows are of another scale than the norm that noise is set for."""

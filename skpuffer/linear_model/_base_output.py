@@ -16,6 +16,7 @@ from skpuffer.utils._sklearn import Interval
 from ._base_sgd import LinearClassifier
 from ._minimiser import minimise
 from ._model_rows import ModelRows
+from ._scale import warn_of_scale
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
@@ -122,6 +123,7 @@ OF_GRADIENTS = {
     "radius": "is not projected",
     "schedule": "does not depend on the steps of a search",
     "noise_correlation": "has noise once, and not at each step",
+    "class_weight": "weighs all records alike",
 }
 
 
@@ -185,6 +187,7 @@ class OutputClassifier(LinearClassifier):
         """A gradient release or a query release, by the solver and the scenario."""
         if self._by_gradients(task):
             return super()._release(task)
+        warn_of_scale(self, task)
         return self._output_release(task)
 
     def _output_release(self, task: Task) -> QueryRelease:

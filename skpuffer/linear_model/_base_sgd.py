@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from skpuffer._class_weights import ClassWeightMixin
 from skpuffer._prediction import LinearLabelsMixin
 from skpuffer._targets import counted
 from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
@@ -23,15 +25,24 @@ from skpuffer.releases import (
     SamplingScheme,
 )
 from skpuffer.releases._optimiser import SCHEDULES
-from skpuffer.releases._sampling import sampling_scheme
+from skpuffer.releases._sampling import FullBatchSampling, sampling_scheme
 from skpuffer.scenarios import Adjacency, RecordScenario
-from skpuffer.training import LinearGradients, RecordGradient, run_defaults, train
+from skpuffer.training import (
+    LinearGradients,
+    Logistic,
+    Multinomial,
+    RecordGradient,
+    run_defaults,
+    train,
+)
 from skpuffer.training._correlation import NOISE_CORRELATIONS, strategy_of_run
 from skpuffer.training._optimiser import LEAST_CLIP_NORM
 from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._ball import Look, least_clip_norm, least_noise, refuse_corner
+from ._base_linear import LinearRegressorMixin
+from ._scale import warn_of_scale
 from ._start import (
     Start,
     checked_array,
@@ -48,7 +59,12 @@ if TYPE_CHECKING:
     from skpuffer.training import Gradients, Loss, RunDefaults, Step
     from skpuffer.utils._types import Floats, Table
 
-__all__ = ["LinearClassifier", "LinearTraining", "PrivateTrainingMixin"]
+__all__ = [
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearTraining",
+    "PrivateTrainingMixin",
+]
 
 #: What a certificate says of a warm start.
 WARM_STARTED = (
@@ -57,10 +73,16 @@ WARM_STARTED = (
 )
 
 
+#: What a certificate says of weighted classes.
+PUBLIC_WEIGHTS = "the weights of the classes are public, and not of these records"
+
 #: A run that goes on from a model reckons with so many times its noise, and so does not
 #: go as far: it has something to lose. Found with public starts from 16 and 60 rows of
 #: breast cancer and of digits, at budgets from 0.01 to 1.
 _CARE = 2.0
+
+#: What belongs to steps that somebody has chosen, after which no others are put.
+_OF_OWN_STEPS = ("learning_rate", "momentum", "average", "noise_correlation")
 
 #: By so much of the radius a start may lie outside of the ball: what ended at its edge
 #: does, rounded.
@@ -125,6 +147,29 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     def _l2(self, context: PublicContext) -> float:
         """Weight of ``|w|**2 / 2`` next to the mean loss."""
         return 0.0
+
+    def _class_weights(self) -> Floats | None:
+        """Public weight of each class, None where nothing is weighted."""
+        return None
+
+    def _record_weights(self, y: Any) -> Floats | None:
+        """Weight of each record, the largest of the classes' being one."""
+        weights = self._class_weights()
+        # code -1, of a label that is none, is any class here: it counts as nothing
+        return None if weights is None else (weights / weights.max())[y]
+
+    @property
+    def _is_likelihood(self) -> bool:
+        """Whether scores are to be log-odds."""
+        return isinstance(self._loss(), Logistic | Multinomial)
+
+    def _n_outputs(self) -> int:
+        """Number of scores: a regressor has one, and so has a loss of two classes."""
+        return self._loss().n_outputs(len(getattr(self, "classes_", (0, 1))))
+
+    def _unclipped_norm(self, order: float) -> float | None:
+        """Clip norm that scales no gradient down, if a run may be recalibrated."""
+        return None
 
     def _clipping(self, default: float, order: float) -> dict[str, Any]:
         """Clip norm or norms of the release, and sizes of the blocks if apart."""
@@ -253,10 +298,14 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     def _release(self, task: Task) -> Any:
         if self.radius is not None:
             refuse_corner(self._loss())
+        warn_of_scale(self, task)
         context = task.context
         look = self._look(task)
         probe, order = look.release, look.release.clip_order
-        l2, loss = self._l2(context), self._loss()
+        weights = self._class_weights()
+        # trained are weights in units of the largest, and so is the penalty beside them
+        unit = 1.0 if weights is None else float(weights.max())
+        l2, loss = self._l2(context) / unit, self._loss()
         # norm, as of the gradients, of features that are equal and of l2 norm one
         width = self.n_features_in_ ** max(0.0, 1 / order - 1 / 2)
         # how much noise one look at all gradients takes: what the budget buys
@@ -278,10 +327,11 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             clip = probe.total_clip_norm
         # the rule for what was not said
         rule = partial(run_defaults, context.n_records, multiplier, loss.smoothness)
+        if not loss.classification:
+            rule = partial(rule, regression=True)
         if last and record is not None:
             step = task.accountant.longest_step(replace(probe, record=record))
             rule = partial(rule, longest_step=step or None)
-        defaults = rule(clip_norm=clip)
         sampling = self.sampling
         if sampling is None and self.batch_size is None:
             sampling = "full_batch"
@@ -289,6 +339,19 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             # a batch size is asked for by whoever wants smaller steps
             sampling = self._default_sampling(task, look)
         scheme = sampling_scheme(sampling)
+        recalibrated = (
+            record is None
+            and radius is None
+            and isinstance(scheme, FullBatchSampling)
+            and all(getattr(self, name) is None for name in _OF_OWN_STEPS)
+        )
+        if recalibrated:
+            rule = partial(
+                rule,
+                unclipped_norm=self._unclipped_norm(order),
+                n_parameters=self.n_features_in_ * self._n_outputs(),
+            )
+        defaults = rule(clip_norm=clip)
         unmoved = probe.record is None and not task.scenario.any_records
         release = GradientRelease(
             n_records=context.n_records,
@@ -306,6 +369,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 *filter(None, (task.start_assumption,)),
                 f"rows longer than {self.data_norm:g} are scaled down to it",
                 *([self._only_clipped] if unmoved else []),
+                *([PUBLIC_WEIGHTS] if weights is not None else []),
             ),
             **self._clipping(defaults.clip_norm * width, order),
         )
@@ -389,6 +453,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             "momentum": fitted.momentum if self.learning_rate is None else 0.0,
             "average": fitted.average,
         }
+        own = self.learning_rate is not None or self.momentum is not None
         if last_iterate_only:
             # as short a step as without momentum, which would make longer ones
             chosen |= {"momentum": 0.0, "average": 0.0}
@@ -400,6 +465,9 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             l2=l2,
             penalise_all=last_iterate_only,
             radius=None if radius is None else float(radius),
+            # the rule's momentum goes far past where a rare class has the intercept
+            restart=chosen["momentum"] > 0 and not own and self._is_likelihood,
+            recalibration=fitted.recalibration,
             **chosen,
         )
 
@@ -492,8 +560,7 @@ class LinearTraining(PrivateTrainingMixin):
         return 0.5 if self.intercept_scaling is None else float(self.intercept_scaling)
 
     def _parameters(self, weights: Any, intercepts: Any) -> Floats:
-        # a regressor has one score, and so has a loss of two classes
-        n_outputs = self._loss().n_outputs(len(getattr(self, "classes_", (0, 1))))
+        n_outputs = self._n_outputs()
         coef = checked_array("coef_", weights, (n_outputs, self.n_features_in_))
         # scikit-learn's intercept that is not fitted is one zero for all classes
         if np.ndim(intercepts) == 0:
@@ -518,7 +585,8 @@ class LinearTraining(PrivateTrainingMixin):
 
     def _record(self, order: float) -> RecordGradient | None:
         """Return how far a record moves its gradient, where it is clipped in l2."""
-        if order != 2:
+        # a weight changes with the label, and the gradient by more than is known of one
+        if order != 2 or self._class_weights() is not None:
             return None
         return RecordGradient(
             loss=self._loss(),
@@ -527,6 +595,11 @@ class LinearTraining(PrivateTrainingMixin):
             n_classes=len(self.classes_) if hasattr(self, "classes_") else None,
             target_scale=self._target_scale,
         )
+
+    def _unclipped_norm(self, order: float) -> float | None:
+        if order != 2 or not self._is_likelihood:
+            return None
+        return self._loss().lipschitz * math.hypot(1.0, self._intercept_scale)
 
     def _gradients(self, X: Any, y: Any) -> Gradients:
         """Clipped gradients of the model on rows in units of `data_norm`."""
@@ -542,6 +615,7 @@ class LinearTraining(PrivateTrainingMixin):
             # in units of the public norm, so that one rule fits every scale of the data
             data_norm=float(self.data_norm),
             counted=None if self._of_no_target() is None else counted(y),
+            weights=self._record_weights(y),
         )
 
     def _publish(self, value: Any, release: Any) -> None:
@@ -556,13 +630,47 @@ class LinearTraining(PrivateTrainingMixin):
             self.intercept_ = value[weights:] * self._intercept_scale
 
 
-class LinearClassifier(PrivateClassifierMixin, LinearLabelsMixin, LinearTraining):
+class LinearClassifier(
+    ClassWeightMixin, PrivateClassifierMixin, LinearLabelsMixin, LinearTraining
+):
     """Base of linear classifiers; a subclass has the parameter `classes` as well."""
 
     _parameter_constraints: dict[str, Any] = {
         **LinearTraining._parameter_constraints,
+        **ClassWeightMixin._parameter_constraints,
         "classes": ["array-like", None],
     }
+
+
+class LinearRegressor(LinearRegressorMixin, LinearTraining):
+    """Base of linear regressors; a subclass has the parameter `target_bounds` too.
+
+    Trained are targets in units of half their range, about its middle.
+    """
+
+    def _gradients(self, X: Any, y: Any) -> Gradients:
+        # NaN, of a record that counts as nothing, stays
+        return super()._gradients(X, self._target(y))
+
+    @property
+    def _target_scale(self) -> tuple[float, float]:  # type: ignore[override]
+        scale = self._target
+        return scale.centre, scale.half
+
+    def _in_units(self, coef: Floats, intercept: Floats) -> Floats:
+        scale = self._target
+        return super()._in_units(
+            coef / scale.half, (intercept - scale.centre) / scale.half
+        )
+
+    def _publish(self, value: Any, release: Any) -> None:
+        super()._publish(value, release)
+        scale = self._target
+        # back from [-1, 1] to the unit of the target, by public numbers
+        self.coef_ = self.coef_.ravel() * scale.half
+        # the centre belongs to the intercept: targets were centred before they were
+        # scaled
+        self.intercept_ = self.intercept_ * scale.half + scale.centre
 
 
 def _check_start(start: Floats, gradients: Gradients) -> None:

@@ -88,6 +88,15 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         norm of a row, hence in the noise. None is 0.5 for gradients, 1 for the output.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
+    class_weight : dict or 'balanced', default=None
+        Public weight of each label, one for those that are left out; in proportion to
+        the largest, a record's clipped gradient is multiplied by its own, so that none
+        takes more noise. ``'balanced'`` is ``1 / (n_classes * share)`` of
+        `class_shares`, and never counts the labels of the table. None is one for all.
+        It is for gradients only, and ``'auto'`` takes these.
+    class_shares : dict, default=None
+        Public share of each class, as it is known without the data; for
+        ``class_weight='balanced'``.
     tol : float, default=0.001
         Output only: public tolerance of the optimiser, as a share of the sensitivity,
         which grows by as much.
@@ -271,6 +280,8 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         classes: ArrayLike | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        class_shares: dict[Any, float] | None = None,
         tol: float = 1e-3,
         sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
@@ -297,6 +308,8 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.classes = classes
+        self.class_weight = class_weight
+        self.class_shares = class_shares
         self.tol = tol
         self.sampling = sampling
         self.batch_size = batch_size

@@ -13,8 +13,7 @@ from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._base_linear import LinearRegressorMixin
-from ._base_sgd import LinearClassifier, LinearTraining
+from ._base_sgd import LinearClassifier, LinearRegressor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
-    from skpuffer.training import Gradients, Loss
+    from skpuffer.training import Loss
     from skpuffer.utils._types import Floats, RandomState, Table
 
 __all__ = ["PrivateSGDClassifier", "PrivateSGDRegressor"]
@@ -70,6 +69,14 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         Value of that column in units of `data_norm`.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
+    class_weight : dict or 'balanced', default=None
+        Public weight of each label, one for those that are left out; in proportion to
+        the largest, a record's clipped gradient is multiplied by its own, so that none
+        takes more noise. ``'balanced'`` is ``1 / (n_classes * share)`` of
+        `class_shares`, and never counts the labels of the table. None is one for all.
+    class_shares : dict, default=None
+        Public share of each class, as it is known without the data; for
+        ``class_weight='balanced'``.
     sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
         :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``. If
@@ -220,6 +227,8 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: ArrayLike | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        class_shares: dict[Any, float] | None = None,
         sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
         noise_correlation: NoiseStrategy | str | None = None,
@@ -247,6 +256,8 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.classes = classes
+        self.class_weight = class_weight
+        self.class_shares = class_shares
         self.sampling = sampling
         self.batch_size = batch_size
         self.noise_correlation = noise_correlation
@@ -308,8 +319,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         return log_probabilities
 
 
-# the mixin of regressors first: its validation, which clips targets, is the one to run
-class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
+class PrivateSGDRegressor(LinearRegressor):
     """A linear regressor trained by noisy clipped gradients.
 
     Parameters
@@ -432,7 +442,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
 
     See Also
     --------
-    PrivateRidge : Least squares from noisy second moments; better with few features.
+    PrivateRidge : Least squares with a penalty, by gradients or noisy second moments.
 
     Notes
     -----
@@ -459,7 +469,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **LinearTraining._parameter_constraints,
+        **LinearRegressor._parameter_constraints,
         "loss": [StrOptions({"squared_error", "huber"})],
         # the width of a loss; the budget of the same name is the accountant's
         "epsilon": [Interval(Real, 0, None, closed="neither")],
@@ -529,35 +539,11 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         check_non_negative(alpha=self.alpha)
         check_positive(epsilon=self.epsilon)
 
-    def _gradients(self, X: Any, y: Any) -> Gradients:
-        # NaN, of a record that counts as nothing, stays
-        return super()._gradients(X, self._target(y))
-
     def _loss(self) -> Loss:
         # targets are in units of half their range by now, and so is the width
         if self.loss == "huber":
             return make_loss("huber", width=float(self.epsilon))
         return make_loss(self.loss)
 
-    @property
-    def _target_scale(self) -> tuple[float, float]:  # type: ignore[override]
-        scale = self._target
-        return scale.centre, scale.half
-
     def _l2(self, context: PublicContext) -> float:
         return float(self.alpha)
-
-    def _in_units(self, coef: Floats, intercept: Floats) -> Floats:
-        scale = self._target
-        return super()._in_units(
-            coef / scale.half, (intercept - scale.centre) / scale.half
-        )
-
-    def _publish(self, value: Any, release: Any) -> None:
-        super()._publish(value, release)
-        scale = self._target
-        # back from [-1, 1] to the unit of the target, by public numbers
-        self.coef_ = self.coef_.ravel() * scale.half
-        # the centre belongs to the intercept: targets were centred before they were
-        # scaled
-        self.intercept_ = self.intercept_ * scale.half + scale.centre

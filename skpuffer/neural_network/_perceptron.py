@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._class_weights import ClassWeightMixin
 from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
 from skpuffer._targets import counted
 from skpuffer.base import PrivateClassifierMixin
@@ -40,6 +41,7 @@ __all__ = ["PrivateMLPClassifier"]
 
 
 class PrivateMLPClassifier(
+    ClassWeightMixin,
     PrivateClassifierMixin,
     LinearLabelsMixin,
     ScoreProbabilitiesMixin,
@@ -76,6 +78,14 @@ class PrivateMLPClassifier(
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
+    class_weight : dict or 'balanced', default=None
+        Public weight of each label, one for those that are left out; in proportion to
+        the largest, a record's clipped gradient is multiplied by its own, so that none
+        takes more noise. ``'balanced'`` is ``1 / (n_classes * share)`` of
+        `class_shares`, and never counts the labels of the table. None is one for all.
+    class_shares : dict, default=None
+        Public share of each class, as it is known without the data; for
+        ``class_weight='balanced'``.
     sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
         :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``. If
@@ -197,6 +207,7 @@ class PrivateMLPClassifier(
 
     _parameter_constraints: dict[str, Any] = {
         **PrivateTrainingMixin._parameter_constraints,
+        **ClassWeightMixin._parameter_constraints,
         "hidden_size": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions({"relu", "tanh", "logistic", "identity"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -219,6 +230,8 @@ class PrivateMLPClassifier(
         noise_by: str = "all",
         data_norm: float = 1.0,
         classes: ArrayLike | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        class_shares: dict[Any, float] | None = None,
         sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
         noise_correlation: NoiseStrategy | str | None = None,
@@ -245,6 +258,8 @@ class PrivateMLPClassifier(
         self.noise_by = noise_by
         self.data_norm = data_norm
         self.classes = classes
+        self.class_weight = class_weight
+        self.class_shares = class_shares
         self.sampling = sampling
         self.batch_size = batch_size
         self.noise_correlation = noise_correlation
@@ -297,10 +312,6 @@ class PrivateMLPClassifier(
 
     def _loss(self) -> Loss:
         return make_loss("log_loss", len(self.classes_))
-
-    def _n_outputs(self) -> int:
-        # one score tells two classes apart
-        return self._loss().n_outputs(len(self.classes_))
 
     def _l2(self, context: PublicContext) -> float:
         return float(self.alpha)
@@ -371,6 +382,7 @@ class PrivateMLPClassifier(
             # so that default clip norms do not depend on the units of the data
             data_norm=float(self.data_norm),
             counted=None if self._of_no_target() is None else counted(y),
+            weights=self._record_weights(y),
         )
 
     # -- post-processing ----------------------------------------------------------

@@ -1,7 +1,7 @@
 from ._adaptive import AdaptiveRelease, Stage
 from ._context import PublicContext
 from ._gradient import GradientRelease
-from ._optimiser import Optimiser
+from ._optimiser import Optimiser, Recalibration
 from ._query import QueryRelease
 from ._sampling import (
     SAMPLING_SCHEMES,
@@ -31,6 +31,7 @@ __all__ = [
     "PoissonSampling",
     "PublicContext",
     "QueryRelease",
+    "Recalibration",
     "SamplingScheme",
     "SelectionRelease",
     "Sensitivity",

@@ -15,7 +15,7 @@ from skpuffer.utils._types import Floats
 
 from ._base import Release
 from ._context import PublicContext
-from ._optimiser import Optimiser
+from ._optimiser import Optimiser, Recalibration
 from ._sampling import (
     FullBatchSampling,
     PoissonSampling,
@@ -177,6 +177,8 @@ class GradientRelease(Release):
         check_option(("all", "result"), published=self.published)
         if self.noise_position == "update":
             self._check_update()
+        if self.optimiser is not None and self.optimiser.recalibration is not None:
+            self._check_recalibration(self.optimiser.recalibration)
         if self.noise_correlation is not None:
             self._check_correlation()
         scheme = sampling_scheme(self.sampling)
@@ -300,6 +302,24 @@ class GradientRelease(Release):
                 "The parameter 'noise_position' is 'update', under which momentum "
                 "would carry gradients without noise on. Use momentum=0, or "
                 "noise_position='gradient'."
+            )
+
+    def _check_recalibration(self, last: Recalibration) -> None:
+        """Refuse other last steps where more is stated than clipping makes true."""
+        # a gradient clipped to another norm and scaled moves otherwise with its record
+        stated = ("record", "blocks")
+        remedies = [f"{name}=None" for name in stated if getattr(self, name)]
+        if self.noise_position != "gradient":
+            remedies.append("noise_position='gradient'")
+        if remedies:
+            raise ValueError(
+                "The optimiser's 'recalibration' is for runs of which clipping alone "
+                f"is stated: use recalibration=None, or {remedies[0]}."
+            )
+        if last.n_steps >= self.n_steps:
+            raise ValueError(
+                f"The optimiser's 'recalibration' takes {last.n_steps} steps, and the "
+                f"run has {self.n_steps}: leave it one other step at least."
             )
 
     def _check_correlation(self) -> None:

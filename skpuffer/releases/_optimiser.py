@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skpuffer.utils._checks import (
+    check_count,
     check_non_negative,
     check_option,
     check_positive,
     check_real,
 )
 
-__all__ = ["SCHEDULES", "Optimiser"]
+__all__ = ["SCHEDULES", "Optimiser", "Recalibration"]
 
 #: Share of a run that warms up, under the schedule of that name.
 _WARM_UP = 0.05
@@ -39,6 +40,55 @@ SCHEDULES: dict[str, Callable[[int, int], float]] = {
     "cosine": lambda step, n_steps: (1 + math.cos(math.pi * step / n_steps)) / 2,
     "warmup_cosine": _warm_up_and_cosine,
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recalibration:
+    """Last steps of a run, which find how long its parameters should be.
+
+    Gradients are clipped to another norm there, and with their noise multiplied by the
+    ratio of the two, so that a record weighs as much against the noise as in any other
+    step.
+
+    Parameters
+    ----------
+    n_steps : int
+        How many of the last steps they are: a grid of as many factors, 2 at least.
+    clip_norm : float
+        To which gradients are clipped there. Where none is as long, they are not
+        biased.
+    shortest : float, default=0.2
+        In (0, 1): the least of the factors, of which the largest is one.
+
+    Raises
+    ------
+    TypeError
+        If a parameter is not a number.
+    ValueError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Guo et al. (2017), On calibration of modern neural networks, for one factor of all
+    scores (temperature scaling).
+    """
+
+    n_steps: int
+    clip_norm: float
+    shortest: float = 0.2
+
+    def __post_init__(self) -> None:
+        if check_count(n_steps=self.n_steps) < 2:
+            raise ValueError(
+                "The parameter 'n_steps' must be 2 at least, as one factor is one. "
+                f"Got {self.n_steps!r}."
+            )
+        check_positive(clip_norm=self.clip_norm)
+        if not check_positive(shortest=self.shortest) < 1:
+            raise ValueError(
+                "The parameter 'shortest' must be in the range (0, 1). "
+                f"Got {self.shortest!r}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +121,13 @@ default='constant'
         Whether `l2` is for every parameter, intercepts and biases included.
     radius : float, default=None
         Parameters are projected onto the l2 ball of this radius after each step.
+    restart : bool, default=False
+        Whether the direction of a parameter that is not penalised, such as an
+        intercept, is forgotten when the gradient turns against it. Momentum then takes
+        it no further past where it should stay.
+    recalibration : Recalibration, default=None
+        What the last steps of a run are, if they are others. The schedule and the
+        averages are of those before.
 
     Raises
     ------
@@ -83,7 +140,8 @@ default='constant'
     ----------
     Sutskever et al. (2013), On the importance of initialization and momentum in deep
     learning; Rakhlin, Shamir, Sridharan (2012), Making gradient descent optimal for
-    strongly convex stochastic optimization, for averages of the end of a run.
+    strongly convex stochastic optimization, for averages of the end of a run;
+    O'Donoghue and Candès (2015), Adaptive restart for accelerated gradient schemes.
 
     Examples
     --------
@@ -101,6 +159,8 @@ default='constant'
     l2: float = 0.0
     penalise_all: bool = False
     radius: float | None = None
+    restart: bool = False
+    recalibration: Recalibration | None = None
 
     def __post_init__(self) -> None:
         # of any size: training itself says when a step overflows
@@ -125,6 +185,16 @@ default='constant'
         check_non_negative(l2=self.l2)
         if self.radius is not None:
             check_positive(radius=self.radius)
+        if not isinstance(self.recalibration, Recalibration | None):
+            raise TypeError(
+                "The parameter 'recalibration' must be a Recalibration of "
+                f"skpuffer.releases, or None. Got {self.recalibration!r}."
+            )
+        if self.recalibration is not None and self.radius is not None:
+            raise ValueError(
+                "The parameter 'recalibration' changes the length of the parameters, "
+                "which 'radius' bounds. Give one of the two."
+            )
 
     def step_sizes(self, n_steps: int) -> list[float]:
         """Return the learning rate at each step of a run, by the schedule."""

@@ -68,6 +68,15 @@ class PrivateLinearSVC(OutputClassifier):
         Value of that column in units of `data_norm`.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
+    class_weight : dict or 'balanced', default=None
+        Public weight of each label, one for those that are left out; in proportion to
+        the largest, a record's clipped gradient is multiplied by its own, so that none
+        takes more noise. ``'balanced'`` is ``1 / (n_classes * share)`` of
+        `class_shares`, and never counts the labels of the table. None is one for all.
+        It is for gradients only.
+    class_shares : dict, default=None
+        Public share of each class, as it is known without the data; for
+        ``class_weight='balanced'``.
     tol : float, default=0.001
         Output only: public tolerance of the optimiser, as a share of the sensitivity,
         which grows by as much.
@@ -234,6 +243,8 @@ class PrivateLinearSVC(OutputClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: ArrayLike | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        class_shares: dict[Any, float] | None = None,
         tol: float = 1e-3,
         sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
@@ -262,6 +273,8 @@ class PrivateLinearSVC(OutputClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.classes = classes
+        self.class_weight = class_weight
+        self.class_shares = class_shares
         self.tol = tol
         self.sampling = sampling
         self.batch_size = batch_size

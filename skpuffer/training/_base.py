@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +41,9 @@ class Gradients(ABC):
     counted : array-like of bool of shape (n_records,), default=None
         Records that count; the gradient of any other is zero, whatever its target. None
         is all.
+    weights : array-like of shape (n_records,), default=None
+        In [0, 1]: what a record's gradient, once it is clipped, is multiplied by, so
+        that none moves a sum by more than the clip norm. None is one for all.
 
     Attributes
     ----------
@@ -54,8 +57,12 @@ class Gradients(ABC):
     Raises
     ------
     ValueError
-        If `X` or `y` holds NaN or infinity, or they do not fit each other.
+        If `X` or `y` holds NaN or infinity, they do not fit each other, or a weight is
+        none.
     """
+
+    #: Whether scores are linear in the parameters.
+    is_linear: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -66,6 +73,7 @@ class Gradients(ABC):
         n_classes: int | None = None,
         data_norm: float | None = None,
         counted: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
     ):
         self.loss = loss
         self.rows = Rows(X, data_norm)
@@ -82,11 +90,34 @@ class Gradients(ABC):
             self.ignored = ~np.asarray(counted, dtype=bool)
             # any target will do
             y = np.where(self.ignored, 0, np.asarray(y))
+        #: Of each record's clipped gradient, None if none is below one.
+        self.weights: Array | None = None
+        if weights is not None:
+            self.weights = self._check_weights(np.asarray(weights, dtype=np.float64))
         # checked once: an index beyond the scores would fail in the middle of a run
         self.y = self._check_targets(y, n_classes or 2)
         # from public sizes: two tables of one shape have the same parameters
         self.blocks = self._sizes()
         self.dim = sum(self.blocks)
+
+    def _check_weights(self, weights: Floats) -> Array:
+        """Weights in the dtype of the rows; a longer gradient is not paid for."""
+        fits = weights.shape == (self.rows.n_records,)
+        if not fits or not np.all((weights >= 0) & (weights <= 1)):
+            raise ValueError(
+                "The parameter 'weights' must be in [0, 1], one for each row of X: "
+                "noise is calibrated to gradients of weight one at most."
+            )
+        return weights.astype(self.rows.dtype)
+
+    def _weigh(self, factors: Array, select: Any) -> Array:
+        """Return clipped factors of gradients, multiplied by their records' weights."""
+        if self.weights is None:
+            return factors
+        # by at most one, so that rounding makes none longer
+        weights = self.weights[select]
+        weighed: Array = factors * (weights if factors.ndim == 1 else weights[:, None])
+        return weighed
 
     def _check_targets(self, y: ArrayLike, n_classes: int) -> Array:
         """Targets in the loss's form: class indices, or numbers that stay finite."""

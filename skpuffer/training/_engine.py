@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from skpuffer.noise._on_grid import (
 from skpuffer.utils._entropy import spawned
 
 from ._optimiser import OptimiserRun
+from ._recalibration import RecalibrationRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +95,8 @@ def train(
     Raises
     ------
     ValueError
-        If the release is not one of these gradients, or the parameters overflow.
+        If the release is not one of these gradients, the parameters overflow, or a
+        model is recalibrated that is not linear.
 
     Notes
     -----
@@ -141,7 +144,11 @@ def train(
     # post-processing: it sees nothing but noisy sums
     optimiser: Optimiser = release.optimiser  # type: ignore[assignment] # not None
     penalised = None if optimiser.penalise_all else gradients.penalised
-    run = OptimiserRun(optimiser, initial, release.n_steps, penalised)
+    last, n_first = optimiser.recalibration, release.n_steps
+    if last is not None:
+        n_first -= last.n_steps
+    run: Any = OptimiserRun(optimiser, initial, n_first, penalised)
+    clipping, share = release, 1.0
     on_update = release.noise_position == "update"
     # what overflows is looked for at the end
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -165,8 +172,19 @@ def train(
             draws = strategy.stream(draws, release.n_steps)
         batches = release.sampling.batches(release, batch_rng)  # type: ignore[union-attr] # a scheme
         # an empty batch is a step as well: that it was empty must not show
-        for index in _shown(batches, release) if verbose else batches:
-            total = gradients.clipped_sum(run.parameters, index, release)
+        for step, index in enumerate(_shown(batches, release) if verbose else batches):
+            if step == n_first:
+                # not none, or the batches would have ended
+                clipping, share = _other_clipping(release)
+                run = RecalibrationRun(
+                    last,  # type: ignore[arg-type]
+                    run.result(),
+                    penalised,
+                    optimiser.l2,
+                    float(np.max(noise.std())) / (share * divisor),
+                )
+            # no record adds more to it than the clip norm of the release
+            total = share * gradients.clipped_sum(run.parameters, index, clipping)
             draw = next(draws)
             if grid is not None:
                 total, draw = to_grid(total, grid), to_grid(draw, grid)
@@ -177,8 +195,8 @@ def train(
             if on_update:
                 run.step(total / divisor, draw)
             else:
-                run.step((total + draw) / divisor)
-        parameters = run.result()
+                run.step((total + draw) / (share * divisor))
+        parameters: Floats = run.result()
     # of noisy numbers alone, so the refusal tells no more than they do
     if not np.all(np.isfinite(parameters)):
         raise ValueError(
@@ -196,6 +214,17 @@ def _with_room(noise: Noise, release: GradientRelease, dim: int) -> Noise:
         noise, release.n_records, sensitivity, release.clip_order, dim
     )
     return noise if larger is None else larger
+
+
+def _other_clipping(release: GradientRelease) -> tuple[GradientRelease, float]:
+    """Release whose clip norm the last steps take, and what sums are multiplied by.
+
+    By the ratio of the two clip norms, rounded down: each record then adds to a sum no
+    more than the release says, and noise hides as much of it.
+    """
+    norm: Any = release.optimiser.recalibration.clip_norm  # type: ignore[union-attr] # not None
+    whole = float(release.total_clip_norm)
+    return replace(release, clip_norm=norm), whole / norm * (1 - 2.0**-50)
 
 
 def _draws(
@@ -220,6 +249,11 @@ def _check(
         raise ValueError(
             f"The release {release.name!r} names no optimiser to make parameters of "
             "its sums. Give it optimiser=Optimiser(learning_rate=...)."
+        )
+    if release.optimiser.recalibration is not None and not gradients.is_linear:
+        raise ValueError(
+            "The optimiser's 'recalibration' is for linear models, whose scores grow "
+            "with the length of their weights. Use recalibration=None."
         )
     # the larger of the two, as a batch drawn with replacement may exceed the table
     gradients.rows.check_size(max(release.n_records, release.batch_size))  # type: ignore[type-var, arg-type] # not None

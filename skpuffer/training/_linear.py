@@ -48,6 +48,9 @@ class LinearGradients(Gradients):
     counted : array-like of bool of shape (n_records,), default=None
         Records that count; the gradient of any other is zero, whatever its target. None
         is all.
+    weights : array-like of shape (n_records,), default=None
+        In [0, 1]: what a record's clipped gradient is multiplied by. None is one for
+        all.
 
     Raises
     ------
@@ -73,6 +76,8 @@ class LinearGradients(Gradients):
     array([-0.948,  0.184])
     """
 
+    is_linear = True
+
     def __init__(
         self,
         loss: Loss,
@@ -83,10 +88,17 @@ class LinearGradients(Gradients):
         intercept_scale: float = 1.0,
         data_norm: float | None = None,
         counted: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
     ):
         self.intercept_scale = check_non_negative(intercept_scale=intercept_scale)
         super().__init__(
-            loss, X, y, n_classes=n_classes, data_norm=data_norm, counted=counted
+            loss,
+            X,
+            y,
+            n_classes=n_classes,
+            data_norm=data_norm,
+            counted=counted,
+            weights=weights,
         )
         # by what a release clips to: lengths of rows do not change from step to step
         self._known_caps: dict[tuple[Any, float, float], Array] = {}
@@ -155,7 +167,10 @@ class LinearGradients(Gradients):
         if self.ignored is not None:
             # zero lies within every clip norm, whatever else the record may be
             residual[self.ignored[select]] = 0
-        inner, constant = self._clip(residual, select, release)
+        inner, constant = (
+            self._weigh(factors, select)
+            for factors in self._clip(residual, select, release)
+        )
         # the sum of outer products of rows and residuals is one product of matrices
         gradient = self.rows.add_up(rows, self.rows.in_units(inner, select))
         if not self.intercept_scale:

@@ -78,6 +78,9 @@ class PerceptronGradients(Gradients):
     counted : array-like of bool of shape (n_records,), default=None
         Records that count; the gradient of any other is zero, whatever its target. None
         is all.
+    weights : array-like of shape (n_records,), default=None
+        In [0, 1]: what a record's clipped gradient is multiplied by. None is one for
+        all.
 
     Raises
     ------
@@ -110,12 +113,19 @@ class PerceptronGradients(Gradients):
         activation: str = "relu",
         data_norm: float | None = None,
         counted: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
     ):
         # before the base class, which asks for the sizes
         self.n_hidden = check_count(n_hidden=n_hidden)
         self.activation = check_option(tuple(ACTIVATIONS), activation=activation)
         super().__init__(
-            loss, X, y, n_classes=n_classes, data_norm=data_norm, counted=counted
+            loss,
+            X,
+            y,
+            n_classes=n_classes,
+            data_norm=data_norm,
+            counted=counted,
+            weights=weights,
         )
         # of a block, for what enters and what leaves the hidden layer
         self._space = np.empty((2, 0, self.n_hidden), self.rows.dtype)
@@ -216,7 +226,10 @@ class PerceptronGradients(Gradients):
         )
         # clipped are the derivatives, which scales the outer products by as much
         factors = (inner, outer)
-        inner, outer = _clip_layers(entering, factors, release, self.rows.slack)
+        inner, outer = (
+            self._weigh(clipped, select)
+            for clipped in _clip_layers(entering, factors, release, self.rows.slack)
+        )
         ones = np.ones((n_rows, 1), dtype)  # what enters the biases
         biases = self.rows.add_up(ones, inner), self.rows.add_up(ones, outer)
         inner = self.rows.in_units(inner, select, out=inner)

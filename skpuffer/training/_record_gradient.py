@@ -251,6 +251,11 @@ class RecordGradient:
                 f"it those of a linear model with {self.loss!r} and the intercept "
                 f"{self.intercept:g}."
             )
+        if gradients.weights is not None:
+            raise ValueError(
+                "The parameter 'record' of the release is of gradients that all weigh "
+                "one; leave it out."
+            )
         # roundings of a float32 sum are not covered by a small move
         if gradients.rows.dtype != np.float64:
             raise ValueError(

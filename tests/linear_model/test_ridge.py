@@ -28,6 +28,10 @@ NO_NOISE = GroupPrivacy(epsilon=1e24, alpha=2.0)
 BOUNDS = (-3.0, 5.0)
 
 
+def on_moments(*given, **parameters):
+    return PrivateRidge(*given, **{"solver": "moments"} | parameters)
+
+
 class Recording(PrivateRidge):
     """Keeps what it must not: the exact moments and the noisy ones."""
 
@@ -60,7 +64,7 @@ def release_of(model, X, y):
 @pytest.mark.parametrize("intercept", [None, 1.0, 0.4])
 def test_without_noise_it_is_scikit_learns(alpha, intercept):
     X, y = table()
-    model = PrivateRidge(
+    model = on_moments(
         accountant=NO_NOISE,
         alpha=alpha,
         data_norm=2.0,
@@ -86,10 +90,12 @@ def test_without_noise_it_is_scikit_learns(alpha, intercept):
 def test_the_penalty_that_noise_adds_is_its_spectral_norm():
     # of square moments alone: the released matrix, solved with what is documented
     X, y = table()
-    model = Recording(target_bounds=BOUNDS, fit_intercept=False, random_state=0)
+    model = Recording(
+        solver="moments", target_bounds=BOUNDS, fit_intercept=False, random_state=0
+    )
     model.fit(X, y)
-    square, cross = model._moments(3).unpack(model.noisy)
-    noise, _ = model._moments(3).unpack(model.noisy - model.exact)
+    square, cross = model._moments(3).unpack(model.noisy, 200)
+    noise, _ = model._moments(3).unpack(model.noisy - model.exact, 0)
     ridge = 1.0 + np.sqrt(2 * 3) * model.noise_.scale
     assert np.linalg.norm(noise, ord=2) < 1.5 * (ridge - 1)
     values, vectors = np.linalg.eigh(square)
@@ -100,8 +106,8 @@ def test_the_penalty_that_noise_adds_is_its_spectral_norm():
 
 def test_the_unit_of_the_data_does_not_matter():
     X, y = table()
-    one = PrivateRidge(target_bounds=BOUNDS, random_state=0).fit(X, y)
-    other = PrivateRidge(data_norm=10.0, target_bounds=(-30, 50), random_state=0)
+    one = on_moments(target_bounds=BOUNDS, random_state=0).fit(X, y)
+    other = on_moments(data_norm=10.0, target_bounds=(-30, 50), random_state=0)
     other.fit(10 * X, 10 * y)
     np.testing.assert_allclose(other.coef_, one.coef_)
     assert other.intercept_ == pytest.approx(10 * one.intercept_)
@@ -121,7 +127,7 @@ def test_a_prior_has_its_targets_in_the_unit_of_the_data():
             target="t",
         )
         bounds = (middle, middle + unit)
-        model = PrivateRidge(
+        model = on_moments(
             scenario, GroupPrivacy(), target_bounds=bounds, fit_intercept=False
         ).fit(X, unit * y + middle)
         # x t, of x = 1/2
@@ -133,7 +139,7 @@ def test_a_prior_has_its_targets_in_the_unit_of_the_data():
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_moments_are_those_of_each_record_summed(intercept):
-    moments = PrivateRidge(data_norm=2.0, fit_intercept=intercept)._moments(3)
+    moments = on_moments(data_norm=2.0, fit_intercept=intercept)._moments(3)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3)) * rng.choice([0.1, 10.0], size=(200, 1))
     t = rng.choice([-1.0, 1.0], size=200)
@@ -142,7 +148,7 @@ def test_moments_are_those_of_each_record_summed(intercept):
     assert norms.max() > 0.99 * moments.norm
     for rows in (X, sparse.csr_matrix(X), sparse.csr_array(X)):
         np.testing.assert_allclose(moments.total(rows, t), moments(X, t).sum(axis=0))
-    square, cross = moments.unpack(moments.total(X, t))
+    square, cross = moments.unpack(moments.total(X, t), 200)
     z = moments.rows(X)
     np.testing.assert_allclose(square, z.T @ z)
     np.testing.assert_allclose(cross, z.T @ t)
@@ -155,7 +161,7 @@ def test_moments_are_those_of_each_record_summed(intercept):
 )
 def test_no_neighbouring_table_is_further_away(seed, scaling, size):
     X, y = table(seed, n=8)
-    model = PrivateRidge(
+    model = on_moments(
         data_norm=1.5,
         target_bounds=BOUNDS,
         fit_intercept=scaling is not None,
@@ -178,11 +184,11 @@ def test_no_neighbouring_table_is_further_away(seed, scaling, size):
 
 
 @pytest.mark.parametrize(
-    "scaling, squared", [(None, 2.0), (1.0, 6.0), (2.0, 30.0), (0.5, 2.8125)]
+    "scaling, squared", [(None, 2.0), (1.0, 5.0), (2.0, 14.0), (0.5, 2.75)]
 )
 def test_the_bound_is_attained(scaling, squared):
-    # |z z'|**2 + |z t|**2 with |z|**2 = 1 + scaling**2 and |t| = 1
-    model = PrivateRidge(
+    # |z z'|**2 + |z t|**2 with |z|**2 = 1 + scaling**2 and |t| = 1, less scaling**4
+    model = on_moments(
         data_norm=7.0,
         target_bounds=BOUNDS,
         fit_intercept=scaling is not None,
@@ -213,12 +219,14 @@ def test_the_bound_is_attained(scaling, squared):
 def test_the_certificate_is_what_the_release_accounts_for():
     X, y = table()
     accountant = GroupPrivacy(epsilon=0.5, alpha=4.0)
-    model = PrivateRidge(RecordScenario(k=2), accountant, target_bounds=BOUNDS)
+    model = on_moments(RecordScenario(k=2), accountant, target_bounds=BOUNDS)
     model.fit(X, y)
     assert model.certificate_.notion is Notion.RENYI_DP
-    assert model.certificate_.sensitivity == pytest.approx(2 * np.sqrt(6))
+    assert model.certificate_.sensitivity == pytest.approx(2 * np.sqrt(2.75))
     # the Renyi divergence of two Gaussians: alpha * shift**2 / (2 * scale**2)
-    assert model.noise_.scale == pytest.approx(2 * np.sqrt(6) * np.sqrt(4 / (2 * 0.5)))
+    assert model.noise_.scale == pytest.approx(
+        2 * np.sqrt(2.75) * np.sqrt(4 / (2 * 0.5))
+    )
     release, *_ = release_of(model, X, y)
     again = accountant.certify(model.noise_, release, RecordScenario(k=2))
     assert again.epsilon == pytest.approx(model.certificate_.epsilon)
@@ -227,8 +235,8 @@ def test_the_certificate_is_what_the_release_accounts_for():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_the_default_accounting_is_that_of_one_gaussian(epsilon):
     accountant = PrivacyLoss(epsilon=epsilon, delta=1e-5)
-    model = PrivateRidge(accountant=accountant, target_bounds=BOUNDS).fit(*table())
-    mu = np.sqrt(6) / model.noise_.scale
+    model = on_moments(accountant=accountant, target_bounds=BOUNDS).fit(*table())
+    mu = np.sqrt(2.75) / model.noise_.scale
     # Balle and Wang (2018), Theorem 8
     delta = stats.norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * stats.norm.cdf(
         -mu / 2 - epsilon / mu
@@ -240,7 +248,7 @@ def test_more_budget_is_less_noise_and_a_better_fit():
     X, y = table(n=2000)
     scales, scores = [], []
     for epsilon in (0.01, 0.3, 10.0):
-        model = PrivateRidge(
+        model = on_moments(
             accountant=PrivacyLoss(epsilon=epsilon), target_bounds=BOUNDS
         )
         scores.append(model.set_params(random_state=0).fit(X, y).score(X, y))
@@ -256,23 +264,27 @@ def test_the_noise_drawn_is_the_noise_named(family):
     accountant = GroupPrivacy(epsilon=1.0, alpha=2.0, noise=family)
     draws = []
     for _ in range(100):
-        model = Recording(accountant=accountant, target_bounds=BOUNDS).fit(X, y)
+        model = Recording(
+            solver="moments", accountant=accountant, target_bounds=BOUNDS
+        ).fit(X, y)
         draws.append((model.noisy - model.exact) / model.noise_.scale)
     draws = np.array(draws)
-    assert draws.shape == (100, 14)
+    assert draws.shape == (100, 13)
     assert model.noise_.family == family
     law = {"gaussian": stats.norm, "laplace": stats.laplace}[family]
     assert stats.kstest(draws.ravel(), law.cdf).pvalue > 1e-4
     # independent in every coordinate and every fit
     assert len(np.unique(draws)) == draws.size
-    correlations = np.corrcoef(draws.T)[np.triu_indices(14, 1)]
+    correlations = np.corrcoef(draws.T)[np.triu_indices(13, 1)]
     assert np.abs(correlations).max() < 0.5
 
 
 def test_the_noise_does_not_depend_on_the_data():
     noise = []
     for seed in (0, 1):
-        model = Recording(target_bounds=BOUNDS, random_state=3).fit(*table(seed))
+        model = Recording(solver="moments", target_bounds=BOUNDS, random_state=3).fit(
+            *table(seed)
+        )
         noise.append(model.noisy - model.exact)
     np.testing.assert_allclose(*noise, atol=1e-12)
 
@@ -286,7 +298,7 @@ def test_no_canary_beats_the_certificate(relation):
         X[-1], y[-1] = [0.5, np.sqrt(0.75)], BOUNDS[0]  # as far away as there is
     else:
         X, y = X[:-1], y[:-1]
-    model = PrivateRidge(
+    model = on_moments(
         RecordScenario(relation=relation),
         PrivacyLoss(epsilon=6.0, delta=0.05),
         target_bounds=BOUNDS,
@@ -328,7 +340,7 @@ def test_no_canary_beats_the_certificate(relation):
 def test_forms_of_a_table_are_one_table():
     X, y = table()
     names = ["a", "b", "c"]
-    make = PrivateRidge(target_bounds=BOUNDS, random_state=0)
+    make = on_moments(target_bounds=BOUNDS, random_state=0)
     dense = clone(make).fit(X, y)
     frame = pd.DataFrame(X, columns=names)
     forms = [sparse.csr_matrix(X), sparse.csr_array(X), frame, pl.from_pandas(frame)]
@@ -342,7 +354,7 @@ def test_forms_of_a_table_are_one_table():
 
 def test_a_seed_repeats_the_noise_and_none_does_not():
     X, y = table()
-    make = PrivateRidge(target_bounds=BOUNDS)
+    make = on_moments(target_bounds=BOUNDS)
     seeded = [clone(make).set_params(random_state=5).fit(X, y) for _ in range(2)]
     np.testing.assert_array_equal(seeded[0].coef_, seeded[1].coef_)
     assert any("seed" in a for a in seeded[0].certificate_.assumptions)
@@ -353,7 +365,7 @@ def test_a_seed_repeats_the_noise_and_none_does_not():
 
 def test_clones_and_pickles():
     X, y = table()
-    model = PrivateRidge(
+    model = on_moments(
         accountant=PrivacyLoss(epsilon=2.0), alpha=0.5, target_bounds=BOUNDS
     ).fit(X, y)
     fresh = clone(model)
@@ -370,7 +382,7 @@ def test_in_a_grid_over_budgets():
     grid = GridSearchCV(
         make_pipeline(
             FunctionTransformer(np.tanh),
-            PrivateRidge(target_bounds=BOUNDS, random_state=0),
+            on_moments(target_bounds=BOUNDS, random_state=0),
         ),
         {"privateridge__accountant__epsilon": [0.01, 20.0]},
         error_score="raise",
@@ -398,7 +410,94 @@ def test_in_a_grid_over_budgets():
     ],
 )
 def test_bad_parameters_are_named(changes, match):
-    model = PrivateRidge(target_bounds=BOUNDS).set_params(**changes)
+    model = on_moments(target_bounds=BOUNDS).set_params(**changes)
     with pytest.raises(ValueError, match=f"'{match}'"):
         model.fit(*table())
     assert not vars(model).keys() & {"coef_", "certificate_", "noise_"}
+
+
+# -- by gradients ---------------------------------------------------------------------
+
+
+def scattered(n=4000, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) / np.sqrt(d) / 1.3
+    return X, X @ np.arange(1, d + 1) / 3 + 1 + 0.3 * rng.normal(size=n)
+
+
+def by_gradients(**parameters):
+    return PrivateRidge(
+        solver="gradient", target_bounds=BOUNDS, random_state=0, **parameters
+    )
+
+
+@pytest.mark.parametrize("alpha", [1.0, 800.0])
+def test_much_budget_comes_to_the_penalised_fit(alpha):
+    X, y = scattered()
+    model = by_gradients(
+        accountant=PrivacyLoss(epsilon=200.0), alpha=alpha, data_norm=1.5
+    ).fit(X, y)
+    # the penalty is of weights for rows over 1.5, in whatever unit the target is
+    twin = Ridge(alpha=alpha * 1.5**2).fit(X, np.clip(y, *BOUNDS))
+    np.testing.assert_allclose(model.coef_, twin.coef_, atol=0.08)
+    assert isinstance(model.intercept_, float)
+    assert model.intercept_ == pytest.approx(twin.intercept_, abs=0.05)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_gradients_take_less_noise_than_moments(epsilon):
+    X, y = scattered(2000, d=10, seed=1)
+    accountant = PrivacyLoss(epsilon=epsilon, delta=1e-5)
+    scores = {
+        solver: np.mean(
+            [
+                PrivateRidge(
+                    accountant=accountant,
+                    solver=solver,
+                    target_bounds=BOUNDS,
+                    random_state=seed,
+                )
+                .fit(X, y)
+                .score(X, y)
+                for seed in range(5)
+            ]
+        )
+        for solver in ("gradient", "moments")
+    }
+    assert scores["gradient"] > scores["moments"] + 0.05
+
+
+def is_by_gradients(model):
+    return hasattr(model, "release_") and hasattr(model, "n_steps_")
+
+
+def test_the_way_follows_from_public_facts():
+    X, y = scattered(300)
+    facts = {"target_bounds": BOUNDS, "random_state": 0}
+    assert is_by_gradients(PrivateRidge(**facts).fit(X, y))
+    # whatever the rows are
+    assert is_by_gradients(PrivateRidge(**facts).fit(0 * X, 0 * y))
+    # noise so little that moments are all but exact
+    plenty = PrivacyLoss(epsilon=1e4)
+    assert not is_by_gradients(PrivateRidge(accountant=plenty, **facts).fit(X, y))
+    assert not is_by_gradients(on_moments(**facts).fit(X, y))
+    # one model fitted both ways keeps nothing of the other
+    model = PrivateRidge(**facts).fit(X, y).set_params(solver="moments").fit(X, y)
+    assert not is_by_gradients(model)
+
+
+def test_a_secret_that_moves_records_a_little_takes_moments():
+    X, y = scattered(60)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(s=np.arange(60) % 2)
+    y = pd.Series(y, name="t")
+    prior = frame.assign(t=y).iloc[:6]
+    scenario = AttributeScenario(
+        "s", level="record", prior=prior, prior_as="law", target="t"
+    )
+    model = PrivateRidge(scenario, target_bounds=BOUNDS, random_state=0)
+    assert not is_by_gradients(model.fit(frame, y))
+
+
+def test_a_solver_that_is_none():
+    with pytest.raises(ValueError, match="solver"):
+        PrivateRidge(solver="cholesky", target_bounds=BOUNDS).fit(*scattered(50))

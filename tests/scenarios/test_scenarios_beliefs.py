@@ -369,6 +369,7 @@ def test_the_secret_is_found_under_the_name_a_step_gave_it():
         model.fit(table, [0, 1, 0, 1])
 
 
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.ScaleWarning")
 def test_the_secret_is_found_where_it_was_encoded():
     people = pd.DataFrame(
         {"race": ["White", "Other"] * 10, "race_code": 1.0, "height": range(20)}

@@ -169,3 +169,26 @@ def test_no_contraction_is_claimed_without_grounds():
     for smoothness in (-1.0, math.nan):
         with pytest.raises(ValueError, match="smoothness"):
             Optimiser(learning_rate=0.1).contractions(2, smoothness)
+
+
+def test_a_restart_forgets_what_a_gradient_turns_against():
+    mask = np.array([True, True, False])
+    path, _ = run(learning_rate=0.1, momentum=0.9, restart=True, penalised=mask)
+    w, v = START, np.zeros(3)
+    for found, g in zip(path, GRADIENTS, strict=True):
+        v = np.where(~mask & (v * g < 0), 0, v)
+        v = 0.9 * v + g
+        w = w - 0.1 * v
+        np.testing.assert_allclose(found, w)
+
+
+def test_an_intercept_goes_no_further_past_its_place():
+    """A weight swings around the minimum; what restarts is there in the first pass."""
+    far = {}
+    for restart in (False, True):
+        optimiser = Optimiser(learning_rate=1.0, momentum=0.95, restart=restart)
+        mask = np.array([False])
+        state = OptimiserRun(optimiser, np.zeros(1), 200, mask)
+        passed = [state.step(0.25 * (state.parameters + 4)) for _ in range(200)]
+        far[restart] = -4 - np.min(passed)
+    assert far[True] < 0.3 * far[False]

@@ -114,3 +114,23 @@ def test_runs_of_the_last_iterate(n_records, multiplier, smoothness):
     # or as far as a hundred of them go at the longest clip norm
     most = 0.75 * longest * 100
     assert ways[1] == pytest.approx(min(ways[0], most), rel=1e-9)
+
+
+@given(n=records, z=multipliers)
+def test_regressions_go_less_far_and_clip_shorter_where_noise_is_much(n, z):
+    usual = run_defaults(n, z, 1.0)
+    chosen = run_defaults(n, z, 1.0, regression=True)
+
+    def distance(run):
+        return run.clip_norm * run.learning_rate / (1 - run.momentum) * run.n_steps
+
+    assert distance(chosen) <= distance(usual) * (1 + 1e-9)
+    assert 0.1 <= chosen.clip_norm <= 0.75
+    many = n / z
+    if many <= 100:
+        assert chosen.clip_norm < 0.3
+    if many >= 1200:
+        assert distance(chosen) == pytest.approx(distance(usual))
+        assert chosen.clip_norm >= 0.3
+    # the noise of a prediction stays below what the notes say, of half the range
+    assert distance(chosen) * z / n <= 0.2 * max(1, (many / 50) ** 0.35) * (1 + 1e-9)

@@ -38,6 +38,11 @@ def check_hidden(release: GradientRelease) -> None:
             "momentum carries more than the iterate from step to step; use momentum=0 "
             "and nesterov=False"
         )
+    if optimiser.restart or optimiser.recalibration is not None:
+        raise UnsupportedError(
+            "its steps are not of one gradient alone; use restart=False and "
+            "recalibration=None"
+        )
     if optimiser.average:
         raise UnsupportedError(
             "a mean of iterates leaves, which tells of more than the last one; use "
