@@ -114,7 +114,11 @@ def read_raw(estimator: Any, X: Table, *, reset: bool) -> Any:
 
 def check_records(estimator: Any, X: Any, least: int = 2) -> None:
     """Refuse tables of fewer records than this."""
-    n = row_count(X)
+    check_size(estimator, row_count(X), least)
+
+
+def check_size(estimator: Any, n: int, least: int = 2) -> None:
+    """Refuse fewer records than this."""
     if n < least:
         # scikit-learn's own checks read these words
         raise ValueError(
