@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 
+from skpuffer._affine import AffineReleaseMixin
 from skpuffer._targets import declared_classes
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.privacy import Preview
@@ -224,6 +225,9 @@ class PreviewMixin:
             noise=noise,
             certificate=plan.whole,
             error=plan.release.noise_error(noise),
+            std=copy._deviations(noise, plan.release)
+            if isinstance(copy, AffineReleaseMixin)
+            else {},
         )
 
     @property

@@ -17,9 +17,11 @@ from sklearn.base import (
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_consistent_length
 
+from skpuffer._affine import AffineReleaseMixin, deviation_name
 from skpuffer._code_book import CodeBookMixin
 from skpuffer._preview import PreviewMixin, UnreadRows, refuse_unread
 from skpuffer._targets import counted, rows_and_labels
+from skpuffer._weak_promises import announce_weakness
 from skpuffer.accountants import Accountant, Best, Calibration, PrivacyLoss
 from skpuffer.accountants._gain import gain_over_records
 from skpuffer.exceptions import (
@@ -415,6 +417,8 @@ class PrivateEstimatorMixin(
         table = self._read_table(opening.scenario, X, y, secret, groups, feature_map)
         plan = self._plan_fit(opening, table, released)
         task, release, calibration = plan.task, plan.release, plan.calibration
+        # before a ledger hears of it: where warnings are errors, nothing is spent
+        announce_weakness(self, plan.certificate, callback.root_uuid)
         # A ledger that listens may refuse here, before any noise is drawn. It hears of
         # this release alone: what it started from was told of before.
         ledger = callback.subcontext(task_name="release")
@@ -436,6 +440,9 @@ class PrivateEstimatorMixin(
         self.noise_ = calibration.noise
         self.accountant_ = opening.accountant
         self._publish(value, release)
+        if isinstance(self, AffineReleaseMixin):
+            for name, found in self._deviations(calibration.noise, release).items():
+                setattr(self, deviation_name(name), found)
         if table.schema_map is not None:
             self._publish_schema(table.schema_map)
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
@@ -640,6 +647,7 @@ class PrivateEstimatorMixin(
             groups=_public_groups(opening.scenario, groups, n_records),
         )
         plan: FitPlan = self._plan_fit(opening, table, released)
+        announce_weakness(self, plan.certificate)
         return plan
 
     def _empirical(self, raw: Any, raw_y: Any, secret: Any, y: Any) -> Any:

@@ -17,6 +17,7 @@ __all__ = [
     "SeededNoiseWarning",
     "UncertifiedError",
     "UnsupportedError",
+    "WeakPromiseWarning",
 ]
 
 
@@ -70,3 +71,12 @@ class NoGainWarning(PrivacyWarning):
 
 class SeededNoiseWarning(PrivacyWarning):
     """The noise was drawn from a seed: fit for tests, not for a release."""
+
+
+class WeakPromiseWarning(PrivacyWarning):
+    """The promise asked for is worth little, or the classes declared look like numbers.
+
+    A delta of one over the number of records or more allows for publishing somebody's
+    record; an epsilon above ten is hardly a promise by itself. A classifier with very
+    many whole numbers as classes may have been told of a target that is a number.
+    """

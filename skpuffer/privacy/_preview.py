@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +37,10 @@ class Preview:
         single number where the length is not known beforehand. None of a choice among
         candidates, whose error depends on the rows.
 
+    std : dict of {str: ndarray}
+        Standard deviations by noise of the fitted attributes that are affine in it, by
+        the attribute's name; after a fit `mean_std_` and so on.
+
     Examples
     --------
     >>> from skpuffer.summary import PrivateMean
@@ -50,10 +55,11 @@ class Preview:
     noise: Noise
     certificate: Certificate
     error: Floats | None
+    std: Mapping[str, Any] = field(default_factory=dict)
 
     def _rows(self) -> list[tuple[str, str]]:
         """Name and value of each line before the certificate."""
-        return [("noise", repr(self.noise)), ("error", _spread(self.error))]
+        return [("noise", _size(self.noise)), ("error", _spread(self.error))]
 
     def __str__(self) -> str:
         lines = [f"Preview of {self.estimator}: nothing has been spent"]
@@ -72,6 +78,14 @@ class Preview:
             f"<caption style='text-align:left'><b>{caption}</b></caption>{rows}"
             f"</table>{self.certificate._repr_html_()}"
         )
+
+
+def _size(noise: Noise) -> str:
+    """Return a noise in a few words, however many coordinates it has."""
+    scales = np.asarray(noise.scale, dtype=float)
+    low, high = f"{scales.min():.4g}", f"{scales.max():.4g}"
+    of = f"scale {low}" if low == high else f"scales {low} to {high}"
+    return f"{type(noise).__name__} of {of}"
 
 
 def _spread(error: Floats | None) -> str:
