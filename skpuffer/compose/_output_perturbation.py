@@ -137,6 +137,8 @@ class OutputPerturbation(
     value_ : ndarray or float, or dict of these
         The noisy vector in the shape of what was asked for: for a list of attributes a
         dict by their names.
+    value_std_ : ndarray or float, or dict of these
+        Standard deviation that the noise gives `value_`, exactly.
     estimator_ : estimator
         A fresh estimator on which the noisy attributes and public facts are set, and
         nothing else of the fit. Only if `query` names attributes that can be set.

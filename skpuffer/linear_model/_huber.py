@@ -77,8 +77,12 @@ class PrivateHuberRegressor(
     ----------
     coef_ : ndarray of shape (n_features,)
         Noisy coefficients.
+    coef_std_ : ndarray of shape (n_features,)
+        Standard deviation that the noise gives `coef_`, exactly.
     intercept_ : float
         Noisy intercept.
+    intercept_std_ : float
+        Standard deviation that the noise gives `intercept_`, exactly.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise

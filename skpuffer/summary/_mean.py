@@ -157,6 +157,8 @@ class PrivateMean(AffineReleaseMixin, BoundedColumnsMixin, PrivateEstimatorMixin
     mean_ : ndarray of shape (n_features,)
         Noisy means. Unbiased for the clipped data, so with much noise they may lie
         outside the bounds.
+    mean_std_ : ndarray of shape (n_features,)
+        Standard deviation that the noise gives `mean_`, exactly.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise

@@ -81,6 +81,8 @@ class PrivateStatistic(
     ----------
     value_ : ndarray or float
         The noisy numbers, in the shape that `statistic` gave them.
+    value_std_ : ndarray or float
+        Standard deviation that the noise gives `value_`, exactly.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise

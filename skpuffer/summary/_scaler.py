@@ -77,6 +77,8 @@ class PrivateStandardScaler(
     ----------
     mean_ : ndarray of shape (n_features,)
         Noisy means.
+    mean_std_ : ndarray of shape (n_features,)
+        Standard deviation that the noise gives `mean_`, exactly.
     var_ : ndarray of shape (n_features,) or None
         Noisy variances, between the floor below and the squared half-range; None
         without `with_std`.

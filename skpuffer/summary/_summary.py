@@ -115,6 +115,9 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         rows, columns as columns, NaN where a statistic was not asked. With `by`: groups
         as rows, pairs (column, statistic) as columns; group sizes that means and rates
         divide by come with them, as ``('records', 'count')`` unless 'count' is asked.
+    result_std_ : pandas.DataFrame
+        Standard deviation that the noise gives `result_`, exactly; NaN of what is
+        no affine function of it: spreads, quantiles, and ratios in groups.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise

@@ -360,3 +360,36 @@ def test_samples_are_never_a_promise():
     assert certificate.sensitivity == 1.0
     assert certificate.rpp_epsilon == math.inf
     assert not certificate.composable
+
+
+def first_line(**fields):
+    return str(Certificate(**fields)).split("\n")[1]
+
+
+def test_a_renyi_promise_says_what_it_is_in_the_usual_words():
+    curve = GaussianCurve(1.0)
+    for notion in ("renyi_dp", "renyi_pufferfish"):
+        fields = {"notion": notion, "epsilon": 2.0, "alpha": 4.0, "curve": curve}
+        # 4.3772 of the curve, whatever epsilon is at the order
+        assert first_line(**fields).endswith("; that is (4.378, 1e-05)")
+        assert "that is" in Certificate(**fields)._repr_html_()
+        # a delta that is small beside one over the number of records
+        for n, delta in ((99_999, 1e-5), (10**5, 1e-6), (10**8, 1e-9)):
+            shown = first_line(n_records=n, **fields).partition("that is (")[2]
+            epsilon, said = (float(part) for part in shown.strip(")").split(", "))
+            assert said == pytest.approx(delta)
+            # never less than is certified
+            assert 0 <= epsilon - curve.epsilon(delta) < 1e-3 * epsilon
+
+
+@pytest.mark.parametrize("notion", Notion.known.values(), ids=str)
+def test_only_what_converts_says_so(notion):
+    """Never of slices, averages, informations and estimates."""
+    fields = {"notion": notion, "epsilon": 2.0, "alpha": 4.0, "curve": GaussianCurve(1)}
+    converts = notion.certified and notion.approximate is not None
+    assert ("that is" in first_line(**fields)) == converts
+    for alpha in (None, math.inf):
+        assert "that is" not in first_line(**fields | {"alpha": alpha})
+    assert "that is" not in first_line(**fields | {"curve": None})
+    # all of delta is taken by an event that no noise buys back
+    assert "that is" not in first_line(**fields | {"event_delta": 1e-3, "delta": 1e-3})
