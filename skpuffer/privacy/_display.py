@@ -55,7 +55,7 @@ def _equivalent(c: "Certificate") -> str:
     return f"; that is ({shown:.4g}, {delta:.0e})"
 
 
-def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
+def certificate_rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
     """Name and value of each line except the assumptions."""
     c = certificate
     yield "promise", f"{c.notion.title}: {promise(c)}{_equivalent(c)}"
@@ -178,7 +178,7 @@ def _composition(c: "Certificate") -> str:
 
 def certificate_text(certificate: "Certificate") -> str:
     """Return the certificate as readable text."""
-    rows = list(_rows(certificate))
+    rows = list(certificate_rows(certificate))
     width = max(len(name) for name, _ in rows)
     lines = ["Certificate" if certificate.certified else "Certificate (ESTIMATE ONLY)"]
     lines += [f"  {name:<{width}}  {value}" for name, value in rows]
@@ -193,7 +193,7 @@ def certificate_html(certificate: "Certificate") -> str:
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
         f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>"
-        for name, value in _rows(certificate)
+        for name, value in certificate_rows(certificate)
     )
     assumptions = "".join(f"<li>{html.escape(a)}</li>" for a in certificate.assumptions)
     if assumptions:

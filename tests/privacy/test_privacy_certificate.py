@@ -393,3 +393,38 @@ def test_only_what_converts_says_so(notion):
     assert "that is" not in first_line(**fields | {"curve": None})
     # all of delta is taken by an event that no noise buys back
     assert "that is" not in first_line(**fields | {"event_delta": 1e-3, "delta": 1e-3})
+
+
+def test_a_model_card_says_all_that_the_text_does():
+    certificate = Certificate(
+        notion="renyi_dp",
+        epsilon=1.0,
+        alpha=4.0,
+        curve=GaussianCurve(0.5),
+        scenario="AttributeScenario('a_b*c', prior=<table>)",
+        assumptions=("one [sic]", "two"),
+    )
+    card = certificate.to_card()
+    assert list(card) == ["Privacy", "Privacy/Certificate", "Privacy/Assumptions"]
+    assert card["Privacy"] == "This is a guarantee."
+    assert card["Privacy/Assumptions"] == "- one \\[sic]\n- two"
+    text = card["Privacy/Certificate"]
+    # nothing that Markdown or a browser would take for markup
+    assert "'a\\_b\\*c', prior=&lt;table&gt;" in text
+    assert all(line.startswith("- **") for line in text.splitlines())
+    assert len(text.splitlines()) == len(str(certificate).splitlines()) - 4
+    assert json.loads(json.dumps(card)) == card
+    estimate = certificate.as_estimate("rows were read").to_card()
+    assert "no guarantee" in estimate["Privacy"]
+    assert "rows were read" in estimate["Privacy/Assumptions"]
+    assert (
+        "Privacy/Assumptions" not in Certificate(notion="pure_dp", epsilon=1).to_card()
+    )
+
+
+def test_skops_takes_the_sections():
+    card = pytest.importorskip("skops.card").Card(None, template=None)
+    made = Certificate(notion="pure_dp", epsilon=1.0, assumptions=("it is so",))
+    card.add(**made.to_card())
+    assert "### Assumptions" in card.render() or "## Assumptions" in card.render()
+    assert "it is so" in card.render()
