@@ -35,6 +35,7 @@ from skpuffer.releases import PublicContext
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
+from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import (
     as_table,
     column_names,
@@ -292,6 +293,7 @@ def all_or_nothing(
 
 class PrivateEstimatorMixin(
     PreviewMixin,
+    DocLinkMixin,
     CodeBookMixin,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped

@@ -25,6 +25,7 @@ from skpuffer.scenarios.priors._overlap import (
     columns_of,
     shares_records,
 )
+from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import as_table, is_frame, matching_names, read_table
 from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import HasMethods, VisualBlock, fit_context
@@ -47,6 +48,7 @@ __all__ = ["PublicPreprocessing"]
 @delegates
 class PublicPreprocessing(
     PreviewMixin,
+    DocLinkMixin,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
