@@ -46,16 +46,14 @@ class AffineReleaseMixin:
         noise : Noise
         release : the object that `_release` made
         """
-        errors = release.noise_error(noise)
-        # some families have no variance, in all coordinates
-        if not np.isfinite(errors).all():
-            return {}
         query = getattr(release, "query", None)
         # code of others gives arrays whose shape is known once it has run
         size = query.size if isinstance(query, VectorQuery) else release.dim
         if size is None:
             return {}
-        return self._widths(np.broadcast_to(errors, (size,)), release)
+        widths: Any = noise.std(size)
+        # some families have no variance, in all coordinates
+        return self._widths(widths, release) if np.isfinite(widths).all() else {}
 
     def _widths(self, widths: Floats, release: Any) -> dict[str, Any]:
         """Return what widths of the coordinates become in the attributes."""

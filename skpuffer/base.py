@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
@@ -21,7 +22,6 @@ from skpuffer._affine import AffineReleaseMixin, deviation_name
 from skpuffer._code_book import CodeBookMixin
 from skpuffer._preview import PreviewMixin, UnreadRows, refuse_unread
 from skpuffer._targets import counted, rows_and_labels
-from skpuffer._weak_promises import announce_weakness
 from skpuffer.accountants import Accountant, Best, Calibration, PrivacyLoss
 from skpuffer.accountants._gain import gain_over_records
 from skpuffer.exceptions import (
@@ -30,6 +30,7 @@ from skpuffer.exceptions import (
     PrivacyLeakWarning,
     PrivacyWarning,
     SeededNoiseWarning,
+    WeakPromiseWarning,
 )
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
@@ -111,6 +112,16 @@ UNTOUCHED_ROWS = (
 
 #: Attributes that hold the parameters an earlier fit released, for a warm start.
 RELEASED = ("_released",)
+
+#: Above this an epsilon is hardly a promise by itself.
+_LARGE_EPSILON = 10.0
+
+#: More whole numbers than this are rather a count or an amount than names of classes.
+_MANY_CLASSES = 50
+
+# What was said in which fit of an outermost estimator. Few of them run at a time.
+_SAID: OrderedDict[Any, None] = OrderedDict()
+_MOST_SAID = 1000
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -408,7 +419,7 @@ class PrivateEstimatorMixin(
     def _fit_steps(
         self, X: Any, y: Any, secret: Any, groups: Any, feature_map: Any
     ) -> None:
-        opening = self._opening(_target_name(y))
+        opening = self._opening(y)
         rng = opening.rng
         # already released and paid for: going on from it is post-processing
         released = vars(self).pop("_released", None)  # type: ignore[attr-defined]
@@ -419,17 +430,16 @@ class PrivateEstimatorMixin(
         table = self._read_table(opening.scenario, X, y, secret, groups, feature_map)
         plan = self._plan_fit(opening, table, released)
         task, release, calibration = plan.task, plan.release, plan.calibration
+        exact = calibration.noise.is_zero
         # before a ledger hears of it: where warnings are errors, nothing is spent
         announce_weakness(self, plan.certificate, callback.root_uuid)
+        announce(self, plan.certificate, opening.seeded, exact, plan.leaks)
+        announce_gain(self, calibration, opening.accountant, release, plan.bound)
         # A ledger that listens may refuse here, before any noise is drawn. It hears of
         # this release alone: what it started from was told of before.
         ledger = callback.subcontext(task_name="release")
         metadata = {"certificate": plan.certificate}
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
-        exact = calibration.noise.is_zero
-        # still before the noise: where warnings are errors, nothing has left
-        announce(self, plan.certificate, opening.seeded, exact, plan.leaks)
-        announce_gain(self, calibration, opening.accountant, release, plan.bound)
         if plan.bound.realises:
             # by a generator of its own: the noise tells nothing of what was drawn
             X, y = plan.bound.realise(task.X, task.y, rng.spawn(1)[0])
@@ -450,7 +460,7 @@ class PrivateEstimatorMixin(
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
         callback.call_on_fit_task_end(estimator=self, metadata=metadata)
 
-    def _opening(self, target_name: Any) -> Opening:
+    def _opening(self, y: Any) -> Opening:
         """Check the parameters, as plain code can.
 
         What is refused here is refused before any row is read, so that the refusal
@@ -459,7 +469,7 @@ class PrivateEstimatorMixin(
         scenario, accountant = scenario_and_accountant(self)
         rng, seeded = noise_generator(self.random_state)
         if self.schema is not None:
-            self._check_schema(target_name)
+            self._check_schema(_target_name(y))
         self._check_parameters(scenario)
         return Opening(
             scenario=scenario,
@@ -637,7 +647,7 @@ class PrivateEstimatorMixin(
 
         Of an estimator made for it: attributes are set, as reading a table does.
         """
-        opening = self._opening(_target_name(y))
+        opening = self._opening(y)
         refuse_unread(self, opening.scenario, opening.leaks)
         table = self._read_table(opening.scenario, X, y, None, None, feature_map)
         unread = UnreadRows(type(self).__name__)
@@ -1024,3 +1034,65 @@ def announce(
             "of the prior (prior_as=...) for a promise.",
             EstimatedGuaranteeWarning,
         )
+
+
+def announce_weakness(
+    estimator: Any, certificate: Certificate, fit: Any = None
+) -> None:
+    """Warn of a weak promise, once in a search or pipeline (and worker process).
+
+    Parameters
+    ----------
+    estimator : private estimator
+    certificate : Certificate
+        What is about to be promised.
+    fit : hashable or None, default=None
+        Names the fit of the outermost estimator, such as a search, that this one is
+        part of. None warns in any case.
+    """
+    for kind, text in _weaknesses(estimator, certificate):
+        # the numbers may differ from fold to fold, and the advice does not
+        key = (fit, type(estimator).__name__, kind)
+        if fit is not None and key in _SAID:
+            continue
+        warn(f"{type(estimator).__name__}: {text}", WeakPromiseWarning)
+        # only now: where warnings are errors, every fit is stopped by it
+        _SAID[key] = None
+        while len(_SAID) > _MOST_SAID:
+            _SAID.popitem(last=False)
+
+
+def _weaknesses(estimator: Any, c: Certificate) -> Iterator[tuple[str, str]]:
+    """Kind and text of each weakness, from public facts."""
+    n = c.n_records
+    if n is not None and c.delta * n >= 1:
+        yield (
+            "delta",
+            f"delta={c.delta:g} is not below one over the number of records "
+            f"({n}): releasing the record of one person drawn at random would be "
+            f"within it. Take a smaller delta, 1 / {n}**1.5, say.",
+        )
+    if c.epsilon is not None and c.epsilon > _LARGE_EPSILON:
+        yield (
+            "epsilon",
+            f"epsilon={c.epsilon:g} is above {_LARGE_EPSILON:g}, where the promise "
+            "says little by itself: odds may change by a factor of "
+            f"{np.exp(min(c.epsilon, 700.0)):.2g}. See what an attacker gets by "
+            "skpuffer.audit, or take a smaller one.",
+        )
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or not _declares_classes(estimator):
+        return
+    if _are_many_numbers(classes):
+        yield (
+            "classes",
+            f"its {len(classes)} declared classes are whole numbers. Is the target a "
+            "number? Then a regressor with 'target_bounds' needs far less noise.",
+        )
+
+
+def _are_many_numbers(classes: Any) -> bool:
+    """Whether class labels look like the values of a number."""
+    if len(classes) <= _MANY_CLASSES or classes.dtype.kind not in "iuf":
+        return False
+    return bool(np.all(classes == np.trunc(classes)))

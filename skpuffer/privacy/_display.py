@@ -35,7 +35,7 @@ def promise(certificate: "Certificate") -> str:
 
 def _equivalent(c: "Certificate") -> str:
     """The (epsilon, delta) promise that follows from a Rényi one, if any does."""
-    # Of slices, averages, informations and estimates none does: the table of notions
+    # Of slices, averages, information and estimates none does: the table of notions
     # says so, and the conversion refuses them.
     if c.alpha is None or math.isinf(c.alpha):
         return ""

@@ -384,7 +384,7 @@ def test_a_renyi_promise_says_what_it_is_in_the_usual_words():
 
 @pytest.mark.parametrize("notion", Notion.known.values(), ids=str)
 def test_only_what_converts_says_so(notion):
-    """Never of slices, averages, informations and estimates."""
+    """Never of slices, averages, information and estimates."""
     fields = {"notion": notion, "epsilon": 2.0, "alpha": 4.0, "curve": GaussianCurve(1)}
     converts = notion.certified and notion.approximate is not None
     assert ("that is" in first_line(**fields)) == converts
