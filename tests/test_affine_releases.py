@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import dlaplace, laplace, norm
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
@@ -268,3 +270,27 @@ def test_intervals_are_of_the_kind_of_the_attribute():
     intervals = clone(estimator).fit(*arguments).confidence_interval(0.9)
     assert list(intervals) == ["coef_", "intercept_"]
     assert intervals["intercept_"][0] < intervals["intercept_"][1]
+
+
+@given(
+    st.floats(0.01, 0.98),
+    st.floats(0.001, 0.019),
+    st.floats(0.05, 1e6),
+    st.sampled_from([GaussianNoise, LaplaceNoise, DiscreteLaplaceNoise]),
+)
+def test_widths_grow_with_the_level_and_not_with_the_scale(level, more, scale, family):
+    noise = family(scale)
+    width = noise.interval_width(level)
+    assert 0 <= width <= noise.interval_width(level + more)
+    # Chebyshev's inequality, whatever the family; of whole numbers up to the next one
+    assert width <= 1 / math.sqrt(1 - level) + 1e-9 + 1 / noise.std() * noise.integer
+    if not noise.integer:
+        assert noise.with_scale(2 * scale).interval_width(level) == width
+
+
+@given(st.integers(-(10**9), 10**9), st.floats(1e-6, 1e6), st.integers(1, 5))
+def test_deviations_do_not_depend_on_the_offset(middle, half, dim):
+    low = np.full(dim, float(middle))
+    bounds = (low, low + np.maximum(half, np.spacing(np.abs(low)) * 4))
+    preview = PrivateMean(bounds=bounds).preview(100, n_features=dim)
+    np.testing.assert_array_equal(preview.std["mean_"], preview.noise.std(dim))

@@ -8,7 +8,9 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import get_tags
 
+from skpuffer._affine import AffineReleaseMixin
 from skpuffer._preview import PreviewMixin, UnreadRows
 from skpuffer.accountants import (
     DistributionAwareWasserstein,
@@ -17,6 +19,7 @@ from skpuffer.accountants import (
 )
 from skpuffer.cluster import PrivateKMeans
 from skpuffer.compose import OutputPerturbation, PublicPreprocessing
+from skpuffer.datasets import load_heart
 from skpuffer.decomposition import PrivatePCA
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.linear_model import (
@@ -95,6 +98,24 @@ def test_a_preview_is_the_fit(estimator):
         assert type(estimator).__name__ == "PrivateQuantile"
     else:
         assert np.all(preview.error > 0)
+
+
+@pytest.mark.parametrize("estimator", PREVIEWED, ids=lambda e: type(e).__name__)
+def test_a_preview_is_the_fit_of_a_real_table(estimator):
+    data = load_heart()
+    table = data.data.select_dtypes("number").dropna(axis=1).astype(float)
+    y = (data.target == data.target.iloc[0]).astype(float).rename("sick")
+    arguments = (table, y) if get_tags(estimator).target_tags.required else (table,)
+    public = {"feature_names": list(table)}
+    if is_classifier(estimator):
+        public["classes"] = [0.0, 1.0]
+    if len(arguments) == 2:
+        public["target_name"] = "sick"
+    preview, fitted = compare(estimator, arguments, len(table), **public)
+    assert preview.certificate.columns == tuple(table)
+    if isinstance(fitted, AffineReleaseMixin) and preview.std:
+        for name, held in preview.std.items():
+            np.testing.assert_array_equal(held, getattr(fitted, f"{name}std_"))
 
 
 def test_every_private_estimator_has_one():
