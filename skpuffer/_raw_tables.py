@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from skpuffer.releases import PublicContext
     from skpuffer.utils._types import Table
 
-__all__ = ["ComposedMap", "check_records", "column_keys", "mapped_context", "read_raw"]
+__all__ = [
+    "ComposedMap",
+    "check_records",
+    "check_size",
+    "column_keys",
+    "mapped_context",
+    "read_raw",
+]
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,11 @@ def read_raw(estimator: Any, X: Table, *, reset: bool) -> Any:
 
 def check_records(estimator: Any, X: Any, least: int = 2) -> None:
     """Refuse tables of fewer records than this."""
-    n = row_count(X)
+    check_size(estimator, row_count(X), least)
+
+
+def check_size(estimator: Any, n: int, least: int = 2) -> None:
+    """Refuse fewer records than this."""
     if n < least:
         # scikit-learn's own checks read these words
         raise ValueError(

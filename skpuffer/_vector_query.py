@@ -86,12 +86,19 @@ class VectorQuery:
             )
         self.shapes = shapes
 
+    @property
+    def size(self) -> int | None:
+        """How many numbers it gives; None before a table was read."""
+        if self.shapes is None:
+            return None
+        return sum(int(np.prod(shape)) for shape in self.shapes)
+
     def split(self, vector: Floats) -> list[Floats | float]:
         """Split a released vector into the arrays asked for; scalars become floats."""
         # back in the order of the query; an empty shape is that of a scalar
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
         return [
-            piece.reshape(shape) if shape else float(piece[0])
+            piece.reshape(shape) if shape else piece[0].item()
             for piece, shape in zip(
                 np.split(vector, ends[:-1]), self.shapes, strict=True
             )

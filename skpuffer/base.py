@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
@@ -17,7 +18,9 @@ from sklearn.base import (
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_consistent_length
 
+from skpuffer._affine import AffineReleaseMixin, deviation_name
 from skpuffer._code_book import CodeBookMixin
+from skpuffer._preview import PreviewMixin, UnreadRows, refuse_unread
 from skpuffer._targets import counted, rows_and_labels
 from skpuffer.accountants import Accountant, Best, Calibration, PrivacyLoss
 from skpuffer.accountants._gain import gain_over_records
@@ -27,6 +30,7 @@ from skpuffer.exceptions import (
     PrivacyLeakWarning,
     PrivacyWarning,
     SeededNoiseWarning,
+    WeakPromiseWarning,
 )
 from skpuffer.noise._on_grid import (
     add_noise,
@@ -38,6 +42,7 @@ from skpuffer.releases import GradientRelease, PublicContext, QueryRelease
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
+from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._entropy import spawned
 from skpuffer.utils._listeners import carried, tell
 from skpuffer.utils._reading import (
@@ -158,6 +163,16 @@ _EXECUTED_ON_GRID: dict[type, str] = {
     GradientRelease: SUMS_ON_GRID,
 }
 
+#: Above this an epsilon is hardly a promise by itself.
+_LARGE_EPSILON = 10.0
+
+#: More whole numbers than this are rather a count or an amount than names of classes.
+_MANY_CLASSES = 50
+
+# What was said in which fit of an outermost estimator. Few of them run at a time.
+_SAID: OrderedDict[Any, None] = OrderedDict()
+_MOST_SAID = 1000
+
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -191,6 +206,96 @@ class Task:
     reading: Any = None
     start: Any = None
     start_assumption: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """Parameters of one fit, checked before any row is read.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    accountant : Accountant
+        A copy that belongs to the fit.
+    rng : numpy.random.Generator
+    seeded : bool
+    leaks : tuple of str
+        What parameters take from private rows, in sentences.
+    """
+
+    scenario: Scenario
+    accountant: Accountant
+    rng: np.random.Generator
+    seeded: bool
+    leaks: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRead:
+    """A table as a fit has read it, and what is public of it.
+
+    Parameters
+    ----------
+    X, y, secret : validated private data
+        In a preview :class:`UnreadRows`.
+    empirical : tuple or None
+        The rows as they came, where the scenario takes them as its prior.
+    n_given : int
+        Number of rows.
+    groups : tuple of int or None
+    names : tuple of str or None
+        Of the raw columns.
+    target_name : str or None
+    has_target : bool
+    n_targets : int
+    feature_map, schema_map : object or None
+        Public preprocessing, and the code book where that is what it is.
+    reading : object or None
+        As :meth:`PrivateEstimatorMixin._validate` says.
+    of_no_target : str or None
+        What a certificate says of records without a target.
+    """
+
+    X: Any
+    y: Any
+    secret: Any
+    empirical: Any
+    n_given: int
+    groups: tuple[int, ...] | None
+    names: Any
+    target_name: Any
+    has_target: bool
+    n_targets: int
+    feature_map: Any
+    schema_map: Any
+    reading: Any
+    of_no_target: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitPlan:
+    """What a fit is going to release, with which noise and which promise.
+
+    Parameters
+    ----------
+    task : Task
+    release : QueryRelease, GradientRelease, VoteRelease or SelectionRelease
+    bound : BoundScenario
+    calibration : Calibration
+    certificate : Certificate
+        Of this release.
+    whole : Certificate
+        With what the fit starts from.
+    leaks : tuple of str
+    """
+
+    task: Task
+    release: Any
+    bound: BoundScenario
+    calibration: Calibration
+    certificate: Certificate
+    whole: Certificate
+    leaks: tuple[str, ...]
 
 
 def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
@@ -247,7 +352,13 @@ def all_or_nothing(
     return fit_or_forget
 
 
-class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class PrivateEstimatorMixin(
+    PreviewMixin,
+    DocLinkMixin,
+    CodeBookMixin,
+    CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
+    BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
+):
     """Template of a private fit: validate, bind, calibrate, announce, run, publish.
 
     A subclass has the parameters `scenario`, `accountant` and `random_state` and
@@ -358,23 +469,81 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
     def _fit_steps(
         self, X: Any, y: Any, secret: Any, groups: Any, feature_map: Any
     ) -> None:
-        # Parameters first, as plain code can check them: what is refused here is
-        # refused before any row is read, so that the refusal tells nothing of the data.
-        scenario, accountant = scenario_and_accountant(self)
-        rng, seeded = noise_generator(self.random_state)
-        if self.schema is not None:
-            self._check_schema(_target_name(y))
-        self._check_parameters(scenario)
-        # what a parameter such as bounds='empirical' takes from the rows, in words
-        leaks = self._leaks()
+        opening = self._opening(y)
+        rng = opening.rng
         # already released and paid for: going on from it is post-processing
         released = vars(self).pop("_released", None)  # type: ignore[attr-defined]
         # listeners may end the fit here, when nothing has been read yet
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
         # what scikit-learn tells of the steps before this one
-        leaks = (*leaks, *map(_UNNOISED_STEP.format, unnoised_steps(callback)))
+        unnoised = map(_UNNOISED_STEP.format, unnoised_steps(callback))
+        opening = replace(opening, leaks=(*opening.leaks, *unnoised))
 
+        table = self._read_table(opening.scenario, X, y, secret, groups, feature_map)
+        plan = self._plan_fit(opening, table, released)
+        task, release, calibration = plan.task, plan.release, plan.calibration
+        exact = calibration.noise.is_zero
+        # before a ledger hears of it: where warnings are errors, nothing is spent
+        announce_weakness(self, plan.certificate, callback.root_uuid)
+        announce(self, plan.certificate, opening.seeded, exact, plan.leaks)
+        announce_gain(self, calibration, opening.accountant, release, plan.bound)
+        # A ledger that listens may refuse here, before any noise is drawn. It hears of
+        # this release alone: what it started from was told of before.
+        ledger = callback.subcontext(task_name="release")
+        metadata = {"certificate": plan.certificate}
+        ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
+        tell(self, metadata, ledger)
+        if plan.bound.realises:
+            # by a generator of its own: the noise tells nothing of what was drawn
+            X, y = plan.bound.realise(task.X, task.y, *spawned(rng, 1))
+            task = replace(task, X=X, y=y)
+        value = self._execute(task, release, calibration.noise, rng)
+        # attributes are set only after this, and from noisy values and public facts
+        # alone
+        self._check_released(value)
+        self.certificate_ = plan.whole
+        self.noise_ = calibration.noise
+        self.accountant_ = opening.accountant
+        self._publish(value, release)
+        if isinstance(self, AffineReleaseMixin):
+            for name, found in self._deviations(calibration.noise, release).items():
+                setattr(self, deviation_name(name), found)
+        if table.schema_map is not None:
+            self._publish_schema(table.schema_map)
+        ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
+        callback.call_on_fit_task_end(estimator=self, metadata=metadata)
+
+    def _opening(self, y: Any) -> Opening:
+        """Check the parameters, as plain code can.
+
+        What is refused here is refused before any row is read, so that the refusal
+        tells nothing of the data.
+        """
+        scenario, accountant = scenario_and_accountant(self)
+        rng, seeded = noise_generator(self.random_state)
+        if self.schema is not None:
+            self._check_schema(_target_name(y))
+        self._check_parameters(scenario)
+        return Opening(
+            scenario=scenario,
+            accountant=accountant,
+            rng=rng,
+            seeded=seeded,
+            # what a parameter such as bounds='empirical' takes from the rows, in words
+            leaks=self._leaks(),
+        )
+
+    def _read_table(
+        self,
+        scenario: Scenario,
+        X: Any,
+        y: Any,
+        secret: Any,
+        groups: Any,
+        feature_map: Any,
+    ) -> TableRead:
+        """Read a table, and what is public of it."""
         # The secret is no feature: it is out before preprocessing or a query could read
         # it. Names are those of the raw columns, by which a prior knows them.
         # Public preprocessing has left it out already.
@@ -409,34 +578,61 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
             secret = read_secret(secret)
             check_consistent_length(X, secret)
             scenario.check_secret(secret)
-        if groups is not None:
-            groups = read_groups(groups)
-            check_consistent_length(X, groups)
-            scenario.check_groups(groups)
-            groups = tuple(groups.tolist())
-        # All that a scenario may know of this table. The number of records and the
-        # classes are public by assumption, and the certificate says so; rows are in it
-        # only where the scenario asks for the private data as its prior.
-        context = PublicContext(
-            # of a pool, what the query is run on is smaller
-            n_records=scenario.table_size(X.shape[0])
-            if scenario.draws_from_pool
-            else X.shape[0],
-            feature_names=names,
-            n_features=self.n_features_in_,
+        return TableRead(
+            X=X,
+            y=y,
+            secret=secret,
+            # rows only where the scenario asks for the private data as its prior
+            empirical=self._empirical(raw, raw_y, secret, y)
+            if scenario.needs_empirical
+            else None,
+            n_given=X.shape[0],
+            groups=_public_groups(scenario, groups, X.shape[0]),
+            names=names,
             target_name=target_name,
             has_target=y is not None,
             n_targets=y.shape[1] if getattr(y, "ndim", 1) > 1 else 1,
+            feature_map=feature_map,
+            schema_map=schema_map,
+            reading=reading,
+            of_no_target=of_no_target,
+        )
+
+    def _plan_fit(self, opening: Opening, table: TableRead, released: Any) -> FitPlan:
+        """Return what a fit is going to release, with which noise and which promise.
+
+        All of it follows from parameters and public facts, which is why a preview is
+        this very function, told of a table that nobody has read. Rows are looked at
+        only to be refused, or by an empirical parameter that voids the promise.
+
+        Parameters
+        ----------
+        opening : Opening
+        table : TableRead
+        released : ndarray or None
+            Parameters that an earlier fit released.
+        """
+        scenario, accountant = opening.scenario, opening.accountant
+        # All that a scenario may know of this table. The number of records and the
+        # classes are public by assumption, and the certificate says so.
+        context = PublicContext(
+            # of a pool, what the query is run on is smaller
+            n_records=scenario.table_size(table.n_given)
+            if scenario.draws_from_pool
+            else table.n_given,
+            feature_names=table.names,
+            n_features=self.n_features_in_,
+            target_name=table.target_name,
+            has_target=table.has_target,
+            n_targets=table.n_targets,
             classes=None
             # known to classifiers alone, from the parameter or from the labels in `y`
             if not hasattr(self, "classes_")
             else tuple(np.asarray(self.classes_).tolist()),
-            groups=groups,
-            feature_map=feature_map,
-            empirical=self._empirical(raw, raw_y, secret, y)
-            if scenario.needs_empirical
-            else None,
-            pool=(X, y) if scenario.draws_from_pool else None,
+            groups=table.groups,
+            feature_map=table.feature_map,
+            empirical=table.empirical,
+            pool=(table.X, table.y) if scenario.draws_from_pool else None,
         )
         start = None
         if released is not None or getattr(self, "init", None) is not None:
@@ -445,9 +641,9 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
             scenario=scenario,
             accountant=accountant,
             context=context,
-            X=X,
-            y=y,
-            reading=reading,
+            X=table.X,
+            y=table.y,
+            reading=table.reading,
             start=None if start is None else start.parameters,
             start_assumption=None if start is None else start.assumption,
         )
@@ -455,56 +651,71 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         release = self._release(task)
         # bound to the release's context, where the estimator may have added its bounds
         bound = scenario.bind(release.context)
-        # rows that the scenario rules out are refused before anything is calibrated: no
-        # promise would hold for them
-        rows = bound.check_rows(X)
-        bound.check_table(rows, y)
-        leaks = (*leaks, *bound.leaks(rows, secret))
-        if rows is not X:
-            task = replace(task, X=_cells_as_cells(rows, X))
-        assumed = [] if y is None else [bound.target_assumption, of_no_target]
+        leaks = opening.leaks
+        if not isinstance(table.X, UnreadRows):
+            # rows that the scenario rules out are refused before anything is
+            # calibrated: no promise would hold for them
+            rows = bound.check_rows(table.X)
+            bound.check_table(rows, table.y)
+            leaks = (*leaks, *bound.leaks(rows, table.secret))
+            if rows is not table.X:
+                task = replace(task, X=_cells_as_cells(rows, table.X))
         # from facts about the release: only an empirical prior puts rows among them
-        calibration = accountant.calibrate(release, bound, rng)
-        calibration, digits = on_grid(calibration, release, rng)
+        calibration = accountant.calibrate(release, bound, opening.rng)
+        calibration, digits = on_grid(calibration, release, opening.rng)
+        assumed = []
+        if table.has_target:
+            assumed = [bound.target_assumption, table.of_no_target]
         assumed += [UNTOUCHED_ROWS, digits]
-        if feature_map is not None:
-            assumed.append(feature_map.assumption)
-            leaks = (*leaks, *feature_map.leaks)
-        assumed.append(SEEDED if seeded else None)
+        if table.feature_map is not None:
+            assumed.append(table.feature_map.assumption)
+            leaks = (*leaks, *table.feature_map.leaks)
+        assumed.append(SEEDED if opening.seeded else None)
 
         certificate = calibration.certificate.assuming(*filter(None, assumed))
         # one value read off the rows outside of the promise is enough to void it
         for leak in leaks:
             certificate = certificate.as_estimate(leak)
+        return FitPlan(
+            task=task,
+            release=release,
+            bound=bound,
+            calibration=calibration,
+            certificate=certificate,
+            # refused here, before a ledger is told, where the two do not add up
+            whole=certificate if start is None else start.covering(certificate),
+            leaks=leaks,
+        )
 
-        # refused here, before a ledger is told, where the two do not add up
-        whole = certificate if start is None else start.covering(certificate)
-        # A ledger that listens may refuse here, before any noise is drawn. It hears of
-        # this release alone: what it started from was told of before.
-        ledger = callback.subcontext(task_name="release")
-        metadata = {"certificate": certificate}
-        ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
-        tell(self, metadata, ledger)
-        exact = calibration.noise.is_zero
-        # still before the noise: where warnings are errors, nothing has left
-        announce(self, certificate, seeded, exact, leaks)
-        announce_gain(self, calibration, accountant, release, bound)
-        if bound.realises:
-            # by a generator of its own: the noise tells nothing of what was drawn
-            X, y = bound.realise(task.X, task.y, *spawned(rng, 1))
-            task = replace(task, X=X, y=y)
-        value = self._execute(task, release, calibration.noise, rng)
-        # attributes are set only after this, and from noisy values and public facts
-        # alone
-        self._check_released(value)
-        self.certificate_ = whole
-        self.noise_ = calibration.noise
-        self.accountant_ = accountant
-        self._publish(value, release)
-        if schema_map is not None:
-            self._publish_schema(schema_map)
-        ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
-        callback.call_on_fit_task_end(estimator=self, metadata=metadata)
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def _plan_unread(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        n_records: int,
+        groups: Any = None,
+        released: Any = None,
+        feature_map: Any = None,
+    ) -> FitPlan:
+        """Return the plan of a fit to a table of which this is a made-up excerpt.
+
+        Of an estimator made for it: attributes are set, as reading a table does.
+        """
+        opening = self._opening(y)
+        refuse_unread(self, opening.scenario, opening.leaks)
+        table = self._read_table(opening.scenario, X, y, None, None, feature_map)
+        unread = UnreadRows(type(self).__name__)
+        table = replace(
+            table,
+            X=unread,
+            y=unread if table.has_target else None,
+            n_given=n_records,
+            groups=_public_groups(opening.scenario, groups, n_records),
+        )
+        plan: FitPlan = self._plan_fit(opening, table, released)
+        announce_weakness(self, plan.certificate)
+        return plan
 
     def _empirical(self, raw: Any, raw_y: Any, secret: Any, y: Any) -> Any:
         """Return the private rows as a prior: those that count."""
@@ -751,6 +962,18 @@ def _cells_as_cells(rows: Any, X: Any) -> Any:
     return rows.astype(X.dtype)
 
 
+def _public_groups(
+    scenario: Scenario, groups: Any, n_records: int
+) -> tuple[int, ...] | None:
+    """Public groups of a table, one number for each of its records."""
+    if groups is None:
+        return None
+    groups = read_groups(groups)
+    check_consistent_length(range(n_records), groups)
+    scenario.check_groups(groups)
+    return tuple(groups.tolist())
+
+
 def _target_name(y: Any) -> Any:
     """Name of a target, where it has one."""
     name = getattr(y, "name", None)
@@ -921,3 +1144,65 @@ def announce(
             "of the prior (prior_as=...) for a promise.",
             EstimatedGuaranteeWarning,
         )
+
+
+def announce_weakness(
+    estimator: Any, certificate: Certificate, fit: Any = None
+) -> None:
+    """Warn of a weak promise, once in a search or pipeline (and worker process).
+
+    Parameters
+    ----------
+    estimator : private estimator
+    certificate : Certificate
+        What is about to be promised.
+    fit : hashable or None, default=None
+        Names the fit of the outermost estimator, such as a search, that this one is
+        part of. None warns in any case.
+    """
+    for kind, text in _weaknesses(estimator, certificate):
+        # the numbers may differ from fold to fold, and the advice does not
+        key = (fit, type(estimator).__name__, kind)
+        if fit is not None and key in _SAID:
+            continue
+        warn(f"{type(estimator).__name__}: {text}", WeakPromiseWarning)
+        # only now: where warnings are errors, every fit is stopped by it
+        _SAID[key] = None
+        while len(_SAID) > _MOST_SAID:
+            _SAID.popitem(last=False)
+
+
+def _weaknesses(estimator: Any, c: Certificate) -> Iterator[tuple[str, str]]:
+    """Kind and text of each weakness, from public facts."""
+    n = c.n_records
+    if n is not None and c.delta * n >= 1:
+        yield (
+            "delta",
+            f"delta={c.delta:g} is not below one over the number of records "
+            f"({n}): releasing the record of one person drawn at random would be "
+            f"within it. Take a smaller delta, 1 / {n}**1.5, say.",
+        )
+    if c.epsilon is not None and c.epsilon > _LARGE_EPSILON:
+        yield (
+            "epsilon",
+            f"epsilon={c.epsilon:g} is above {_LARGE_EPSILON:g}, where the promise "
+            "says little by itself: odds may change by a factor of "
+            f"{np.exp(min(c.epsilon, 700.0)):.2g}. See what an attacker gets by "
+            "skpuffer.audit, or take a smaller one.",
+        )
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or not _declares_classes(estimator):
+        return
+    if _are_many_numbers(classes):
+        yield (
+            "classes",
+            f"its {len(classes)} declared classes are whole numbers. Is the target a "
+            "number? Then a regressor with 'target_bounds' needs far less noise.",
+        )
+
+
+def _are_many_numbers(classes: Any) -> bool:
+    """Whether class labels look like the values of a number."""
+    if len(classes) <= _MANY_CLASSES or classes.dtype.kind not in "iuf":
+        return False
+    return bool(np.all(classes == np.trunc(classes)))

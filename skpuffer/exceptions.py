@@ -22,6 +22,7 @@ __all__ = [
     "SeededNoiseWarning",
     "UncertifiedError",
     "UnsupportedError",
+    "WeakPromiseWarning",
 ]
 
 
@@ -100,3 +101,12 @@ class SeededNoiseWarning(PrivacyWarning):
 
 class ScaleWarning(UserWarning):
     """By public facts rows are of another scale than the norm that noise is set for."""
+
+
+class WeakPromiseWarning(PrivacyWarning):
+    """The promise asked for is worth little, or the classes declared look like numbers.
+
+    A delta of one over the number of records or more allows for publishing somebody's
+    record; an epsilon above ten is hardly a promise by itself. A classifier with very
+    many whole numbers as classes may have been told of a target that is a number.
+    """

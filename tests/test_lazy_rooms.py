@@ -1,5 +1,6 @@
 """Rooms load what is asked for, and all there is where a kind is looked for."""
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -38,7 +39,51 @@ def test_one_estimator_does_not_load_all_others():
     assert not unasked & set(loaded)
 
 
-@pytest.mark.parametrize("room", skpuffer.__all__)
+#: Packages, whose names are all lower case, beside the main names out of them.
+ROOMS = [
+    name for name in skpuffer.__all__ if name.islower() and name != "show_versions"
+]
+MAIN = sorted(set(skpuffer.__all__) - set(ROOMS))
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_main_names_are_those_of_their_rooms(name):
+    found = getattr(skpuffer, name)
+    if name == "show_versions":
+        return
+    _, room, *_ = found.__module__.split(".")
+    assert getattr(getattr(skpuffer, room), name) is found
+
+
+def test_every_estimator_is_a_main_name():
+    named = {
+        entry.name
+        for entry in skpuffer.testing.all_estimators()
+        if hasattr(entry.instance, "preview")
+    }
+    assert named <= set(MAIN)
+
+
+def test_a_main_name_loads_its_room_alone():
+    loaded = run("import sys; from skpuffer import PrivateRidge; print(*sys.modules)")
+    assert "skpuffer.linear_model._ridge" in loaded
+    assert not {"skpuffer.synthesis", "skpuffer.ensemble"} & set(loaded)
+
+
+def test_versions_are_shown_without_an_import(capsys):
+    skpuffer.show_versions()
+    shown = dict(
+        line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()
+    )
+    assert shown["skpuffer"] == skpuffer.__version__
+    assert shown["scikit-learn"] == importlib.metadata.version("scikit-learn")
+    assert {"Python", "numpy", "scipy", "pandas", "matplotlib"} <= set(shown)
+    assert not {"pytest", "ruff", "sphinx"} & set(shown)
+    loaded = run("import sys, skpuffer; skpuffer.show_versions(); print(*sys.modules)")
+    assert not {"sklearn", "scipy", "pandas"} & set(loaded[loaded.index("sys") :])
+
+
+@pytest.mark.parametrize("room", ROOMS)
 def test_rooms_have_what_they_name(room):
     module = getattr(skpuffer, room)
     assert module.__all__

@@ -68,6 +68,16 @@ SECTION = """
 """
 
 
+#: What is of no part. Main names of parts are listed there, and can be had from here.
+TOP = SECTION.format(
+    title="``skpuffer``",
+    rule="-" * len("``skpuffer``"),
+    module="skpuffer",
+    summary="All parts, and their main names: ``from skpuffer import PrivateMean``.",
+    names="   show_versions",
+)
+
+
 def _section(name):
     module = import_module(name)
     summary = inspect.getdoc(module).partition("\n\n")[0]
@@ -84,7 +94,7 @@ def _section(name):
 def write_listing(app, config):
     """Write the page, unless it already says the same."""
     page = Path(app.srcdir) / "api.rst"
-    text = HEAD + "".join(_section(name) for name in MODULES)
+    text = HEAD + TOP + "".join(_section(name) for name in MODULES)
     # an untouched file keeps its time stamp, and its page is not built again
     if not page.exists() or page.read_text(encoding="utf-8") != text:
         page.write_text(text, encoding="utf-8")

@@ -17,6 +17,7 @@ from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._checks import check_option
+from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._rooms import load_room
 from skpuffer.utils._warn import warn
 
@@ -126,7 +127,7 @@ _AT_HAND = (Adjacency, RecordBelief)
 RELATIONS = ("add_remove", "replace")
 
 
-class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
+class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
     """Base of accountants: privacy-loss accounting for releases.
 
     An accountant holds parameters only. It never sees a data frame: it works from the

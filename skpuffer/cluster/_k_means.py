@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._raw_tables import check_records
+from skpuffer._raw_tables import check_size
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import PrivacyWarning, UnsupportedError
@@ -232,7 +232,7 @@ class PrivateKMeans(
                 f"n_samples={context.n_records} should be >= n_clusters={k}: give "
                 "fewer clusters."
             )
-        check_records(self, task.X)
+        check_size(self, context.n_records)
         columns = self._read_columns(task)
         layout = stage_layout(task.accountant, task.scenario)
         return AdaptiveRelease(

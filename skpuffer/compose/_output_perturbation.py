@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from skpuffer._affine import AffineReleaseMixin
 from skpuffer._stated_sensitivity import StatedSensitivityMixin
 from skpuffer._targets import declared_classes, target_values
 from skpuffer.base import PrivateEstimatorMixin, validate_classes
@@ -59,6 +60,7 @@ NO_NUMBER = (
 @delegates
 class OutputPerturbation(
     MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
+    AffineReleaseMixin,
     StatedSensitivityMixin,
     PrivateEstimatorMixin,
 ):
@@ -135,6 +137,8 @@ class OutputPerturbation(
     value_ : ndarray or float, or dict of these
         The noisy vector in the shape of what was asked for: for a list of attributes a
         dict by their names.
+    value_std_ : ndarray or float, or dict of these
+        Standard deviation that the noise gives `value_`, exactly.
     estimator_ : estimator
         A fresh estimator on which the noisy attributes and public facts are set, and
         nothing else of the fit. Only if `query` names attributes that can be set.
@@ -356,16 +360,22 @@ class OutputPerturbation(
             "shift_ceiling": ceiling,
         }
 
-    def _publish(self, value: Any, release: Any) -> None:
+    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
         # The query kept shapes and facts of the machine of its one run; of its values
         # there is the noisy vector only.
         query = release.query
         arrays = query.split(value)
+        if query.names is None or isinstance(self.query, str):
+            return {"value_": arrays[0]}
+        return {"value_": dict(zip(query.names, arrays, strict=True))}
+
+    def _publish(self, value: Any, release: Any) -> None:
+        query = release.query
+        self.value_ = self._read_off(value, release)["value_"]
         if query.names is None:
-            self.value_ = arrays[0]
             return
-        noisy = dict(zip(query.names, arrays, strict=True))
-        self.value_ = arrays[0] if isinstance(self.query, str) else noisy
+        single = isinstance(self.query, str)
+        noisy = {query.names[0]: self.value_} if single else self.value_
         if all(is_settable(self.estimator, name) for name in noisy):
             self.estimator_ = self._rebuild(noisy | query.environment)
 

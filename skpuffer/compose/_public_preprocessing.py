@@ -11,7 +11,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skpuffer._code_book import SCHEMA_BEHIND_PREPROCESSING
+from skpuffer._preview import PreviewMixin
 from skpuffer.base import (
+    FitPlan,
     PrivateEstimatorMixin,
     all_or_nothing,
     refuse_arguments,
@@ -23,6 +25,7 @@ from skpuffer.scenarios.priors._overlap import (
     columns_of,
     shares_records,
 )
+from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import as_table, is_frame, matching_names, read_table
 from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import HasMethods, VisualBlock, fit_context
@@ -43,7 +46,13 @@ __all__ = ["PublicPreprocessing"]
 
 
 @delegates
-class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class PublicPreprocessing(
+    PreviewMixin,
+    DocLinkMixin,
+    CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
+    MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
+    BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
+):
     """Public preprocessing in front of a private estimator.
 
     One-hot encoding and scaling stand between the raw columns, in which a scenario's
@@ -181,12 +190,32 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         task: Any,
     ) -> None:
         """Make the public map, and fit the private estimator behind it."""
-        if not isinstance(self.estimator, PrivateEstimatorMixin):
-            raise TypeError(
-                "The parameter 'estimator' must be a private estimator of skpuffer. "
-                f"Got {self.estimator!r}: wrap it in compose.OutputPerturbation, or "
-                "put PublicPreprocessing around the private step only."
-            )
+        inner, X, secret, features = self._mapped(X, secret)
+        with task.propagate_callback_context(inner):
+            # the inner root task and this one are one and the same: callbacks that
+            # travel on hear of it there, the others here
+            task.call_on_fit_task_begin(estimator=self)
+            inner._fit_private(X, y, secret, groups, feature_map=features)
+            task.call_on_fit_task_end(estimator=self)
+        self.feature_map_ = features
+        self.estimator_ = inner
+        self.certificate_ = inner.certificate_
+        self.noise_ = inner.noise_
+        self.accountant_ = inner.accountant_
+
+    def _mapped(
+        self, X: Any, secret: Any, made_up: bool = False
+    ) -> tuple[PrivateEstimatorMixin, Any, Any, FeatureMap]:
+        """Return the estimator to fit, raw rows without the secret, and the public map.
+
+        Parameters
+        ----------
+        X, secret : private data
+        made_up : bool, default=False
+            Whether the rows stand for others: then it says nothing that they are among
+            the public ones.
+        """
+        self._check_estimator()
         # The inner estimator's own template runs, told of the map: it binds the
         # scenario in raw columns and the model in mapped ones, and one certificate
         # covers both.
@@ -200,20 +229,41 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         X = self._validate(X, reset=True)
         fitted = self._public_transformer(inner, scenario, X)
         self.transformer_, assumption, leaks = fitted
+        leaks = () if made_up else leaks
         features = FeatureMap(self.transformer_, matching_names(X), assumption, leaks)
         # before anything is released: what mixes records would defeat the accounting
         features.check_by_record(X)
-        with task.propagate_callback_context(inner):
-            # the inner root task and this one are one and the same: callbacks that
-            # travel on hear of it there, the others here
-            task.call_on_fit_task_begin(estimator=self)
-            inner._fit_private(X, y, secret, groups, feature_map=features)
-            task.call_on_fit_task_end(estimator=self)
-        self.feature_map_ = features
-        self.estimator_ = inner
-        self.certificate_ = inner.certificate_
-        self.noise_ = inner.noise_
-        self.accountant_ = inner.accountant_
+        return inner, X, secret, features
+
+    def _check_estimator(self) -> None:
+        if not isinstance(self.estimator, PrivateEstimatorMixin):
+            raise TypeError(
+                "The parameter 'estimator' must be a private estimator of skpuffer. "
+                f"Got {self.estimator!r}: wrap it in compose.OutputPerturbation, or "
+                "put PublicPreprocessing around the private step only."
+            )
+
+    # -- a preview: the same, without the rows ------------------------------------
+
+    @property
+    def _previewed(self) -> Any:
+        self._check_estimator()
+        return self.estimator
+
+    def _made_up(
+        self, n_rows: int, n_features: Any, feature_names: Any, example: Any
+    ) -> Any:
+        # rows of the public table are of the right types, where it has all columns
+        told = (n_features, feature_names, example)
+        if self.reference is not None and all(held is None for held in told):
+            example = as_table(self.reference)
+        return super()._made_up(n_rows, n_features, feature_names, example)
+
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def _plan_unread(self, X: Any, y: Any, **public: Any) -> FitPlan:
+        inner, X, _, features = self._mapped(X, None, made_up=True)
+        plan: FitPlan = inner._plan_unread(X, y, feature_map=features, **public)
+        return plan
 
     def _public_transformer(
         self, inner: PrivateEstimatorMixin, scenario: Scenario, X: Any

@@ -17,6 +17,7 @@ from skpuffer.base import (
 )
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count, noise_generator
+from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._listeners import tell
 
 from ._session import VoteSession, leading
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["PATEAggregator"]
 
 
-class PATEAggregator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class PATEAggregator(DocLinkMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Answers votes with noise until its budget is used up.
 
     For teachers that voted elsewhere. The noise is set once, for all `n_queries`, from

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer._affine import AffineReleaseMixin
 from skpuffer._targets import known_targets
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._checks import check_positive
@@ -20,6 +21,7 @@ from ._scale import warn_of_scale
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
+    from skpuffer.noise import Noise
     from skpuffer.releases import PublicContext
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, Floats, Matrix
@@ -127,7 +129,7 @@ OF_GRADIENTS = {
 }
 
 
-class OutputClassifier(LinearClassifier):
+class OutputClassifier(AffineReleaseMixin, LinearClassifier):
     """Base of linear classifiers by noisy gradients or by output perturbation.
 
     A subclass has the parameters `solver`, `C` and `tol` as well, and says which way a
@@ -221,11 +223,22 @@ class OutputClassifier(LinearClassifier):
             return
         # allowed, not needed: how many were needed carries no noise
         self.n_iter_ = np.array([self._output_iterations])
+        found = self._read_off(value, release)
+        self.coef_, self.intercept_ = found["coef_"], found["intercept_"]
+
+    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
         # weights of each class in turn, its intercept's as the last one
         record: Any = release.contribution
-        rows, width = record.rows, self.n_features_in_
+        context: Any = release.context
+        rows, width = record.rows, context.n_features
         weights = value.reshape(-1, width + bool(rows.intercept))
-        self.coef_ = weights[:, :width] / rows.unit
-        self.intercept_ = np.zeros(len(weights))
+        intercepts = np.zeros(len(weights))
         if rows.intercept:
-            self.intercept_ = weights[:, width] * rows.intercept
+            intercepts = weights[:, width] * rows.intercept
+        return {"coef_": weights[:, :width] / rows.unit, "intercept_": intercepts}
+
+    def _deviations(self, noise: Noise, release: Any) -> dict[str, Any]:
+        # noise of steps has gone through all later ones
+        if not isinstance(release, QueryRelease):
+            return {}
+        return super()._deviations(noise, release)

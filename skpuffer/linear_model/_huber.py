@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from skpuffer._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.training import Huber
 from skpuffer.utils._checks import check_positive
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["PrivateHuberRegressor"]
 
 
-class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
+class PrivateHuberRegressor(
+    AffineReleaseMixin, LinearRegressorMixin, PrivateEstimatorMixin
+):
     """Huber regression, with noise on its coefficients.
 
     A residual counts by its square near zero and by its absolute value beyond, so that
@@ -74,8 +77,12 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
     ----------
     coef_ : ndarray of shape (n_features,)
         Noisy coefficients.
+    coef_std_ : ndarray of shape (n_features,)
+        Standard deviation that the noise gives `coef_`, exactly.
     intercept_ : float
         Noisy intercept.
+    intercept_std_ : float
+        Standard deviation that the noise gives `intercept_`, exactly.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -197,10 +204,17 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
             ),
         )
 
-    def _publish(self, value: Any, release: Any) -> None:
+    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
         # back to the units of the data: of the rows, and of the target about its middle
         rows, target = release.contribution.rows, self._target
-        self.coef_ = value[: self.n_features_in_] * target.half / rows.unit
-        self.intercept_ = target.centre
+        intercept = target.centre
         if rows.intercept:
-            self.intercept_ += float(value[-1]) * rows.intercept * target.half
+            intercept += value[-1].item() * rows.intercept * target.half
+        return {
+            "coef_": value[: release.context.n_features] * target.half / rows.unit,
+            "intercept_": intercept,
+        }
+
+    def _publish(self, value: Any, release: Any) -> None:
+        found = self._read_off(value, release)
+        self.coef_, self.intercept_ = found["coef_"], found["intercept_"]

@@ -178,8 +178,14 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Noisy coefficients.
+    coef_std_ : ndarray of the shape of `coef_`
+        Standard deviation that the noise gives `coef_`, exactly, where it is on
+        the output (``solver='output'``).
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Noisy intercepts.
+    intercept_std_ : ndarray of shape (1,) or (n_classes,)
+        Standard deviation that the noise gives `intercept_`, exactly, where it is
+        on the output (``solver='output'``).
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
     n_steps_ : int

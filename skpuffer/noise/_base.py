@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import InfiniteDistanceError
+from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.utils._checks import (
     check_at_least_one,
     check_count,
@@ -594,6 +594,40 @@ class Noise(Plain, ABC):
         """Return the standard deviation of each coordinate, shaped as `variance`."""
         deviations: Numbers = plain(np.sqrt(self.variance(dim)))
         return deviations
+
+    def interval_width(self, level: float) -> float:
+        """Return half the width of a central interval, in standard deviations.
+
+        Each coordinate lies within so many of its deviations from zero with at least
+        this probability, whatever its scale.
+
+        Parameters
+        ----------
+        level : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            The least such number, zero of no noise.
+
+        Raises
+        ------
+        UnsupportedError
+            If quantiles of the family are not known here.
+        """
+        level = check_probability(level=level)
+        if self.is_zero:
+            return 0.0
+        return self._interval_width(level)
+
+    def _interval_width(self, level: float) -> float:
+        """Half the width of an interval, of noise that is some."""
+        raise UnsupportedError(
+            f"No quantiles of {type(self).__name__} are known here, by which an "
+            "interval could be given. Use noise='gaussian' or noise='laplace', or read "
+            "the standard deviation."
+        )
 
 
 class MagnitudeNoise(Noise):

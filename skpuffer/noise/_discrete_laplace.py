@@ -121,6 +121,13 @@ class DiscreteLaplaceNoise(MagnitudeNoise):
     def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return self._sample_unit(shape, rng)
 
+    def _interval_width(self, level: float) -> float:
+        # P(|x| > k) = 2 t^(k+1) / (1 + t), at whole numbers k alone
+        t = math.exp(-1 / self.scale)
+        tail = math.log((1 - level) * (1 + t) / 2) * -self.scale
+        whole = max(0, math.ceil(tail * (1 - 1e-12)) - 1)
+        return whole / math.sqrt(self._variance())
+
     # -- the magnitude is the displacement itself, an integer z (inf without noise) ----
 
     def _magnitude(self, shift: Shift | Floats) -> Numbers:

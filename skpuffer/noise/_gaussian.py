@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from skpuffer.privacy_loss._gaussian import (
     gaussian_delta,
@@ -76,6 +77,10 @@ class GaussianNoise(MagnitudeNoise):
 
     def _epsilon(self, delta: float, u: float) -> float:
         return gaussian_epsilon(delta, u)
+
+    def _interval_width(self, level: float) -> float:
+        # each coordinate is Gaussian, also of correlated noise
+        return float(ndtri((1 + level) / 2))
 
     def covariance_matrix(self, dim: int) -> Floats:
         """Return the covariance of the noise in `dim` coordinates."""

@@ -105,6 +105,10 @@ class LaplaceNoise(MagnitudeNoise):
         # 1 - exp((epsilon - u) / 2) = delta, solved for u
         return epsilon - 2 * math.log1p(-delta)
 
+    def _interval_width(self, level: float) -> float:
+        # P(|x| > t) = exp(-t) at scale one, of variance 2
+        return -math.log1p(-level) / math.sqrt(2)
+
     def _epsilon(self, delta: float, u: float) -> float:
         # 1 - exp((epsilon - u) / 2) = delta, solved for epsilon
         epsilon = u + 2 * math.log1p(-delta)

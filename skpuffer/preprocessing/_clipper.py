@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from skpuffer.base import all_or_nothing
 from skpuffer.utils._clipping import check_clipping, clip_rows
+from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import all_finite, read_numbers
 
 if TYPE_CHECKING:
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["RowNormClipper"]
 
 
-class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class RowNormClipper(
+    DocLinkMixin,
+    OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped
+    TransformerMixin,  # type: ignore[misc] # as above
+    BaseEstimator,  # type: ignore[misc] # as above
+):
     """Scale each row whose norm exceeds a public bound down to it.
 
     After it no record moves a sum of rows by more than `norm`, whatever it holds. It

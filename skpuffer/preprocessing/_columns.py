@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from skpuffer.base import all_or_nothing
 from skpuffer.schema import Schema
+from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import (
     as_numbers,
     column_names,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["PublicColumnTransformer", "as_number", "by_name", "read_columns"]
 
 
-class PublicColumnTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class PublicColumnTransformer(DocLinkMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Base of transformers of columns by public facts of each.
 
     A subclass has the parameter `schema` and another that says the same of columns, and

@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from skpuffer.base import all_or_nothing
 from skpuffer.utils._checks import check_option
+from skpuffer.utils._doc_links import DocLinkMixin
 
 from ._columns import as_number, by_name, read_columns
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["PublicOneHotEncoder"]
 
 
-class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """One-hot encode columns by categories that are given, not read off the data.
 
     Which categories occur in private data is itself private: an encoder that learns

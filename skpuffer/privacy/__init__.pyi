@@ -4,10 +4,12 @@ from ._information import mixed_information
 from ._iteration import allocate_shifts, gaussian_prior_shifts, iteration_cost
 from ._notions import Notion
 from ._parallel import parallel
+from ._preview import Preview
 
 __all__ = [
     "Certificate",
     "Notion",
+    "Preview",
     "allocate_shifts",
     "compose",
     "gaussian_prior_shifts",

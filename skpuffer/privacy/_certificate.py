@@ -15,6 +15,7 @@ from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 from skpuffer.utils._checks import check_probability
 from skpuffer.utils._plain import from_plain, to_plain
 
+from ._card import certificate_card
 from ._curve import Curve
 from ._display import certificate_html, certificate_text
 from ._notions import Notion
@@ -773,6 +774,27 @@ class Certificate:
         if not self.certified:
             out["curve"] = None
         return out
+
+    def to_card(self) -> dict[str, str]:
+        """Return the certificate as sections of a model card.
+
+        Returns
+        -------
+        dict of {str: str}
+            Markdown by title, a slash before that of a part of a section: what
+            ``skops.card.Card.add(**certificate.to_card())`` takes. For a card that is
+            read by machines, :meth:`to_dict` has every field.
+
+        Examples
+        --------
+        >>> from skpuffer.privacy import Certificate
+        >>> certificate = Certificate(notion="pure_dp", epsilon=1.0)
+        >>> for title, text in certificate.to_card().items():
+        ...     print(title, text.splitlines()[0], sep=": ")
+        Privacy: This is a guarantee.
+        Privacy/Certificate: - **promise**: pure differential privacy: ε = 1
+        """
+        return certificate_card(self)
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> "Certificate":

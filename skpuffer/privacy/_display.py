@@ -16,6 +16,9 @@ from ._slices import SLICED
 if TYPE_CHECKING:
     from ._certificate import Certificate
 
+#: The delta at which a Rényi promise is shown in the usual words.
+_DELTA = 1e-5
+
 
 def promise(certificate: "Certificate") -> str:
     """Return the numbers of the promise in one line."""
@@ -30,10 +33,32 @@ def promise(certificate: "Certificate") -> str:
     return ", ".join(parts)
 
 
-def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
+def _equivalent(c: "Certificate") -> str:
+    """The (epsilon, delta) promise that follows from a Rényi one, if any does."""
+    # Of slices, averages, information and estimates none does: the table of notions
+    # says so, and the conversion refuses them.
+    if c.alpha is None or math.isinf(c.alpha):
+        return ""
+    delta = _DELTA
+    # of no use to people unless it is well below one over how many there are
+    while c.n_records is not None and delta * c.n_records >= 1:
+        delta /= 10
+    try:
+        epsilon = c.to_approximate(delta).epsilon
+    except (UncertifiedError, ValueError):
+        return ""
+    if epsilon is None or math.isinf(epsilon):
+        return ""
+    # rounded up to four digits, as it is to hold
+    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 3) if epsilon > 0 else 1.0
+    shown = math.ceil(epsilon / unit * (1 - 1e-12)) * unit
+    return f"; that is ({shown:.4g}, {delta:.0e})"
+
+
+def certificate_rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
     """Name and value of each line except the assumptions."""
     c = certificate
-    yield "promise", f"{c.notion.title}: {promise(c)}"
+    yield "promise", f"{c.notion.title}: {promise(c)}{_equivalent(c)}"
     if c.mutual_information is not None:
         yield from _of_information(c, c.mutual_information)
     if c.profile is not None:
@@ -153,7 +178,7 @@ def _composition(c: "Certificate") -> str:
 
 def certificate_text(certificate: "Certificate") -> str:
     """Return the certificate as readable text."""
-    rows = list(_rows(certificate))
+    rows = list(certificate_rows(certificate))
     width = max(len(name) for name, _ in rows)
     lines = ["Certificate" if certificate.certified else "Certificate (ESTIMATE ONLY)"]
     lines += [f"  {name:<{width}}  {value}" for name, value in rows]
@@ -168,7 +193,7 @@ def certificate_html(certificate: "Certificate") -> str:
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
         f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>"
-        for name, value in _rows(certificate)
+        for name, value in certificate_rows(certificate)
     )
     assumptions = "".join(f"<li>{html.escape(a)}</li>" for a in certificate.assumptions)
     if assumptions:

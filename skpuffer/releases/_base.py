@@ -1,13 +1,16 @@
 """Base of releases: a computation on a table, with the table's public facts."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from skpuffer.utils._types import Floats
 
 from ._context import PublicContext
+
+if TYPE_CHECKING:
+    from skpuffer.noise import Noise
 
 __all__ = ["PUBLIC_TARGET", "Release"]
 
@@ -69,6 +72,23 @@ class Release:
     def moves_with_contributions(self) -> bool:
         """Whether a move of one contribution bounds that of the release."""
         return self.is_sum or self.modulus is not None
+
+    def noise_error(self, noise: "Noise") -> Floats | None:
+        """Return the root mean square error by noise of each coordinate noised.
+
+        Parameters
+        ----------
+        noise : Noise
+            As calibrated.
+
+        Returns
+        -------
+        ndarray of shape (dim,) or None
+            In the units of what is noised; a single number for all where the length is
+            not known beforehand, infinite where the noise has no variance. None of a
+            choice, which is no number with noise.
+        """
+        return np.atleast_1d(noise.std(getattr(self, "dim", None)))
 
     def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
         """Return how far it moves when a record becomes another of some records.

@@ -113,6 +113,9 @@ class SelectionRelease(Release):
         """
         return tuple(r for scores in self.scores for r in scores.ranges(relation))
 
+    def noise_error(self, noise: Any) -> None:
+        """Return None: how far off a choice is depends on the rows."""
+
     def choose(self, X: Any, noise: Any, rng: np.random.Generator) -> Floats:
         """Return what is chosen by a table: private by the noise, and all that leaves.
 

@@ -28,6 +28,9 @@ __all__ = ["ColumnRequest", "SummaryContext", "SummaryLayout"]
 #: Column label of group sizes that no column was asked for.
 RECORDS = "records"
 
+#: Statistics that are affine in the released vector, in groups too.
+_AFFINE = ("count", "histogram")
+
 
 @dataclass(frozen=True)
 class ColumnRequest:
@@ -194,6 +197,29 @@ class SummaryLayout:
         if "count" in self.blocks and not any(c.asks("count") for c in self.columns):
             found = {(RECORDS, "count"): noisy.counts, **found}
         return self._grouped_frame(found) if self.by else self._plain_frame(found)
+
+    def affine(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Mask of the entries of a table that are affine in the released vector.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame
+            As :meth:`read` made it.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of the same shape, of bools.
+        """
+        # in groups, means and rates are ratios of two noisy numbers
+        known = _AFFINE if self.by else (*_AFFINE, "mean", "rate")
+        labels = table.columns if self.by else table.index
+        names = labels.get_level_values("statistic")
+        mask = np.array([str(name).partition("[")[0] in known for name in names])
+        mask = mask[None, :] if self.by else mask[:, None]
+        return pd.DataFrame(
+            np.broadcast_to(mask, table.shape), table.index, table.columns
+        )
 
     def _split(self, vector, n_cells):
         """Coordinates by block, each of shape (n_cells, dim of the block)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from skpuffer._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.releases import QueryRelease
@@ -122,7 +123,7 @@ class BoundedColumnsMixin:
         )
 
 
-class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
+class PrivateMean(AffineReleaseMixin, BoundedColumnsMixin, PrivateEstimatorMixin):
     """Mean of each feature.
 
     Parameters
@@ -156,6 +157,8 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     mean_ : ndarray of shape (n_features,)
         Noisy means. Unbiased for the clipped data, so with much noise they may lie
         outside the bounds.
+    mean_std_ : ndarray of shape (n_features,)
+        Standard deviation that the noise gives `mean_`, exactly.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -209,9 +212,10 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     def _release(self, task: Task) -> QueryRelease:
         return self._moment_release(task, order=1, name="mean", query=column_means)
 
-    def _publish(self, value: Any, release: Any) -> None:
+    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
         bounds = release.context.bounds
         # released about the middles of the bounds, which are public and added back
-        if bounds is not None:
-            value = bounds.middle + value
-        self.mean_ = value
+        return {"mean_": value if bounds is None else bounds.middle + value}
+
+    def _publish(self, value: Any, release: Any) -> None:
+        self.mean_ = self._read_off(value, release)["mean_"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from skpuffer._affine import AffineReleaseMixin
 from skpuffer._stated_sensitivity import StatedSensitivityMixin
 from skpuffer._vector_query import VectorQuery
 from skpuffer.base import PrivateEstimatorMixin
@@ -31,7 +32,9 @@ __all__ = ["PrivateStatistic"]
 Statistic: TypeAlias = Callable[[Any], Any]
 
 
-class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
+class PrivateStatistic(
+    AffineReleaseMixin, StatedSensitivityMixin, PrivateEstimatorMixin
+):
     """Any function of the table, with noise: a statistic of your own.
 
     The function is computed on the private table as it is; what leaves is its value
@@ -78,6 +81,8 @@ class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
     ----------
     value_ : ndarray or float
         The noisy numbers, in the shape that `statistic` gave them.
+    value_std_ : ndarray or float
+        Standard deviation that the noise gives `value_`, exactly.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -193,9 +198,13 @@ class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
             ),
         )
 
-    def _publish(self, value: Any, release: Any) -> None:
+    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
         # the query kept the shape; of the values there is the noisy vector only
-        (self.value_,) = release.query.split(value)
+        (array,) = release.query.split(value)
+        return {"value_": array}
+
+    def _publish(self, value: Any, release: Any) -> None:
+        self.value_ = self._read_off(value, release)["value_"]
 
 
 class _StatisticQuery(VectorQuery):

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.utils._reading import read_numbers, validate_rows
 from skpuffer.utils._sklearn import StrOptions
@@ -31,6 +32,7 @@ __all__ = ["PrivateStandardScaler"]
 class PrivateStandardScaler(
     OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped
     TransformerMixin,  # type: ignore[misc] # as above
+    AffineReleaseMixin,
     BoundedColumnsMixin,
     PrivateEstimatorMixin,
 ):
@@ -75,6 +77,8 @@ class PrivateStandardScaler(
     ----------
     mean_ : ndarray of shape (n_features,)
         Noisy means.
+    mean_std_ : ndarray of shape (n_features,)
+        Standard deviation that the noise gives `mean_`, exactly.
     var_ : ndarray of shape (n_features,) or None
         Noisy variances, between the floor below and the squared half-range; None
         without `with_std`.
@@ -151,12 +155,17 @@ class PrivateStandardScaler(
             return self._moment_release(task, order=1, name="means", query=column_means)
         return self._moment_release(task, order=2, name="moments", query=column_moments)
 
+    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
+        bounds = release.context.bounds
+        first = np.split(value, 2)[0] if self.with_std else value
+        return {"mean_": first if bounds is None else bounds.middle + first}
+
     def _publish(self, value: Any, release: Any) -> None:
         # Moments of bounded columns are those of x less the middle of its bounds;
         # without bounds the query released means and deviations as they are.
         bounds = release.context.bounds
+        self.mean_ = self._read_off(value, release)["mean_"]
         if not self.with_std:
-            self.mean_ = value if bounds is None else bounds.middle + value
             self.var_: Any = None
             self.scale_: Any = None
             return
@@ -167,7 +176,6 @@ class PrivateStandardScaler(
         if bounds is None:
             # here the second half are standard deviations, not second moments
             deviation = np.maximum(second, floor)
-            self.mean_ = first
             # without noise a constant column has no deviation: leave it as it is
             self.var_ = np.where(deviation > 0, deviation, 1.0) ** 2
         else:
@@ -176,7 +184,6 @@ class PrivateStandardScaler(
             unit = bounds.half**2
             least = np.maximum(MINIMAL_VARIANCE, floor / unit)
             variance = bounded_variance(first / bounds.half, second / unit, least)
-            self.mean_ = bounds.middle + first
             self.var_ = unit * variance
         self.scale_ = np.sqrt(self.var_)
 

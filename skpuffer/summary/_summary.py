@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skpuffer._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["PrivateSummary"]
 
 
-class PrivateSummary(PrivateEstimatorMixin):
+class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
     """Counts, means, spreads, rates, quantiles and histograms of a mixed table.
 
     Everything asked for is one release: one calibration covers all statistics of all
@@ -126,6 +127,9 @@ class PrivateSummary(PrivateEstimatorMixin):
         rows, columns as columns, NaN where a statistic was not asked. With `by`: groups
         as rows, pairs (column, statistic) as columns; group sizes that means and rates
         divide by come with them, as ``('records', 'count')`` unless 'count' is asked.
+    result_std_ : pandas.DataFrame
+        Standard deviation that the noise gives `result_`, exactly; NaN of what is
+        no affine function of it: spreads, quantiles, and ratios in groups.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -490,12 +494,18 @@ class PrivateSummary(PrivateEstimatorMixin):
         )
 
     def _publish(self, value, release):
-        layout, n = release.context.layout, release.n_records
-        # Post-processing of the noisy vector and public scales only. What was released
-        # is either counts or means; the layout reads means.
-        to_mean = 1 / n / _factor(layout, n)
-        noise = self.noise_.std(value.size)
-        self.result_ = layout.read(to_mean * value, to_mean * noise, n)
+        # post-processing of the noisy vector and public scales only
+        self.result_ = _table(value, self.noise_.std(value.size), release)
+
+    def _widths(self, widths, release):
+        # between two vectors that are so far apart; of what is no affine function of
+        # them nothing is said
+        with np.errstate(all="ignore"):
+            moved, origin = (
+                _table(vector, widths, release)
+                for vector in (widths, np.zeros_like(widths))
+            )
+        return {"result_": (moved - origin).where(release.context.layout.affine(moved))}
 
     # -- post-processing ----------------------------------------------------------
 
@@ -584,6 +594,14 @@ def _narrowed(task, encoder):
         n_features=len(encoder.columns),
         feature_map=None if as_they_are else encoder,
     )
+
+
+def _table(value, noise, release):
+    """Table of a released vector whose noise has these deviations."""
+    layout, n = release.context.layout, release.n_records
+    # what was released is either counts or means; the layout reads means
+    to_mean = 1 / n / _factor(layout, n)
+    return layout.read(to_mean * value, to_mean * noise, n)
 
 
 def _factor(layout, n_records):

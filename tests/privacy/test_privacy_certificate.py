@@ -375,3 +375,71 @@ def test_data_of_a_certificate_names_its_schema_and_version():
     del plain["schema"]
     with pytest.raises(ValueError, match="schema"):
         Certificate.from_dict(plain)
+
+
+def first_line(**fields):
+    return str(Certificate(**fields)).split("\n")[1]
+
+
+def test_a_renyi_promise_says_what_it_is_in_the_usual_words():
+    curve = GaussianCurve(1.0)
+    for notion in ("renyi_dp", "renyi_pufferfish"):
+        fields = {"notion": notion, "epsilon": 2.0, "alpha": 4.0, "curve": curve}
+        # 4.3772 of the curve, whatever epsilon is at the order
+        assert first_line(**fields).endswith("; that is (4.378, 1e-05)")
+        assert "that is" in Certificate(**fields)._repr_html_()
+        # a delta that is small beside one over the number of records
+        for n, delta in ((99_999, 1e-5), (10**5, 1e-6), (10**8, 1e-9)):
+            shown = first_line(n_records=n, **fields).partition("that is (")[2]
+            epsilon, said = (float(part) for part in shown.strip(")").split(", "))
+            assert said == pytest.approx(delta)
+            # never less than is certified
+            assert 0 <= epsilon - curve.epsilon(delta) < 1e-3 * epsilon
+
+
+@pytest.mark.parametrize("notion", Notion.known.values(), ids=str)
+def test_only_what_converts_says_so(notion):
+    """Never of slices, averages, information and estimates."""
+    fields = {"notion": notion, "epsilon": 2.0, "alpha": 4.0, "curve": GaussianCurve(1)}
+    converts = notion.certified and notion.approximate is not None
+    assert ("that is" in first_line(**fields)) == converts
+    for alpha in (None, math.inf):
+        assert "that is" not in first_line(**fields | {"alpha": alpha})
+    assert "that is" not in first_line(**fields | {"curve": None})
+    # all of delta is taken by an event that no noise buys back
+    assert "that is" not in first_line(**fields | {"event_delta": 1e-3, "delta": 1e-3})
+
+
+def test_a_model_card_says_all_that_the_text_does():
+    certificate = Certificate(
+        notion="renyi_dp",
+        epsilon=1.0,
+        alpha=4.0,
+        curve=GaussianCurve(0.5),
+        scenario="AttributeScenario('a_b*c', prior=<table>)",
+        assumptions=("one [sic]", "two"),
+    )
+    card = certificate.to_card()
+    assert list(card) == ["Privacy", "Privacy/Certificate", "Privacy/Assumptions"]
+    assert card["Privacy"] == "This is a guarantee."
+    assert card["Privacy/Assumptions"] == "- one \\[sic]\n- two"
+    text = card["Privacy/Certificate"]
+    # nothing that Markdown or a browser would take for markup
+    assert "'a\\_b\\*c', prior=&lt;table&gt;" in text
+    assert all(line.startswith("- **") for line in text.splitlines())
+    assert len(text.splitlines()) == len(str(certificate).splitlines()) - 4
+    assert json.loads(json.dumps(card)) == card
+    estimate = certificate.as_estimate("rows were read").to_card()
+    assert "no guarantee" in estimate["Privacy"]
+    assert "rows were read" in estimate["Privacy/Assumptions"]
+    assert (
+        "Privacy/Assumptions" not in Certificate(notion="pure_dp", epsilon=1).to_card()
+    )
+
+
+def test_skops_takes_the_sections():
+    card = pytest.importorskip("skops.card").Card(None, template=None)
+    made = Certificate(notion="pure_dp", epsilon=1.0, assumptions=("it is so",))
+    card.add(**made.to_card())
+    assert "### Assumptions" in card.render() or "## Assumptions" in card.render()
+    assert "it is so" in card.render()

@@ -1,0 +1,335 @@
+"""Part of the template: what a fit would promise, before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils import get_tags
+
+from skpuffer._affine import AffineReleaseMixin
+from skpuffer._targets import declared_classes
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.privacy import Preview
+from skpuffer.schema import Number, Schema
+from skpuffer.utils._checks import check_count
+from skpuffer.utils._reading import as_table, ordered_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import Array, Table
+
+__all__ = ["PreviewMixin", "UnreadRows", "made_up_table", "refuse_unread"]
+
+
+class UnreadRows:
+    """What stands for the rows of a table that is not there: all access is refused.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator, for the message.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(
+            f"A preview of {self._name} has no rows, and something it was told to do "
+            "reads them: fit it, and read 'certificate_'."
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        # lookups of the language itself, such as for a copy, are no access to rows
+        if name.startswith("__") and name != "__array_interface__":
+            raise AttributeError(name)
+        self._refuse()
+
+    __array__ = __bool__ = __getitem__ = __iter__ = __len__ = _refuse
+
+
+def refuse_unread(
+    estimator: Any, scenario: Scenario, leaks: Sequence[str] = ()
+) -> None:
+    """Refuse a preview where noise would be set by the rows themselves.
+
+    Parameters
+    ----------
+    estimator : estimator
+    scenario : Scenario
+    leaks : sequence of str
+        What other parameters take from rows, in sentences.
+
+    Raises
+    ------
+    UnsupportedError
+    """
+    name = type(estimator).__name__
+    if scenario.needs_empirical:
+        raise UnsupportedError(
+            f"There is no preview of {name}: its parameter 'scenario' takes the "
+            "private rows as the prior (prior='empirical'). Give a public prior."
+        )
+    if scenario.draws_from_pool:
+        raise UnsupportedError(
+            f"There is no preview of {name}: its parameter 'scenario', "
+            f"{type(scenario).__name__}, sets the noise by the rows of the pool. Fit "
+            "it, and read 'certificate_'."
+        )
+    for leak in leaks:
+        # that a parameter is 'empirical' is how such a sentence comes about
+        asked = [
+            key
+            for key, held in estimator.get_params(deep=False).items()
+            if isinstance(held, str) and held == "empirical"
+        ] or ["bounds"]
+        raise UnsupportedError(
+            f"There is no preview of {name} with {asked[0]}='empirical': {leak}. Give "
+            f"the parameter {asked[0]!r} a public value."
+        )
+
+
+def made_up_table(
+    n_rows: int,
+    names: Sequence[Any] | None,
+    n_columns: int | None,
+    *,
+    book: Schema | None = None,
+    levels: Any = None,
+) -> Any:
+    """Return a table of made-up rows, such as any table of these columns may hold.
+
+    Parameters
+    ----------
+    n_rows : int
+    names : sequence of str or None
+        None for an array without names.
+    n_columns : int or None
+        Where there are no names.
+    book : Schema or None
+        Code book that knows what some columns may hold.
+    levels : dict of {column: list} or None
+        Levels of categorical columns.
+
+    Returns
+    -------
+    {ndarray, data frame} of shape (n_rows, n_columns)
+    """
+    if names is None and not isinstance(levels, Mapping):
+        return np.zeros((n_rows, n_columns or 0))
+
+    def value(name: Any) -> Any:
+        if book is not None and name in book:
+            column: Any = book[name]
+            return column.low if isinstance(column, Number) else column.levels[0]
+        if isinstance(levels, Mapping) and name in levels:
+            return list(levels[name])[0]
+        return 0.0
+
+    if names is None:
+        # columns of an array are known by their numbers, and are of one type
+        rows = np.array([[value(i) for i in range(n_columns or 0)]] * n_rows)
+        return rows
+    return pd.DataFrame({name: [value(name)] * n_rows for name in names})
+
+
+class PreviewMixin:
+    """Mixin of private estimators: what a fit would promise, without a row of data."""
+
+    def preview(
+        self,
+        n_records: int,
+        *,
+        n_features: int | None = None,
+        feature_names: Sequence[str] | None = None,
+        example: Table | None = None,
+        classes: ArrayLike | None = None,
+        target_name: str | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Preview:
+        """Return noise, expected error and certificate of a fit, before any is made.
+
+        It goes the way of `fit` up to where the noise is known, with public facts in
+        place of the table. No row is read, no noise drawn, no budget spent, no callback
+        told and no attribute set. What only rows can tell is not foreseen: a fit also
+        refuses records that the scenario rules out, and finds a public prior that is
+        the private table.
+
+        Parameters
+        ----------
+        n_records : int
+            Number of records of the table.
+        n_features : int, default=None
+            Number of its columns, the secret one counted if the table has it. One of
+            `n_features`, `feature_names` and `example` is needed, except where the
+            parameter `schema` names the columns.
+        feature_names : sequence of str, default=None
+            Names of its columns, likewise.
+        example : {array-like, data frame} of shape (n, n_columns), default=None
+            Public or made-up rows with the columns and types of the table, where names
+            do not say enough: of text for public preprocessing, say.
+        classes : array-like, default=None
+            Class labels of a classifier, where neither its parameter `classes` nor its
+            code book declares them.
+        target_name : str, default=None
+            Name of the target, where a scenario knows it by one.
+        groups : array-like of shape (n_records,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        Preview
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not as it must be, or a public fact is missing.
+        UnsupportedError
+            If the noise depends on the rows (``prior='empirical'``, say), or the
+            accountant cannot work from what the scenario offers.
+        """
+        n_records = check_count(n_records=n_records)
+        # reading a table sets attributes, here those of a copy; its generator is a copy
+        # as well, so that a fit afterwards draws what it would have drawn
+        copy = clone(self)
+        if example is not None:
+            example = as_table(example)
+        model = copy._previewed
+        labels = _labels(model, classes)
+        n_rows = 2 if labels is None else max(2, len(labels))
+        if n_rows > n_records:
+            if labels is not None and declared_classes(model) is None:
+                raise ValueError(
+                    f"The parameter 'n_records' is {n_records}, fewer than the "
+                    f"{len(labels)} classes that would be found in the labels."
+                )
+            n_rows = n_records
+        X = copy._made_up(n_rows, n_features, feature_names, example)
+        y = _made_up_target(model, n_rows, labels, target_name)
+        plan = copy._plan_unread(
+            X,
+            y,
+            n_records=n_records,
+            groups=groups,
+            released=vars(self).get("_released"),
+        )
+        noise = plan.calibration.noise
+        return Preview(
+            estimator=type(self).__name__,
+            noise=noise,
+            certificate=plan.whole,
+            error=plan.release.noise_error(noise),
+            std=copy._deviations(noise, plan.release)
+            if isinstance(copy, AffineReleaseMixin)
+            else {},
+        )
+
+    @property
+    def _previewed(self) -> Any:
+        """The estimator that reads the target."""
+        return self
+
+    def _made_up(
+        self,
+        n_rows: int,
+        n_features: int | None,
+        feature_names: Sequence[str] | None,
+        example: Any,
+    ) -> Any:
+        """Return made-up rows with the columns that public facts tell of."""
+        given: dict[str, Any] = {
+            "n_features": n_features,
+            "feature_names": feature_names,
+            "example": example,
+        }
+        told = [name for name, held in given.items() if held is not None]
+        if len(told) > 1:
+            raise ValueError(
+                f"The parameters {told!r} all say which columns there are: give one."
+            )
+        schema: Schema | None = getattr(self, "schema", None)
+        if not told and schema is None:
+            raise ValueError(
+                "The parameter 'n_features' is needed, or 'feature_names' or "
+                "'example': how many columns the table has is public, and a preview "
+                f"of {type(self).__name__} does not see it."
+            )
+        if example is not None:
+            return _repeated(example, n_rows)
+        names = feature_names
+        if names is None and n_features is None and schema is not None:
+            names = schema.names
+        if names is not None:
+            names = list(names)
+        else:
+            check_count(n_features=n_features)
+        scenario: Any = self._previewed.scenario
+        book = schema if schema is not None else getattr(scenario, "code_book", None)
+        return made_up_table(
+            n_rows,
+            names,
+            n_features,
+            book=book,
+            levels=getattr(self, "categories", None),
+        )
+
+
+def _repeated(example: Any, n_rows: int) -> Any:
+    """Return the first row of a table, so many times."""
+    frame = hasattr(example, "columns")
+    if len(example) == 0:
+        raise ValueError("The parameter 'example' needs at least one row.")
+    if not frame:
+        return np.repeat(np.asarray(example)[:1], n_rows, axis=0)
+    places = [0] * n_rows
+    return example.iloc[places] if hasattr(example, "iloc") else example[places]
+
+
+def _labels(estimator: Any, classes: ArrayLike | None) -> Array | None:
+    """Return the public labels of a classifier, None where there is none."""
+    if not is_classifier(estimator):
+        if classes is not None:
+            raise ValueError(
+                f"The parameter 'classes' is for classifiers, and "
+                f"{type(estimator).__name__} is none: omit it."
+            )
+        return None
+    declared = declared_classes(estimator)
+    if declared is not None:
+        if classes is not None:
+            raise ValueError(
+                "The parameter 'classes' is declared by the estimator: omit it in "
+                "preview()."
+            )
+        return declared
+    if classes is None:
+        raise ValueError(
+            f"The parameter 'classes' is needed: {type(estimator).__name__} declares "
+            "none, and a preview has no labels to find them in. Give preview(..., "
+            "classes=[...]), or declare them in the estimator."
+        )
+    return ordered_labels(classes, "classes")
+
+
+def _made_up_target(
+    estimator: Any, n_rows: int, labels: Array | None, target_name: str | None
+) -> Any:
+    """Return a made-up target, None where there is none."""
+    y: Any = None
+    if labels is not None:
+        y = np.resize(labels, n_rows)
+    elif get_tags(estimator).target_tags.required or is_regressor(estimator):
+        schema = getattr(estimator, "schema", None)
+        bounds = getattr(estimator, "target_bounds", None)
+        if schema is not None and schema.target_bounds is not None:
+            bounds = schema.target_bounds
+        y = np.full(n_rows, 0.0 if bounds is None else float(bounds[0]))
+    if target_name is None:
+        return y
+    return pd.Series(np.zeros(n_rows) if y is None else y, name=target_name)

@@ -1,0 +1,41 @@
+"""A certificate as sections of a model card."""
+
+import html
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ._display import certificate_rows
+
+if TYPE_CHECKING:
+    from ._certificate import Certificate
+
+__all__ = ["certificate_card"]
+
+
+def certificate_card(certificate: "Certificate") -> dict[str, str]:
+    """Return sections of a model card, as Markdown by title."""
+    kind = "This is a guarantee." if certificate.certified else _ESTIMATE
+    card = {
+        "Privacy": kind,
+        "Privacy/Certificate": _bullets(
+            f"**{name}**: {_plain(value)}"
+            for name, value in certificate_rows(certificate)
+        ),
+    }
+    if certificate.assumptions:
+        card["Privacy/Assumptions"] = _bullets(map(_plain, certificate.assumptions))
+    return card
+
+
+_ESTIMATE = "**This is an estimate, no guarantee.**"
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    for mark in ("\\", "*", "_", "`", "[", "|"):
+        text = text.replace(mark, f"\\{mark}")
+    return html.escape(text, quote=False)

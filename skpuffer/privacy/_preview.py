@@ -1,0 +1,98 @@
+"""What a fit would release and promise, known before it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from skpuffer.noise import Noise
+    from skpuffer.utils._types import Floats
+
+    from ._certificate import Certificate
+
+__all__ = ["Preview"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Preview:
+    """What a fit would release and promise, from public facts alone.
+
+    Parameters
+    ----------
+    estimator : str
+        Name of the class.
+    noise : Noise
+        What would be added.
+    certificate : Certificate
+        What would be promised.
+    error : ndarray of shape (dim,) or None
+        Root mean square error that the noise causes in each coordinate of what is
+        noised: of a query its vector, of training the sum of gradients in one step, of
+        votes a histogram. In the units of these, before anything is made of them. A
+        single number where the length is not known beforehand. None of a choice among
+        candidates, whose error depends on the rows.
+
+    std : dict of {str: ndarray}
+        Standard deviations by noise of the fitted attributes that are affine in it, by
+        the attribute's name; after a fit `mean_std_` and so on.
+
+    Examples
+    --------
+    >>> from skpuffer.summary import PrivateMean
+    >>> preview = PrivateMean(bounds=(0, 10)).preview(10_000, n_features=2)
+    >>> preview.error.round(4)
+    array([0.0026, 0.0026])
+    >>> preview.certificate
+    Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
+    """
+
+    estimator: str
+    noise: Noise
+    certificate: Certificate
+    error: Floats | None
+    std: Mapping[str, Any] = field(default_factory=dict)
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """Name and value of each line before the certificate."""
+        return [("noise", _size(self.noise)), ("error", _spread(self.error))]
+
+    def __str__(self) -> str:
+        lines = [f"Preview of {self.estimator}: nothing has been spent"]
+        lines += [f"  {name:<6} {value}" for name, value in self._rows()]
+        return "\n".join([*lines, str(self.certificate)])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{name}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._rows()
+        )
+        caption = f"Preview of {html.escape(self.estimator)}: nothing has been spent"
+        return (
+            "<table class='skpuffer-preview'>"
+            f"<caption style='text-align:left'><b>{caption}</b></caption>{rows}"
+            f"</table>{self.certificate._repr_html_()}"
+        )
+
+
+def _size(noise: Noise) -> str:
+    """Return a noise in a few words, however many coordinates it has."""
+    scales = np.asarray(noise.scale, dtype=float)
+    low, high = f"{scales.min():.4g}", f"{scales.max():.4g}"
+    of = f"scale {low}" if low == high else f"scales {low} to {high}"
+    return f"{type(noise).__name__} of {of}"
+
+
+def _spread(error: Floats | None) -> str:
+    """Return errors of coordinates in a few words."""
+    if error is None:
+        return "depends on the rows: what leaves is a choice, not a number with noise"
+    low, high = float(np.min(error)), float(np.max(error))
+    size = "each coordinate" if error.size == 1 else f"each of {error.size} coordinates"
+    text = f"{low:.4g}" if np.isclose(low, high) else f"{low:.4g} to {high:.4g}"
+    return f"{text} (root mean square, {size} of what is noised)"
