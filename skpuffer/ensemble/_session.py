@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from skpuffer.exceptions import QueryBudgetError
-from skpuffer.noise._on_grid import add_noise
 from skpuffer.utils._entropy import secret_generator
 
 if TYPE_CHECKING:
@@ -142,7 +141,9 @@ class VoteSession:
         answered = self._answered(votes)
         self.n_answers_left -= int(answered.sum())
         noisy = np.full(votes.shape, np.nan)
-        noisy[answered] = self._noisy(votes[answered], self._noise)
+        noisy[answered] = self._release.with_noise(
+            votes[answered], self._noise, self._generator
+        )
         if self._record is not None:
             drawn = noisy[answered] - votes[answered]
             self._record.extend(map(NoisyVotes, drawn))
@@ -156,22 +157,14 @@ class VoteSession:
         # The noisy threshold test is charged on every query, passed or not (Papernot et
         # al. 2018, Algorithm 1), with noise of its own: the accounting composes two
         # independent mechanisms.
-        largest = self._noisy(
-            votes.max(axis=1, initial=0), release.test_noise(self._noise)
+        largest = release.with_noise(
+            votes.max(axis=1, initial=0),
+            release.test_noise(self._noise),
+            self._generator,
         )
         # the first that pass are answered; a running sum of noisy tests tells no more
         passed: Booleans = largest >= release.threshold
         return passed & (np.cumsum(passed) <= self.n_answers_left)
-
-    def _noisy(self, counts: Indices, noise: Noise) -> Floats:
-        """Counts with noise, of an exact distribution where its family has one."""
-        return add_noise(
-            counts.astype(float),
-            noise,
-            self._generator,
-            n_records=self._release.n_records,
-            integer=True,
-        )
 
 
 def leading(noisy: Floats) -> Indices:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.noise._on_grid import add_noise
 from skpuffer.utils._checks import check_count, check_option, check_positive, check_real
 from skpuffer.utils._types import Floats, Indices
 
@@ -274,6 +275,25 @@ class VoteRelease(Release):
         """Return the noise of the threshold's test, given that of the counts."""
         # one place for accounting and execution, which must not differ
         return noise.with_scale(noise.scale * self.threshold_noise_ratio)
+
+    def with_noise(
+        self, counts: Indices, noise: Any, rng: np.random.Generator
+    ) -> Floats:
+        """Return counts with noise, drawn exactly where its family can be.
+
+        Parameters
+        ----------
+        counts : ndarray of int
+        noise : Noise
+            Of the counts, or that of :meth:`test_noise`.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray of float of the shape of `counts`
+        """
+        exact = counts.astype(float)
+        return add_noise(exact, noise, rng, n_records=self.n_records, integer=True)
 
     def check_votes(self, votes: ArrayLike) -> Indices:
         """Return votes as an integer array, or raise.
