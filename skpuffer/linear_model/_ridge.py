@@ -233,7 +233,7 @@ class PrivateRidge(LinearRegressor):
     Steps, clip norm and learning rate of gradients follow
     :func:`skpuffer.training.run_defaults`, from public facts alone. On ten tables of
     some hundred to 10^5 records, at epsilon from 0.1 to 3, they explained more of the
-    variance than moments on eight, by up to 0.4; on two, one with a skewed target, up
+    variance than moments on eight, by up to 0.8; on two, one with a skewed target, up
     to 0.013 less (see ``benchmarks/least_squares.py``).
 
     The noise of moments makes their matrix indefinite. Negative eigenvalues are
