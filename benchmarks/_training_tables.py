@@ -78,8 +78,8 @@ def heating():
     frame = pd.DataFrame(
         {
             "hour": hours.hour.astype(str),
-            "weekend": hours.dayofweek >= 5,
-            "winter": np.cos(2 * np.pi * hours.dayofyear / 365),
+            "weekend": hours.day_of_week >= 5,
+            "winter": np.cos(2 * np.pi * hours.day_of_year / 365),
             "kitchen": X["Sub_metering_1"].to_numpy(),
             "laundry": X["Sub_metering_2"].to_numpy(),
             "voltage": X["Voltage"].to_numpy(),
@@ -96,7 +96,7 @@ def kitchen():
     frame = pd.DataFrame(
         {
             "hour": hours.hour.astype(str),
-            "weekend": hours.dayofweek >= 5,
+            "weekend": hours.day_of_week >= 5,
             "active": np.asarray(y),
             "reactive": X["Global_reactive_power"].to_numpy(),
             "voltage": X["Voltage"].to_numpy(),
