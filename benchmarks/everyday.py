@@ -2,7 +2,7 @@
 
     python -m benchmarks.everyday [--quick]
 
-The root mean square error over 20,000 draws of noise (2,000 of the 20 counts of a
+The root mean square error over 10,000 draws of noise (2,000 of the 20 counts of a
 histogram), about the exact statistic of the clipped column, at pure epsilon 0.1, 1 and
 10 on both sides. Means and variances are under records that are replaced, histograms of
 20 bins under records that are added or removed, as with the peers. Two columns: normal
@@ -14,8 +14,9 @@ Peers are measured in the same run, each by the interpreter of its own environme
 SKPUFFER_DIFFPRIVLIB_PYTHON and SKPUFFER_OPENDP_PYTHON name them. diffprivlib's means
 and variances lie within their bounds and its counts are not negative; ours are
 unbiased, and the counts of a histogram are clipped at zero where they are compared,
-which costs nothing. A ratio is known to about 1 % that way, and its standard error
-stands beside it; beside that the same ratio from the variance of our
+which costs nothing. A ratio is known to 1 or 2 % that way, and its standard error
+stands beside it (of counts at epsilon = 10, of which a handful differs from the truth,
+to no more than a third); beside that the same ratio from the variance of our
 noise and from the scale that the peers' formula gives, without draws.
 
 Stores the figures with versions in ``benchmarks/results/everyday.csv``. ``--quick``
@@ -40,7 +41,7 @@ from skpuffer.scenarios import RecordScenario
 from skpuffer.summary import PrivateMean, PrivateSummary
 
 EPSILONS, BINS = (0.1, 1.0, 10.0), 20
-N_DRAWS = {"mean": 20_000, "variance": 20_000, "histogram": 2_000}
+N_DRAWS = {"mean": 10_000, "variance": 10_000, "histogram": 2_000}
 COLUMNS = {
     "normal": ((-3.0, 3.0), lambda rng, n: rng.normal(size=n)),
     "exponential": ((0.0, 10.0), lambda rng, n: rng.exponential(size=n)),
@@ -128,7 +129,8 @@ def rmse(squares):
     """Root of the mean of squared errors, and its standard error."""
     mean = np.mean(squares)
     spread = np.std(squares) / math.sqrt(len(squares))
-    return math.sqrt(mean), spread / (2 * math.sqrt(mean))
+    # of counts none may have been changed
+    return math.sqrt(mean), spread / (2 * math.sqrt(mean)) if mean else 0.0
 
 
 def rows_of(column, n, n_draws, peers):
@@ -166,8 +168,9 @@ def rows_of(column, n, n_draws, peers):
                 )
                 row[name], row[f"{name}_error"] = rmse(squares)
                 row[f"{name}_version"] = answer["versions"]["peer"]
-            if told:
-                best = min(told, key=row.get)
+            best = min(told, key=row.get, default=None)
+            # without an error there is nothing to compare with, but the formula
+            if best is not None and row[best] and error:
                 row["ratio"] = row.get("ours_clipped", error) / row[best]
                 relative = math.hypot(spread / error, row[f"{best}_error"] / row[best])
                 row["ratio_error"] = row["ratio"] * relative
@@ -187,7 +190,8 @@ def check(frame):
     assert set(beyond["column"]) <= {"exponential"}, beyond
     assert (frame["expected_ratio"] < 1.1).all(), beyond
     if "ratio" in frame:
-        assert (known["ratio"] <= LIMIT + ERRORS * known["ratio_error"]).all(), known
+        drawn = known[known["ratio"].notna()]
+        assert (drawn["ratio"] <= LIMIT + ERRORS * drawn["ratio_error"]).all(), drawn
 
 
 def main():
