@@ -188,6 +188,7 @@ def test_it_can_be_pickled_and_keeps_no_rows():
         "n_features_in_",
         "noise_",
         "value_",
+        "value_std_",
     }
 
 

@@ -35,6 +35,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = "skpuffer"
 #: Packages and modules that faults are made in.
 PARTS = (
+    "_affine",
+    "_preview",
     "accountants",
     "base",
     "distributions",
