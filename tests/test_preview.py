@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
@@ -209,6 +210,25 @@ def test_every_private_estimator_has_one():
 def test_names_types_and_scenarios_come_from_public_facts(estimator, arguments, public):
     preview, _ = compare(estimator, arguments, 60, **public)
     assert preview.certificate.certified
+
+
+def test_preprocessing_reads_made_up_rows_of_the_right_types():
+    table = TABLE[["sex"]]
+    model = PublicPreprocessing(
+        OneHotEncoder(sparse_output=False),
+        PrivateLogisticRegression(data_norm=2.0, classes=[0, 1]),
+        reference=table[:4],
+    )
+    said = model.preview(60, feature_names=["sex"]).certificate.assumptions
+    # rows that stand for others are no leak of these
+    assert any("fitted on a reference table" in text for text in said)
+    assert model.preview(60).certificate.certified
+    fixed = PublicPreprocessing(
+        FrozenEstimator(OneHotEncoder(sparse_output=False).fit(table)), model.estimator
+    )
+    assert fixed.preview(60, example=table[:1]).certificate.certified
+    with pytest.raises(ValueError, match="'transformer' raised.*as 'example'"):
+        fixed.preview(60, feature_names=["sex"])
 
 
 def test_a_warm_start_is_seen():

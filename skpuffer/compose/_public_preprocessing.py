@@ -253,15 +253,24 @@ class PublicPreprocessing(
     def _made_up(
         self, n_rows: int, n_features: Any, feature_names: Any, example: Any
     ) -> Any:
-        # rows of the public table are of the right types, where it has all columns
-        told = (n_features, feature_names, example)
-        if self.reference is not None and all(held is None for held in told):
-            example = as_table(self.reference)
+        # rows of the public table are of the right types
+        if self.reference is not None and n_features is None and example is None:
+            rows = as_table(self.reference)
+            if feature_names is None:
+                example = rows
+            elif is_frame(rows) and {*feature_names} <= {*rows.columns}:
+                example, feature_names = rows[list(feature_names)], None
         return super()._made_up(n_rows, n_features, feature_names, example)
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def _plan_unread(self, X: Any, y: Any, **public: Any) -> FitPlan:
-        inner, X, _, features = self._mapped(X, None, made_up=True)
+        try:
+            inner, X, _, features = self._mapped(X, None, made_up=True)
+        except ValueError as error:
+            raise ValueError(
+                f"{error} (In a preview rows are made up, of zeros unless more is "
+                "known: give some like those of the table as 'example'.)"
+            ) from error
         plan: FitPlan = inner._plan_unread(X, y, feature_map=features, **public)
         return plan
 

@@ -306,10 +306,8 @@ class AdaptiveRelease(QueryRelease):
         return self.unit(stage) * float(np.max(noise.std(1)))
 
     def noise_error(self, noise: "Noise") -> Floats:
-        """Return the root mean square error of each coordinate; see :class:`Release`.
-
-        Of the vectors of all stages in a row, each in its own units.
-        """
+        """Return the error of each coordinate of all stages; see :class:`Release`."""
+        # in a row, each in its own units
         return np.repeat(
             [self.deviation(i, noise) for i in range(len(self.stages))],
             [stage.dim * stage.times for stage in self.stages],
