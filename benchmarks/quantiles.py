@@ -204,11 +204,11 @@ def measured(sizes, n_draws, peers=True):
                     own = PEERS[relation]
                     if peers and own == "opendp" and find_spec(own):
                         found = of_opendp(*task[:3], draws)
-                        row["opendp"] = error(found, x, levels)
-                        row["opendp_ratio"] = grid / row["opendp"]
+                        row["opendp_error"] = error(found, x, levels)
+                        row["opendp_ratio"] = grid / row["opendp_error"]
                     if peers and own == "diffprivlib" and find_spec(own):
-                        row["diffprivlib"] = of_diffprivlib(*task[:3])
-                        row["diffprivlib_ratio"] = line / row["diffprivlib"]
+                        row["diffprivlib_error"] = of_diffprivlib(*task[:3])
+                        row["diffprivlib_ratio"] = line / row["diffprivlib_error"]
                     rows.append(row)
                     print(row, flush=True)
     return pd.DataFrame(rows)

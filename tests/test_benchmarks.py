@@ -296,3 +296,20 @@ def test_everyday_statistics_err_no_more_than_peers(benchmark):
     everyday.check(stored)
     with pytest.raises(AssertionError):
         everyday.check(stored.assign(ratio=2 * stored["ratio"] + 1, ratio_error=0.01))
+
+
+def test_quantiles_err_no_more_than_those_of_peers_that_are_told_the_same():
+    stored = pd.read_csv(ROOT / "benchmarks" / "results" / "quantiles.csv")
+    one = stored[stored.quantiles.isin(["0.5", "0.25"])]
+    assert len(one) == 24
+    for peer in ("opendp", "diffprivlib"):
+        ratios = one[f"{peer}_ratio"].dropna()
+        assert len(ratios) == 12
+        assert ratios.max() <= 1.03
+    # of quartiles in one release, whichever of the two: with a resolution or without
+    several = stored[stored.quantiles == "0.25 0.5 0.75"]
+    ours = several[["ours", "ours_on_grid"]].min(axis=1)
+    peer = several.opendp_error.fillna(several.diffprivlib_error)
+    assert (ours / peer).max() <= 1.03
+    # a summary has no floor of twenty bins, which was 0.06 for quartiles
+    assert stored[stored.epsilon >= 1].summary.max() < 0.01
