@@ -294,3 +294,11 @@ def test_deviations_do_not_depend_on_the_offset(middle, half, dim):
     bounds = (low, low + np.maximum(half, np.spacing(np.abs(low)) * 4))
     preview = PrivateMean(bounds=bounds).preview(100, n_features=dim)
     np.testing.assert_array_equal(preview.std["mean_"], preview.noise.std(dim))
+
+
+def test_an_interval_is_the_quantile_on_either_side():
+    fitted = PrivateMean(bounds=(-1, 1)).fit(X)
+    low, high = fitted.confidence_interval(0.9)["mean_"]
+    half = norm.ppf(0.95) * fitted.mean_std_
+    np.testing.assert_allclose(low, fitted.mean_ - half, rtol=1e-12)
+    np.testing.assert_allclose(high, fitted.mean_ + half, rtol=1e-12)
