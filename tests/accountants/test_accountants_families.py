@@ -236,7 +236,9 @@ def test_a_certificate_says_which_family_and_why():
     )
 
 
-@pytest.mark.parametrize("release", [query(), query(9), counts(3)], ids=str)
+@pytest.mark.parametrize(
+    "release", [query(), query(9), counts(3)], ids=["one", "nine", "counts"]
+)
 @pytest.mark.parametrize(
     "accountant",
     [
