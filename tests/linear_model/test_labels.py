@@ -37,6 +37,8 @@ from skpuffer.training import (
 )
 from tests.attack import assert_tight, noisy_laws
 
+#: Whose noise is in proportion to the l2 sensitivity.
+GAUSSIAN = GroupPrivacy(1.0, delta=1e-5, noise="gaussian")
 LABEL = RecordScenario(relation="relabel")
 ANY = RecordScenario(relation="replace")
 
@@ -206,14 +208,10 @@ def test_coefficients_pay_for_a_label():
     found = {}
     for scenario in (LABEL, ANY):
         for model in (
-            PrivateLogisticRegression(
-                scenario, GroupPrivacy(1.0, delta=1e-5), solver="output"
-            ),
-            PrivateHuberRegressor(
-                scenario, GroupPrivacy(1.0, delta=1e-5), target_bounds=(0, 1)
-            ),
+            PrivateLogisticRegression(scenario, GAUSSIAN, solver="output"),
+            PrivateHuberRegressor(scenario, GAUSSIAN, target_bounds=(0, 1)),
             PrivateSGDClassifier(scenario, loss="log_loss", clip_norm=1.5),
-            PrivateMean(scenario, GroupPrivacy(1.0, delta=1e-5), bounds=(-1, 1)),
+            PrivateMean(scenario, GAUSSIAN, bounds=(-1, 1)),
         ):
             fitted = model.fit(X, y) if hasattr(model, "predict") else model.fit(X)
             found[type(model), scenario.relation] = fitted
@@ -236,9 +234,7 @@ def test_coefficients_pay_for_a_label():
     both = compose([logistic, found[PrivateSGDClassifier, "relabel"].certificate_])
     assert 1.0 < both.epsilon < 2.0
     # a label that is a feature elsewhere is hidden nowhere
-    other = PrivateLogisticRegression(
-        LABEL, GroupPrivacy(1.0, delta=1e-5), solver="output"
-    )
+    other = PrivateLogisticRegression(LABEL, GAUSSIAN, solver="output")
     for table, target in (
         (X.rename(columns={"a": "ill"}), y.rename("c")),
         (X, y.values),

@@ -91,7 +91,9 @@ class AtomMoves(Plain, kind="atom_moves"):
             costs = of_balls(lambda ball: noise.renyi(alpha, ball), shift, self.radii)
         else:
             costs = self.costs(noise, alpha, self.steps)
-        exponent = (alpha - 1) * costs
+        # infinite where it overflows, as is the cost then
+        with np.errstate(over="ignore"):
+            exponent = (alpha - 1) * costs
         if np.max(exponent) < _LARGEST:
             # log1p and expm1: costs near zero would be lost in a sum near one
             return math.log1p(float(np.max(self.masses @ np.expm1(exponent))))
