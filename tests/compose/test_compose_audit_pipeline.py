@@ -187,6 +187,7 @@ def test_a_scaler_on_the_same_rows_leaves_an_estimate(before, last):
     ledger = PrivacyLedger(":memory:", {"approximate_dp": (100.0, 1e-5)})
     pipeline.set_callbacks(ledger)
     with (
+        pytest.warns(PrivacyLeakWarning, match="StandardScaler before it"),
         pytest.warns(PrivacyLeakWarning, match="none covers"),
         pytest.raises(NotComposableError, match="estimate"),
     ):
