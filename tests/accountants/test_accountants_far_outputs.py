@@ -64,8 +64,10 @@ def test_near_distances_in_units(dim):
 @pytest.mark.parametrize(
     "accountant",
     [
-        GeneralWasserstein(1.0, 4.0, delta=None),
-        ApproximateWasserstein(1.0, 4.0, delta=None, event_delta=1e-3),
+        GeneralWasserstein(1.0, 4.0, delta=None, noise="gaussian"),
+        ApproximateWasserstein(
+            1.0, 4.0, delta=None, event_delta=1e-3, noise="gaussian"
+        ),
         ShapedWasserstein(1.0, 4.0),
         ShapedWasserstein(1.0, 4.0, floor=0, allow_degenerate=True),
         ShapedWasserstein(1.0, 4.0, slack=1e-6),

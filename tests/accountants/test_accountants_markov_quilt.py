@@ -285,7 +285,7 @@ def test_ordered_and_tight(p, q, n, epsilon, alpha):
     scenario = MarkovChainScenario([[1 - p, p], [q, 1 - q]])
     release = count_of(n)
     options = {"epsilon": epsilon, "alpha": alpha}
-    accountant = MarkovQuilt(**options)
+    accountant = MarkovQuilt(noise="laplace", **options)
     found = accountant.calibrate(release, scenario)
     group = GroupPrivacy(noise="laplace", **options)
     whole = group.calibrate(release, RecordScenario(k=n, relation="replace"))
@@ -422,9 +422,9 @@ def test_curve_is_one():
 
 def test_an_approximate_promise_takes_the_better_way():
     release = count_of(60)
-    pure = MarkovQuilt().calibrate(release, CHAIN)
+    pure = MarkovQuilt(noise="laplace").calibrate(release, CHAIN)
     for delta in (1e-6, 0.01, 0.2):
-        found = MarkovQuilt(delta=delta).calibrate(release, CHAIN)
+        found = MarkovQuilt(delta=delta, noise="laplace").calibrate(release, CHAIN)
         assert found.noise.scale <= pure.noise.scale * (1 + 1e-9)
         assert found.certificate.delta == delta
         assert found.certificate.event_delta == 0.0

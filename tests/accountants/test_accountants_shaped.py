@@ -90,7 +90,9 @@ def said(found, words):
 def test_one_move():
     trace, found = shaped(points((0, 0), (-1, -4.5)), **BARE)
     assert float(found.noise.variance(2).sum()) == pytest.approx(42.5, rel=1e-9)
-    wide = GeneralWasserstein(1.0, 4.0).calibrate(output(2), points((0, 0), (-1, -4.5)))
+    wide = GeneralWasserstein(1.0, 4.0, noise="gaussian").calibrate(
+        output(2), points((0, 0), (-1, -4.5))
+    )
     assert float(np.sum(wide.noise.variance(2))) == pytest.approx(85.0)
     assert trace == pytest.approx(21.25, rel=1e-9)
 
@@ -137,7 +139,9 @@ def test_five_secrets():
     _, found = shaped(points(*FIVE), **BARE)
     variance = float(found.noise.variance(3).sum())
     assert variance == pytest.approx(74.809342555, rel=1e-7)
-    wide = GeneralWasserstein(1.0, 4.0).calibrate(output(3), points(*FIVE))
+    wide = GeneralWasserstein(1.0, 4.0, noise="gaussian").calibrate(
+        output(3), points(*FIVE)
+    )
     assert float(np.sum(wide.noise.variance(3))) == pytest.approx(150)
 
 
@@ -240,7 +244,9 @@ def test_two_optima_of_which_the_mean_is_none():
     trace, found = shaped(LawsScenario([CROSS]), **BARE)
     assert trace == pytest.approx(1, rel=1e-9)
     assert isinstance(found.noise, DegenerateGaussianNoise)
-    wide = GeneralWasserstein(1.0, 4.0).calibrate(output(2), LawsScenario([CROSS]))
+    wide = GeneralWasserstein(1.0, 4.0, noise="gaussian").calibrate(
+        output(2), LawsScenario([CROSS])
+    )
     assert total_of_round(wide) == pytest.approx(2)
     half = CorrelatedGaussianNoise(covariance=np.eye(2) / 2)
     curve = ShapedWasserstein().certify(half, output(2), LawsScenario([CROSS])).curve
@@ -276,7 +282,7 @@ laws = st.integers(2, 3).flatmap(
 @given(laws, st.sampled_from([{}, BARE, {"floor": 1e-3}]))
 def test_it_is_between_the_means_and_round_noise(some, options):
     scenario, release = all_pairs(some), output(some[0].dim)
-    wide = GeneralWasserstein(1.0, 4.0).calibrate(release, scenario)
+    wide = GeneralWasserstein(1.0, 4.0, noise="gaussian").calibrate(release, scenario)
     if wide.certificate.sensitivity == 0:
         return
     try:
@@ -293,7 +299,9 @@ def test_it_is_between_the_means_and_round_noise(some, options):
     mu = found.certificate.curve.mu
     for direction in np.eye(release.dim):
         along = [Discrete(each.points @ direction, each.weights) for each in some]
-        far = GeneralWasserstein(1.0, 4.0).calibrate(output(1), all_pairs(along))
+        far = GeneralWasserstein(1.0, 4.0, noise="gaussian").calibrate(
+            output(1), all_pairs(along)
+        )
         reach = far.certificate.sensitivity
         assert reach**2 <= direction @ covariance @ direction * mu**2 * (1 + 1e-9)
     # what is spent is read off the noise, and never above what was asked
@@ -325,7 +333,7 @@ def test_units_are_those_of_the_release():
 def test_one_coordinate_has_no_shape():
     u, v = Discrete([0.0, 1.0], [1, 3]), Discrete([2.0, 3.0])
     release, scenario = output(1), LawsScenario([(u, v)])
-    wide = GeneralWasserstein(1.0, 4.0).calibrate(release, scenario)
+    wide = GeneralWasserstein(1.0, 4.0, noise="gaussian").calibrate(release, scenario)
     found = ShapedWasserstein(1.0, 4.0).calibrate(release, scenario)
     assert float(found.noise.variance(1)[0]) == pytest.approx(wide.noise.scale**2)
     best = Best(1.0, 4.0).calibrate(release, scenario)
@@ -442,7 +450,9 @@ def test_the_tolerance_of_an_optimiser_is_room():
 def test_a_delta_is_met_by_the_trade_off():
     release, scenario = output(2), points((0, 0), (3, 4))
     found = ShapedWasserstein(0.7, delta=1e-5, **BARE).calibrate(release, scenario)
-    wide = GeneralWasserstein(0.7, delta=1e-5).calibrate(release, scenario)
+    wide = GeneralWasserstein(0.7, delta=1e-5, noise="gaussian").calibrate(
+        release, scenario
+    )
     ratio = np.sum(found.noise.variance(2)) / np.sum(wide.noise.variance(2))
     assert ratio == pytest.approx(0.5, rel=1e-6)
     assert found.certificate.notion is Notion.APPROXIMATE_PUFFERFISH
@@ -586,7 +596,7 @@ def test_group_privacy_by_the_least_variance():
 def test_any_gaussian_noise_is_certified():
     release, scenario = output(2), LawsScenario([BENT])
     accountant = ShapedWasserstein(1.0, 4.0)
-    wide = GeneralWasserstein(1.0, 4.0)
+    wide = GeneralWasserstein(1.0, 4.0, noise="gaussian")
     one = accountant.certify(GaussianNoise(2.0), release, scenario)
     assert one.epsilon == pytest.approx(
         wide.certify(GaussianNoise(2.0), release, scenario).epsilon, rel=1e-9
@@ -622,7 +632,7 @@ def test_what_any_record_moves_bounds_the_ball(known):
             return replace(super().fact(kind, release, norm), common_part_removed=True)
 
     bound = Common(fact.scenario, fact.context)
-    wide = GeneralWasserstein(1.0, 4.0).calibrate(release, bound)
+    wide = GeneralWasserstein(1.0, 4.0, noise="gaussian").calibrate(release, bound)
     found = ShapedWasserstein(1.0, 4.0).calibrate(release, bound)
     ratio = np.sum(found.noise.variance(2)) / np.sum(wide.noise.variance(2))
     assert ratio == pytest.approx(1) if known < 1 else ratio < 0.8
@@ -669,7 +679,11 @@ def test_each_pair_of_five_points_is_told_apart_as_allowed():
             beaten += accuracy((a, b), less, n_draws, i) > allowed + error
     assert beaten >= 4
     # of five at once, more are right than under round noise
-    wide = GeneralWasserstein(1.0, 4.0).calibrate(output(3), points(*FIVE)).noise
+    wide = (
+        GeneralWasserstein(1.0, 4.0, noise="gaussian")
+        .calibrate(output(3), points(*FIVE))
+        .noise
+    )
     round_noise = GaussianNoise(wide.scale)
     assert accuracy(FIVE, found.noise, 60_000, 1) > accuracy(
         FIVE, round_noise, 60_000, 1

@@ -78,7 +78,7 @@ def variance(way, release, scenario, alpha, epsilon=1.0, **options):
 
 
 def full(release, scenario, alpha, epsilon=1.0):
-    accountant = GeneralWasserstein(epsilon, alpha)
+    accountant = GeneralWasserstein(epsilon, alpha, noise="gaussian")
     return float(accountant.calibrate(release, scenario).noise.variance())
 
 
