@@ -9,6 +9,7 @@ import pytest
 
 from skpuffer.noise import LaplaceNoise
 from skpuffer.noise.strategies import (
+    BufferedToeplitz,
     Toeplitz,
     banded_inverse_square_root,
     banded_square_root,
@@ -31,6 +32,8 @@ def strategy_of(row, bandwidth):
     name = row.get("strategy", "bsr")
     if name == "identity":
         return identity()
+    if name == "blt":
+        return BufferedToeplitz((0.9, 0.5), (0.12, 0.25))
     return FAMILIES[name](row.get("bandwidth", bandwidth))
 
 
@@ -97,6 +100,30 @@ def test_reference_replaced(row):
     found = pair.delta(at(row["epsilon"]))
     assert exact < found[0] < 1.15 * exact
     assert pair.reverse(at(row["epsilon"])) == found
+
+
+@pytest.mark.parametrize("row", slow_after(ORACLES["directions"], 2))
+def test_reference_noise_of_each_direction(row):
+    # with fewer nodes for what is common to all bins than the reference has, so that
+    # there may be a part more
+    most = 1e-5 * (1 + row["tolerance"])
+    for direction in ("remove", "add"):
+        strategy, sigma = strategy_of(row, 4), row[direction]
+        pair = pair_of(strategy, 100, row["n_steps"], sigma, method="chain")
+        found = pair.delta if direction == "remove" else pair.reverse
+        assert found(at(row["epsilon"]))[0] <= most
+
+
+@pytest.mark.parametrize("row", slow_after(ORACLES["replaced_runs"], 1))
+def test_reference_runs_of_replaced_records(row):
+    # the scale that is enough on nodes half as far apart, and one at which samples say
+    # how much there is
+    for sigma, low, high in (
+        (row["sigma"], 0.0, 1.08 * row["delta"]),
+        (row["sampled_sigma"], row["sampled"] - 3 * row["error"], math.inf),
+    ):
+        pair = pair_of(banded_square_root(4), 100, 100, sigma, replaced=True)
+        assert low < pair.delta(at(row["epsilon"]))[0] <= high
 
 
 # -- properties ------------------------------------------------------------------------
