@@ -76,7 +76,7 @@ SMALL_EPSILONS = (0.1, 0.05)
 #: Draws by which noise is found, and by which it is checked to begin with. They are
 #: moved to where losses are large: worth a thousand times as many plain ones where
 #: epsilon is one or more, and hardly more than as many at .05.
-DRAWS, FRESH_DRAWS = 100_000, 1_000_000
+DRAWS, FRESH_DRAWS = 100_000, 200_000
 
 #: Accounts of other batches than bins that are kept.
 OTHERS = (POISSON, FRESH, RESTARTED)

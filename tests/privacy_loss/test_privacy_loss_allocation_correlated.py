@@ -174,6 +174,20 @@ def test_the_least_of_all_bounds_counts():
         assert one[winner] == one["best"]
 
 
+def test_low_renyi_orders_count_where_bins_have_much_in_common():
+    # at large epsilons chains are loose, and a product of matrices takes no time
+    strategy, sigma, epsilon = banded_inverse_square_root(64), 0.71, 8.0
+    means = strategy.means(100, 100) / sigma
+    weights = np.exp(means @ means.T)
+    third = (math.log(np.trace(weights @ weights @ weights)) - 3 * math.log(100)) / 2
+    expected = math.exp(2 * (third - epsilon)) * (2 / 3) ** 3 / 2
+    pair = pair_of(strategy, 100, 100, sigma)
+    assert pair.delta(at(epsilon))[0] == pytest.approx(expected, rel=1e-9)
+    assert pair.winner(epsilon)["remove"] == "renyi"
+    chain = pair_of(strategy, 100, 100, sigma, method="chain")
+    assert expected < 0.5 * chain.delta(at(epsilon))[0]
+
+
 def test_scaling_matrix_and_noise_changes_nothing():
     few = pair_of(Toeplitz((1.0, 0.5)), 10, 10, 1.5)
     scaled = pair_of(Toeplitz((3.0, 1.5)), 10, 10, 4.5)
