@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
+from sklearn.utils import gen_batches
 
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.noise.strategies import (
@@ -30,12 +31,15 @@ from skpuffer.privacy_loss.allocation import (
     sampled_delta,
     unamplified_delta,
 )
+from skpuffer.privacy_loss.allocation._sampled import _VALUES, _root, tilt_of
 
 DELTA = 1e-5
 #: Of one pass over the counts, of which there are many here.
 OPERATIONS = 3e5
 #: Those of Rényi divergences under independent noise.
 ORDERS = np.arange(2.0, 129.0)
+#: Plain draws that a check is worth at least.
+PLAIN = 1e7
 #: Relative width to which noise is searched for.
 NEAR = 1e-3
 
@@ -290,17 +294,123 @@ def sampled_scale(run, epsilon, start, n_samples, delta=DELTA):
     return Sampled(*sigmas, n_samples)
 
 
-def sampled_divergence(run, sigma, epsilon, n_samples):
+class Checked(NamedTuple):
+    """An estimate of a divergence, and how many plain draws would be as good.
+
+    Parameters
+    ----------
+    direction : str
+    estimate, error : float
+    n_samples : int
+        Draws, which are moved to where losses are large.
+    plain : float
+        Draws that are not moved, and have this error.
+    """
+
+    direction: str
+    estimate: float
+    error: float
+    n_samples: int
+    plain: float
+
+
+def sampled_divergence(run, sigma, epsilon, n_samples, plain=PLAIN):
     """Return the larger estimate of both directions at a noise, with fresh draws.
 
-    If a record is added that is far below where one is removed: a tenth of the draws
-    tell.
+    Parameters
+    ----------
+    run : Run
+    sigma, epsilon : float
+    n_samples : int
+        Draws to begin with. If a record is added the divergence is far below that if
+        one is removed, mostly: a tenth of them tell.
+    plain : float
+        How many plain draws they shall be worth, or there are more of them.
+
+    Returns
+    -------
+    Checked
     """
-    rng = np.random.default_rng(1)
-    return max(
-        sampled_delta(run.gram(sigma), epsilon, way, n_samples=size, rng=rng)
-        for way, size in (("remove", n_samples), ("add", n_samples // 10))
-    )
+    gram, found = run.gram(sigma), []
+    for way, size in (("remove", n_samples), ("add", n_samples // 10)):
+        tilt, _ = tilt_of(gram, epsilon, way)
+        # at small epsilons the tilt of least values is far from that of least error
+        if way == "remove" and epsilon < 1:
+            tilt *= 2
+        square = mean_square(gram, epsilon, way, tilt, np.random.default_rng(2))
+        for _ in range(3):
+            rng = np.random.default_rng(1)
+            estimate, error = moved_draws(gram, epsilon, way, tilt, size, rng)
+            worth = square / error**2 if error else math.inf
+            if worth >= plain:
+                break
+            size = math.ceil(1.15 * size * plain / worth)
+        found.append(Checked(way, estimate, error, size, worth))
+    return max(found, key=lambda each: each.estimate)
+
+
+def moved_draws(gram, epsilon, direction, tilt, n_samples, rng):
+    """Return an estimate of a divergence by draws that are moved, and its error.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_bins, n_bins)
+    epsilon : float
+    direction : {'remove', 'add'}
+    tilt : float
+        How far they are moved: any gives an estimate without a bias.
+    n_samples : int
+    rng : Generator
+
+    Returns
+    -------
+    tuple of float
+    """
+    value, root = _VALUES[direction](gram, epsilon, tilt), _root(gram)
+    total = squares = 0.0
+    for part in gen_batches(n_samples, 2000):
+        size = part.stop - part.start
+        values = value(root @ rng.standard_normal((root.shape[1], size)))
+        total += float(values.sum())
+        squares += float(values @ values)
+    mean = total / n_samples
+    spread = max(0.0, squares / n_samples - mean**2)
+    return mean, math.sqrt(spread / n_samples)
+
+
+def mean_square(gram, epsilon, direction, tilt, rng, n_samples=40_000):
+    """Return the mean square of what a plain draw says of a divergence.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_bins, n_bins)
+    epsilon : float
+    direction : {'remove', 'add'}
+    tilt : float
+        How far draws are moved; see :func:`moved_draws`.
+    rng : Generator
+    n_samples : int
+
+    Returns
+    -------
+    float
+    """
+    root, halves, total = _root(gram), np.diag(gram)[:, np.newaxis] / 2, 0.0
+    for part in gen_batches(n_samples, 2000):
+        size = part.stop - part.start
+        sums = root @ rng.standard_normal((root.shape[1], size))
+        if direction == "add":
+            sums -= tilt * gram.mean(axis=0)[:, np.newaxis]
+            weight = np.exp(tilt * sums.mean(axis=0) + tilt**2 * gram.mean() / 2)
+            ratio = np.exp(sums - halves).mean(axis=0)
+            value = np.maximum(1 - math.exp(epsilon) * ratio, 0.0)
+        else:
+            sums += tilt * gram[:, rng.integers(len(gram), size=size)]
+            ratio = np.exp(sums - halves).mean(axis=0)
+            weight = ratio / np.exp(tilt * sums - tilt**2 * halves).mean(axis=0)
+            value = np.maximum(1 - math.exp(epsilon) / ratio, 0.0)
+        total += float(np.sum(weight * value**2))
+    return total / n_samples
 
 
 def scale_of(account, run, epsilon, start, delta=DELTA):

@@ -1,7 +1,10 @@
 """Every trained estimator on batches that records draw."""
 
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from skpuffer.accountants import (
     Best,
@@ -18,9 +21,16 @@ from skpuffer.linear_model import (
 )
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise
+from skpuffer.noise.strategies import (
+    BandedRows,
+    banded_matrix_factorization,
+    banded_square_root,
+    buffered_linear_toeplitz,
+)
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training._correlation import NOISE_CORRELATIONS
 
 MODELS = [
     PrivateLogisticRegression,
@@ -48,6 +58,44 @@ def test_estimators_train_in_bins(model, sampling):
     found.fit(X, y)
     assert found.predict(X).shape == (60,)
     assert found.certificate_.epsilon <= 4.0
+
+
+#: Of two epochs of six steps and one step more.
+STEPS = 13
+STRATEGIES = {
+    "rows": BandedRows.of_matrix(banded_square_root(3).matrix(STEPS)),
+    "columns": banded_matrix_factorization(STEPS, 2, toeplitz=False),
+    "buffers": buffered_linear_toeplitz(STEPS, 1),
+    **{name: name for name in NOISE_CORRELATIONS},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=list(STRATEGIES))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_estimators_keep_their_promise_under_every_strategy(strategy):
+    X = np.random.default_rng(0).normal(size=(60, 3)) / 3
+    y = (X[:, 0] > 0).astype(int)
+    for model in MODELS:
+        bounds = {"target_bounds": (0, 1)} if model is PrivateSGDRegressor else {}
+        found = clone(
+            model(
+                accountant=PrivacyLoss(4.0, 1e-3),
+                batch_size=10,
+                n_steps=STEPS,
+                noise_correlation=strategy,
+                random_state=0,
+                **bounds,
+            )
+        ).fit(X, y)
+        certificate, release = found.certificate_, found.release_
+        assert certificate.certified and certificate.epsilon <= 4.0
+        assert release.noise_correlation is not None
+        # what is promised is of the noise that was drawn, and of the run that was run
+        again = PrivacyLoss(4.0, 1e-3).certify(found.noise_, release, RecordScenario())
+        assert again.epsilon == pytest.approx(certificate.epsilon, rel=1e-3)
+        copy = pickle.loads(pickle.dumps(found))
+        np.testing.assert_array_equal(copy.predict(X), found.predict(X))
 
 
 @pytest.mark.parametrize("sampling", ["fresh_bins", "balls_in_bins"])

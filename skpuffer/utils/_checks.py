@@ -291,8 +291,10 @@ def check_count(*, least: int = 1, **named: Any) -> int:
 def check_option(options: Iterable[object], **named: Any) -> Any:
     """Return the one named value if it is among `options`, or raise."""
     name, value = _one(named)
-    # by type too: True equals 1, and an array has no single truth value
-    if not any(type(value) is type(o) and value == o for o in options):
+    # by type too: True equals 1, and an array has no single truth value; a grid that is
+    # an array has its own type of texts
+    kind = str if isinstance(value, str) else type(value)
+    if not any(kind is type(o) and value == o for o in options):
         listed = ", ".join(repr(o) for o in options)
         raise ValueError(
             f"The parameter {name!r} must be one of {listed}. Got {value!r}."

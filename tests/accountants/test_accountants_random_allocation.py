@@ -23,10 +23,11 @@ from skpuffer.noise.strategies import Restarted, banded_square_root
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss.allocation import sampled_delta
 from skpuffer.releases import GradientRelease
-from skpuffer.scenarios import RecordScenario
+from skpuffer.scenarios import MarkovChainScenario, RecordScenario
 
 STRATEGY = banded_square_root(2)
 ADDED, REPLACED = RecordScenario(), RecordScenario(relation="replace")
+DEPENDENT = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
 
 
 def run(**options):
@@ -216,6 +217,14 @@ REFUSED = [
         "every=6",
     ),
     ({}, RecordScenario(k=2), "group of 2", "use sampling="),
+    # records that depend on each other: all of them may differ
+    ({}, DEPENDENT, "group of 60", "use sampling="),
+    (
+        {"sampling": "fresh_bins", "noise_correlation": None},
+        DEPENDENT,
+        "group of 60",
+        "use sampling=",
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from skpuffer.noise import GaussianNoise, Shift
-from skpuffer.privacy_loss import PrivacyLossCurve
+from skpuffer.privacy_loss import PoissonPair, PrivacyLossCurve
 from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.privacy_loss.allocation import AllocationPair, _lattice
 from skpuffer.privacy_loss.allocation._transforms import sum_of_terms
@@ -34,6 +34,14 @@ def delta_of(found, epsilon):
 
 def epsilon_of(found, times=1, delta=1e-5):
     return PrivacyLossCurve(((found, times),)).epsilon(delta)
+
+
+def slow_after(rows, count):
+    """The rows, of which all but the first are slow."""
+    return [
+        pytest.param(*row, marks=() if i < count else pytest.mark.slow)
+        for i, row in enumerate(rows)
+    ]
 
 
 @pytest.mark.parametrize("scale, n_batches, epsilon", ORACLE["epsilons"])
@@ -75,7 +83,8 @@ def test_partial_epochs(n_batches, n_steps, scale, epsilon, remove, add):
 def test_deltas_in_both_directions(n_batches, k, scale, epsilon, remove, add):
     found = delta_of(pair(scale, n_batches, k * n_batches), epsilon)
     assert remove * (1 - 1e-6) <= found[0] <= remove * 1.004
-    assert add * (1 - 1e-5) <= found[1] <= add * 1.06
+    # of what is less than 1e-15 there is the allowance for rounding
+    assert add * (1 - 1e-5) <= found[1] <= add * 1.06 + (0 if add else 1e-9)
 
 
 @pytest.mark.parametrize("n_batches, scale, epsilon, expected", ORACLE["replaced"])
@@ -93,10 +102,31 @@ def test_replaced_records_by_quadrature(n_batches, scale, epsilon, expected):
     assert expected * (1 - 1e-9) <= there <= expected * 1.006
 
 
-@pytest.mark.parametrize("scale, n_batches, epsilon", ORACLE["replaced_scales"])
+@pytest.mark.parametrize(
+    "scale, n_batches, epsilon", slow_after(ORACLE["replaced_scales"], 6)
+)
 def test_noise_for_replaced_records(scale, n_batches, epsilon):
     found = epsilon_of(pair(scale, n_batches, replaced=True))
-    assert found == pytest.approx(epsilon, rel=1e-3)
+    # the scales have four digits, and at large epsilons the grid costs .2 %
+    assert found == pytest.approx(epsilon, rel=3e-3)
+
+
+@pytest.mark.parametrize("scale, epsilon", slow_after(ORACLE["triangles"], 1))
+def test_replaced_records_cost_less_than_one_taken_off_and_one_put_in(scale, epsilon):
+    # at delta = 1e-5, by the best way to go from one table to the other by a third
+    first = np.linspace(0, epsilon, 401)
+    kept = pair(scale, 100)
+    there = kept.delta(first) + np.exp(first) * kept.reverse(epsilon - first)
+    assert 0.9e-5 < there.min() <= 1.001e-5
+    at = np.array([float(epsilon)])
+    assert pair(scale, 100, replaced=True).delta(at)[0] < 0.9 * there.min()
+
+
+@pytest.mark.parametrize("scale, epsilon", ORACLE["poisson"])
+def test_poisson_batches_take_more_noise_than_fresh_bins(scale, epsilon):
+    batches = PoissonPair(GaussianNoise(scale).curve(UNIT), 0.01)
+    assert epsilon_of(batches, 1000) == pytest.approx(epsilon, rel=1e-3)
+    assert epsilon_of(pair(scale, 100), 10) < epsilon
 
 
 @pytest.mark.parametrize("n_batches, k, scale, order, expected", ORACLE["renyi"])
@@ -136,12 +166,16 @@ def test_small_runs_by_brute_force(n_batches, n_steps, scale, epsilon):
         assert other - 1e-3 <= one <= other * 1.01 + 1e-3
 
 
-def test_two_epochs_of_fresh_bins_in_both_directions():
-    found, curve = pair(2.0, 2), {}
-    for each in found.directions:
-        curve[type(each).__name__] = each
-    total = PrivacyLossCurve(((found, 2),)).delta(0.5)
-    assert 0.057 <= total <= 0.0573
+def test_two_epochs_of_fresh_bins():
+    total = PrivacyLossCurve(((pair(2.0, 2), 2),)).delta(0.5)
+    # .057216 (.000066) of plain draws
+    assert total > 0.057216 - 4 * 0.000066
+    assert total == pytest.approx(0.0571653, rel=5e-4)
+
+
+def test_ten_epochs_of_fresh_bins_at_one_epsilon():
+    total = PrivacyLossCurve(((pair(1.37, 100), 10),)).delta(1.0)
+    assert total == pytest.approx(9.88e-6, rel=2e-3)
 
 
 def test_trade_offs_are_those_of_one_pair():

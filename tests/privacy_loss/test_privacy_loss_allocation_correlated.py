@@ -9,6 +9,7 @@ import pytest
 
 from skpuffer.noise import LaplaceNoise
 from skpuffer.noise.strategies import (
+    BufferedToeplitz,
     Toeplitz,
     banded_inverse_square_root,
     banded_square_root,
@@ -31,6 +32,8 @@ def strategy_of(row, bandwidth):
     name = row.get("strategy", "bsr")
     if name == "identity":
         return identity()
+    if name == "blt":
+        return BufferedToeplitz((0.9, 0.5), (0.12, 0.25))
     return FAMILIES[name](row.get("bandwidth", bandwidth))
 
 
@@ -99,6 +102,30 @@ def test_reference_replaced(row):
     assert pair.reverse(at(row["epsilon"])) == found
 
 
+@pytest.mark.parametrize("row", slow_after(ORACLES["directions"], 2))
+def test_reference_noise_of_each_direction(row):
+    # with fewer nodes for what is common to all bins than the reference has, so that
+    # there may be a part more
+    most = 1e-5 * (1 + row["tolerance"])
+    for direction in ("remove", "add"):
+        strategy, sigma = strategy_of(row, 4), row[direction]
+        pair = pair_of(strategy, 100, row["n_steps"], sigma, method="chain")
+        found = pair.delta if direction == "remove" else pair.reverse
+        assert found(at(row["epsilon"]))[0] <= most
+
+
+@pytest.mark.parametrize("row", slow_after(ORACLES["replaced_runs"], 1))
+def test_reference_runs_of_replaced_records(row):
+    # the scale that is enough on nodes half as far apart, and one at which samples say
+    # how much there is
+    for sigma, low, high in (
+        (row["sigma"], 0.0, 1.08 * row["delta"]),
+        (row["sampled_sigma"], row["sampled"] - 3 * row["error"], math.inf),
+    ):
+        pair = pair_of(banded_square_root(4), 100, 100, sigma, replaced=True)
+        assert low < pair.delta(at(row["epsilon"]))[0] <= high
+
+
 # -- properties ------------------------------------------------------------------------
 
 
@@ -145,6 +172,20 @@ def test_the_least_of_all_bounds_counts():
         winner = pairs["best"].winner(1.0)["remove" if name == "delta" else "add"]
         one = {m: getattr(p, name)(at(1.0))[0] for m, p in pairs.items()}
         assert one[winner] == one["best"]
+
+
+def test_low_renyi_orders_count_where_bins_have_much_in_common():
+    # at large epsilons chains are loose, and a product of matrices takes no time
+    strategy, sigma, epsilon = banded_inverse_square_root(64), 0.71, 8.0
+    means = strategy.means(100, 100) / sigma
+    weights = np.exp(means @ means.T)
+    third = (math.log(np.trace(weights @ weights @ weights)) - 3 * math.log(100)) / 2
+    expected = math.exp(2 * (third - epsilon)) * (2 / 3) ** 3 / 2
+    pair = pair_of(strategy, 100, 100, sigma)
+    assert pair.delta(at(epsilon))[0] == pytest.approx(expected, rel=1e-9)
+    assert pair.winner(epsilon)["remove"] == "renyi"
+    chain = pair_of(strategy, 100, 100, sigma, method="chain")
+    assert expected < 0.5 * chain.delta(at(epsilon))[0]
 
 
 def test_scaling_matrix_and_noise_changes_nothing():

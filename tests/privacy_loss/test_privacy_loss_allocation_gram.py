@@ -42,6 +42,7 @@ def test_a_single_bin_is_the_gaussian():
     assert closed_add_delta([[1.0]], epsilon) == pytest.approx(expected, rel=1e-14)
     assert unamplified_delta([[1.0]], epsilon) == pytest.approx(expected, rel=1e-14)
     assert closed_add_delta([[1.0]], 1.0) == pytest.approx(0.12693673750664392)
+    assert GaussianCurve(1.0).epsilon(1e-5) == pytest.approx(4.377178095681137)
     assert renyi_add([[1.0]], [2.0, 5.5]) == pytest.approx([1.0, 2.75])
 
 

@@ -384,6 +384,16 @@ def test_other_refusals():
         renyi_circulant([1.0], 0, 2)
 
 
+def test_reference_delta_of_the_lemma():
+    # of ten bins, by the lemma for records that are added, at an order near the best
+    orders = np.linspace(1.5, 60, 1171)
+    costs = renyi_add(np.eye(10) / 1.5**2, orders)
+    least = float(renyi_to_delta(orders, costs, 1.0))
+    assert 2.18e-5 < least <= 2.1969e-5
+    row = {"strategy": "identity", "n_batches": 10, "sigma": 1.5}
+    assert float(closed_add_delta(gram_of(row), 1.0)) < least / 4
+
+
 def test_the_direction_add_is_the_closed_bound():
     gram = random_gram(3, 5, 1.0)
     orders = [1.5, 2, 30]

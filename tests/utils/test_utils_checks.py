@@ -9,6 +9,7 @@ from skpuffer.utils._checks import (
     check_at_least_one,
     check_covariance,
     check_masses,
+    check_option,
     check_share,
 )
 
@@ -82,3 +83,12 @@ def test_counts_are_masses_only_where_they_are_asked_for():
     assert check_masses(2, counts=False, w=[0, 1]).tolist() == [0.0, 1.0]
     with pytest.raises(ValueError, match=r"to 1\. Got a sum of 4\.0\."):
         check_masses(2, counts=False, w=[1, 3])
+
+
+def test_options_are_told_apart_by_type():
+    # as a grid of parameters that is an array has them
+    assert check_option(("best", "exact"), method=np.array(["exact"])[0]) == "exact"
+    assert check_option((1, None), count=None) is None
+    for value in (True, 1.0, "1", np.array([1])):
+        with pytest.raises(ValueError, match="'count' must be one of 1, None"):
+            check_option((1, None), count=value)

@@ -376,7 +376,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             raise UnsupportedError(
                 f"{type(self).__name__} finds no noise that keeps a 'delta' of "
                 f"{delta:g}: the allowance for rounding is more than that. Use a "
-                "larger delta, such as 1e-12, or RenyiDP."
+                f"larger delta, such as {max(1e-9, 100 * delta):.0e}, or RenyiDP."
             )
         return scale
 

@@ -205,10 +205,16 @@ def chain_replaced_delta(bins: Bins, variance: float, epsilon: Floats) -> Floats
 
 
 def _replaced(bins: Bins, variance: float, epsilon: float) -> float:
-    # the same lags are to be covered, and the same covers are good
-    plan = chain_plan(bins, class_of_noise(variance), class_of_epsilon(epsilon))
+    noise, near = class_of_noise(variance), class_of_epsilon(epsilon)
+    plan = chain_plan(bins, noise, near, "replace")
+    return _replaced_by(plan, variance, epsilon, _FINE)
+
+
+def _replaced_by(
+    plan: Plan, variance: float, epsilon: float, accuracy: Accuracy
+) -> float:
     found = chain_replaced(
-        plan.cover.over(variance), plan.size, epsilon, _accuracy(plan, _FINE)
+        plan.cover.over(variance), plan.size, epsilon, _accuracy(plan, accuracy)
     )
     return max(found.delta, _TRUSTED * found.error)
 
@@ -217,7 +223,8 @@ def _rung_law(
     bins: Bins, variance: float, epsilon: Floats, rung: float, adding: bool
 ) -> ChainLaw:
     """Law for epsilons next to a rung, with nodes that reach far enough for them."""
-    plan = chain_plan(bins, class_of_noise(variance), class_of_epsilon(rung), adding)
+    noise, near = class_of_noise(variance), class_of_epsilon(rung)
+    plan = chain_plan(bins, noise, near, "add" if adding else "remove")
     law = _law(plan, variance, rung, adding, _FINE)
     if law.outside > _OUTSIDE * delta_of_law(law, epsilon, adding).min():
         law = _law(plan, variance, rung, adding, _REACHING)
@@ -236,7 +243,7 @@ def class_of_noise(variance: float) -> float:
 
 @lru_cache(maxsize=256)
 def chain_plan(
-    bins: Bins, variance: float, epsilon: float, adding: bool = False
+    bins: Bins, variance: float, epsilon: float, direction: str = "remove"
 ) -> Plan:
     """Choose window and cover by the bounds that coarse grids give.
 
@@ -247,14 +254,15 @@ def chain_plan(
     bins : Bins
     variance, epsilon : float
         About those at which the bound will be asked for.
-    adding : bool, default=False
+    direction : {'remove', 'add', 'replace'}, default='remove'
+        What is the best cover of one is not that of another: a factor common to all
+        bins costs a replaced record much.
 
     Returns
     -------
     Plan
         Its cover is verified, entry by entry, against the window's lags.
     """
-    at = np.array([epsilon])
     tried = sorted(
         (
             (score, window.size, cover, window.lags)
@@ -267,6 +275,14 @@ def chain_plan(
     for _, size, cover, lags in tried:
         check_cover(cover, lags)
         plan = Plan(size, cover)
-        law = _law(plan, variance, epsilon, adding, _COARSE)
-        found.append((float(delta_of_law(law, at, adding)[0]), plan))
+        found.append((_roughly(plan, variance, epsilon, direction), plan))
     return min(found, key=lambda each: each[0])[1]
+
+
+def _roughly(plan: Plan, variance: float, epsilon: float, direction: str) -> float:
+    """Bound of one direction on coarse grids."""
+    if direction == "replace":
+        return _replaced_by(plan, variance, epsilon, _COARSE)
+    adding = direction == "add"
+    law = _law(plan, variance, epsilon, adding, _COARSE)
+    return float(delta_of_law(law, np.array([epsilon]), adding)[0])
