@@ -79,8 +79,8 @@ class AffineReleaseMixin:
         Returns
         -------
         dict of {str: (low, high)}
-            For each attribute with known deviations its name and two of its kind; NaN
-            for entries that are no affine function of the noise.
+            For each attribute with known deviations its name and two of its kind,
+            of a table without what is no affine function of the noise.
 
         Raises
         ------
@@ -124,4 +124,7 @@ def _interval(value: Any, deviation: Any, width: float) -> tuple[Any, Any]:
         ends = {key: _interval(value[key], deviation[key], width) for key in value}
         low, high = ({k: pair[i] for k, pair in ends.items()} for i in (0, 1))
         return low, high
+    if hasattr(deviation, "reindex_like"):
+        # of a table, the part whose deviations are known
+        value = value.reindex_like(deviation)
     return value - width * deviation, value + width * deviation

@@ -199,7 +199,7 @@ class SummaryLayout:
         return self._grouped_frame(found) if self.by else self._plain_frame(found)
 
     def affine(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Mask of the entries of a table that are affine in the released vector.
+        """Return the part of a table that is affine in the released vector.
 
         Parameters
         ----------
@@ -209,17 +209,14 @@ class SummaryLayout:
         Returns
         -------
         pandas.DataFrame
-            Of the same shape, of bools.
+            Some of its rows, of groups some of its columns.
         """
         # in groups, means and rates are ratios of two noisy numbers
         known = _AFFINE if self.by else (*_AFFINE, "mean", "rate")
         labels = table.columns if self.by else table.index
         names = labels.get_level_values("statistic")
-        mask = np.array([str(name).partition("[")[0] in known for name in names])
-        mask = mask[None, :] if self.by else mask[:, None]
-        return pd.DataFrame(
-            np.broadcast_to(mask, table.shape), table.index, table.columns
-        )
+        kept = [str(name).partition("[")[0] in known for name in names]
+        return table.loc[:, kept] if self.by else table.loc[kept]
 
     def _split(self, vector, n_cells):
         """Coordinates by block, each of shape (n_cells, dim of the block)."""

@@ -128,8 +128,8 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         as rows, pairs (column, statistic) as columns; group sizes that means and rates
         divide by come with them, as ``('records', 'count')`` unless 'count' is asked.
     result_std_ : pandas.DataFrame
-        Standard deviation that the noise gives `result_`, exactly; NaN of what is
-        no affine function of it: spreads, quantiles, and ratios in groups.
+        Standard deviation that the noise gives `result_`, exactly, without what
+        is no affine function of it: spreads, quantiles, and ratios in groups.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -505,7 +505,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
                 _table(vector, widths, release)
                 for vector in (widths, np.zeros_like(widths))
             )
-        return {"result_": (moved - origin).where(release.context.layout.affine(moved))}
+        return {"result_": release.context.layout.affine(moved - origin)}
 
     # -- post-processing ----------------------------------------------------------
 
