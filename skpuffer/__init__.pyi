@@ -49,6 +49,7 @@ from .privacy import Certificate
 from .scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from .schema import Schema
 from .summary import (
+    PrivateCDF,
     PrivateMean,
     PrivateQuantile,
     PrivateStandardScaler,
@@ -70,6 +71,7 @@ __all__ = [
     "PrivacyLoss",
     "PrivateAdditiveClassifier",
     "PrivateAdditiveRegressor",
+    "PrivateCDF",
     "PrivateCategoricalNB",
     "PrivateGaussianNB",
     "PrivateHuberRegressor",

@@ -298,7 +298,8 @@ def test_deviations_do_not_depend_on_the_offset(middle, half, dim):
 
 
 def test_an_interval_is_the_quantile_on_either_side():
-    fitted = PrivateMean(bounds=(-1, 1)).fit(X)
+    accountant = PrivacyLoss(noise="gaussian")
+    fitted = PrivateMean(accountant=accountant, bounds=(-1, 1)).fit(X)
     low, high = fitted.confidence_interval(0.9)["mean_"]
     half = norm.ppf(0.95) * fitted.mean_std_
     np.testing.assert_allclose(low, fitted.mean_ - half, rtol=1e-12)

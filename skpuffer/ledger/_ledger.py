@@ -99,12 +99,14 @@ class PrivacyLedger:
     Examples
     --------
     >>> import numpy as np
+    >>> from skpuffer.accountants import PrivacyLoss
     >>> from skpuffer.ledger import PrivacyLedger
     >>> from skpuffer.summary import PrivateMean
     >>> X = np.random.default_rng(0).uniform(size=(100, 2))
     >>> ledger = PrivacyLedger(":memory:", {"approximate_dp": (2.0, 1e-5)})
+    >>> mean = PrivateMean(accountant=PrivacyLoss(noise="gaussian"), bounds=(0, 1))
     >>> with ledger:
-    ...     mean = PrivateMean(bounds=(0, 1), random_state=0).fit(X)
+    ...     mean = mean.set_params(random_state=0).fit(X)
     >>> ledger.total()
     Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
     >>> ledger.remaining()

@@ -46,7 +46,7 @@ class Preview:
     >>> from skpuffer.summary import PrivateMean
     >>> preview = PrivateMean(bounds=(0, 10)).preview(10_000, n_features=2)
     >>> preview.error.round(4)
-    array([0.0026, 0.0026])
+    array([0.0014, 0.0014])
     >>> preview.certificate
     Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
     """

@@ -177,6 +177,9 @@ def level_values(levels: Floats, edges: ArrayLike, values: ArrayLike) -> Floats:
     for at, distribution in _runs(levels, edges, bins):
         low, high = levels[bins[at]], levels[bins[at] + 1]
         found[at] = np.clip(distribution(x[at]), low, high)
+    # known at the ends, and not up to rounding
+    found[x == edges[0]] = levels[0]
+    found[x == edges[-1]] = levels[-1]
     return found
 
 

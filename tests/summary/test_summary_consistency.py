@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from skpuffer.accountants import PrivacyLoss
 from skpuffer.summary import PrivateSummary
 from skpuffer.summary._consistency import Parts, nearest_counts
 
@@ -154,6 +155,7 @@ def test_their_error_is_less_for_sparse_tables(table):
     )
     for nonnegative in (False, True):
         model = PrivateSummary(
+            accountant=PrivacyLoss(noise="gaussian"),
             statistics="count",
             by=["town", "job"],
             categories={"town": ["a", "b", "c"], "job": ["x", "y"]},

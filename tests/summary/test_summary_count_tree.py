@@ -107,7 +107,11 @@ def test_counts_without_noise_stay_what_they_are(n_leaves, seed):
 
 @pytest.mark.parametrize(
     "accountant",
-    [PrivacyLoss(), PrivacyLoss(noise="laplace"), PrivacyLoss(noise=LaplaceNoise())],
+    [
+        PrivacyLoss(noise="gaussian"),
+        PrivacyLoss(noise="laplace"),
+        PrivacyLoss(noise=LaplaceNoise()),
+    ],
 )
 def test_other_statistics_have_no_more_noise_than_beside_few_bins(accountant):
     X = np.zeros((100, 1))
@@ -164,7 +168,9 @@ def test_grids_that_are_given_are_counted_as_they_are():
     model = PrivateSummary(statistics="median", bins=edges).fit(np.ones((50, 1)))
     asked = model.certificate_.sensitivity
     assert asked == pytest.approx(1)
-    fine = PrivateSummary(statistics="median", bounds=(0, 1)).fit(np.ones((50, 1)))
+    fine = PrivateSummary(
+        accountant=PrivacyLoss(noise="gaussian"), statistics="median", bounds=(0, 1)
+    ).fit(np.ones((50, 1)))
     assert fine.certificate_.sensitivity == pytest.approx(math.sqrt(3))
 
 
@@ -179,7 +185,7 @@ def test_an_attacker_finds_what_is_certified_of_a_tree_and_no_more():
     # one record goes from one end of the grid to the other: as far as can be
     model = PrivateSummary(
         RecordScenario(relation="replace"),
-        GroupPrivacy(1.0, delta=1e-5),
+        GroupPrivacy(1.0, delta=1e-5, noise="gaussian"),
         statistics="median",
         bounds=(0, 1),
     )
@@ -190,7 +196,7 @@ def test_an_attacker_finds_what_is_certified_of_a_tree_and_no_more():
     means = [tree.sums(X)[0] for X in (first, second)]
     move = means[1] - means[0]
     assert made.noise_.scale == pytest.approx(
-        GroupPrivacy(1.0, delta=1e-5)
+        GroupPrivacy(1.0, delta=1e-5, noise="gaussian")
         .calibrate(*_release(np.linalg.norm(move)))
         .noise.scale,
         rel=1e-6,
