@@ -109,7 +109,7 @@ def accountant_of(way, epsilon, dim):
     if way == BARE:
         return ShapedWasserstein(**budget, floor=0.0, allow_degenerate=True)
     if way == SINKHORN:
-        return SinkhornWasserstein(**budget, entropy=ENTROPY)
+        return SinkhornWasserstein(**budget, entropy=ENTROPY, noise="gaussian")
     # round, and of the family that all are compared in
     if way in DIFFERENTIAL:
         return GroupPrivacy(**budget, noise="gaussian")

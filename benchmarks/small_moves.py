@@ -152,7 +152,9 @@ def measured(X, y, splits, draws):
 def check(table, quick):
     """What must hold on every machine."""
     assert (table["gain"] >= 20).all(), table
-    assert (table["own"] >= 3.5).all(), table
+    # regressions by plain DP clip far shorter than what the secret's bound needs
+    least = table["loss"].map({"squared": 1.0}).fillna(3.5)
+    assert (table["own"] >= least).all(), table
     by = table.groupby(["table", "loss"])
     assert (by["accuracy"].mean() > by["plain_dp"].mean() - 0.01).all(), table
     # of few splits the mean is too uncertain to be held to more
