@@ -102,7 +102,8 @@ def add_noise(
         Its last axis is the coordinates.
     noise : Noise
     rng : numpy.random.Generator
-    n_records, integer
+    n_records : int
+    integer : bool, default=False
         As of `noise_grid`.
 
     Returns
