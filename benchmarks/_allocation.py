@@ -40,6 +40,8 @@ OPERATIONS = 3e5
 ORDERS = np.arange(2.0, 129.0)
 #: Plain draws that a check is worth at least.
 PLAIN = 1e7
+#: Draws times bins that fit a cache.
+CACHED = 2**17
 #: Relative width to which noise is searched for.
 NEAR = 1e-3
 
@@ -368,7 +370,7 @@ def moved_draws(gram, epsilon, direction, tilt, n_samples, rng):
     """
     value, root = _VALUES[direction](gram, epsilon, tilt), _root(gram)
     total = squares = 0.0
-    for part in gen_batches(n_samples, 2000):
+    for part in gen_batches(n_samples, max(1, CACHED // len(gram))):
         size = part.stop - part.start
         values = value(root @ rng.standard_normal((root.shape[1], size)))
         total += float(values.sum())
@@ -396,7 +398,7 @@ def mean_square(gram, epsilon, direction, tilt, rng, n_samples=40_000):
     float
     """
     root, halves, total = _root(gram), np.diag(gram)[:, np.newaxis] / 2, 0.0
-    for part in gen_batches(n_samples, 2000):
+    for part in gen_batches(n_samples, max(1, CACHED // len(gram))):
         size = part.stop - part.start
         sums = root @ rng.standard_normal((root.shape[1], size))
         if direction == "add":

@@ -85,6 +85,41 @@ def test_what_is_stored_holds_what_must_hold(benchmark, part):
     check(pd.read_csv(path))
 
 
+def test_all_that_is_promised_is_checked_by_ten_million_draws(benchmark):
+    random_allocation = benchmark("random_allocation")
+    path = random_allocation.RESULTS / "random_allocation_checked.csv"
+    random_allocation.check_all_checked(pd.read_csv(path))
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_checks_are_worth_the_plain_draws_they_say(benchmark, direction):
+    allocation = benchmark("_allocation")
+    run = allocation.Run("short", banded_square_root(2), 6, 2)
+    gram, rng = run.gram(2.0), np.random.default_rng(0)
+    values = _plain_values(gram, 0.5, direction, rng, 400_000)
+    for tilt in (1.0, 2.5):
+        estimate, error = allocation.moved_draws(
+            gram, 0.5, direction, tilt, 100_000, rng
+        )
+        spread = values.std() / len(values) ** 0.5
+        assert abs(estimate - values.mean()) < 5 * np.hypot(error, spread)
+        square = allocation.mean_square(gram, 0.5, direction, tilt, rng)
+        assert square == pytest.approx(np.mean(values**2), rel=0.05)
+    found = allocation.sampled_divergence(run, 2.0, 0.5, 1000, plain=1e5)
+    assert found.plain >= 1e5
+
+
+def _plain_values(gram, epsilon, direction, rng, n_samples):
+    """What draws say that are not moved."""
+    root, halves = np.linalg.cholesky(gram), np.diag(gram)[:, np.newaxis] / 2
+    sums = root @ rng.standard_normal((len(gram), n_samples))
+    if direction == "remove":
+        sums += gram[:, rng.integers(len(gram), size=n_samples)]
+    ratio = np.exp(sums - halves).mean(axis=0)
+    least = np.exp(epsilon) * ratio if direction == "add" else np.exp(epsilon) / ratio
+    return np.maximum(1 - least, 0)
+
+
 def test_no_stored_bound_is_below_samples(benchmark):
     bounds = benchmark("allocation_bounds")
     frame = pd.read_csv(benchmark("_report").RESULTS / "allocation_bounds.csv")
