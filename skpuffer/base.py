@@ -38,7 +38,13 @@ from skpuffer.noise._on_grid import (
     noise_grid,
     with_room_for_grid,
 )
-from skpuffer.releases import GradientRelease, PublicContext, QueryRelease
+from skpuffer.releases import (
+    AdaptiveRelease,
+    GradientRelease,
+    PublicContext,
+    QueryRelease,
+    VoteRelease,
+)
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
@@ -159,8 +165,10 @@ _MANY_PARAMETERS = 2**20
 
 # By the very type: another kind of release is executed in its own way.
 _EXECUTED_ON_GRID: dict[type, str] = {
-    QueryRelease: ON_GRID,
+    AdaptiveRelease: ON_GRID,
     GradientRelease: SUMS_ON_GRID,
+    QueryRelease: ON_GRID,
+    VoteRelease: ON_GRID,
 }
 
 #: Above this an epsilon is hardly a promise by itself.

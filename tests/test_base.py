@@ -22,6 +22,7 @@ from sklearn.utils.validation import has_fit_parameter
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.base import FLOATING_POINT
+from skpuffer.cluster import PrivateKMeans
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
@@ -162,6 +163,28 @@ def test_means_are_multiples_of_a_public_power_of_two():
     released = np.array([model.mean_ for model in fits])
     np.testing.assert_array_equal(np.rint(released / grid) * grid, released)
     assert len(np.unique(released)) == released.size
+
+
+def test_sums_in_turn_are_on_a_grid_that_their_noise_pays_for():
+    """In units of the stages, of which the noise is as well."""
+    model = PrivateKMeans(2, bounds=(-1, 1)).fit(X)
+    (said,) = of_grid(model.certificate_)
+    assert "ChaCha20" in said
+    assert "the noise covers them" in said
+    seeded = PrivateKMeans(2, bounds=(-1, 1), random_state=0).fit(X)
+    assert FLOATING_POINT in seeded.certificate_.assumptions
+    assert 1 < model.noise_.scale / seeded.noise_.scale < 1 + 1e-6
+
+
+def test_votes_are_counted_on_a_grid():
+    """Which integers are on already, so that nothing is paid for."""
+    options = {"n_teachers": 20, "n_classes": 2, "n_queries": 3}
+    exact = PATEAggregator(**options).calibrate()
+    (said,) = of_grid(exact.certificate_)
+    assert "ChaCha20" in said
+    seeded = PATEAggregator(**options, random_state=0).calibrate()
+    assert FLOATING_POINT in seeded.certificate_.assumptions
+    assert exact.noise_ == seeded.noise_
 
 
 def test_targets_are_assumed_of_where_a_scenario_speaks_of_rows_alone():

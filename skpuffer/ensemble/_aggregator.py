@@ -8,11 +8,11 @@ from sklearn.base import BaseEstimator
 
 from skpuffer.accountants._base import bind
 from skpuffer.base import (
-    FLOATING_POINT,
     SEEDED,
     all_or_nothing,
     announce,
     announce_gain,
+    on_grid,
     scenario_and_accountant,
 )
 from skpuffer.releases import VoteRelease
@@ -166,7 +166,8 @@ class PATEAggregator(DocLinkMixin, BaseEstimator):  # type: ignore[misc] # sciki
         release = self._release()
         rng, seeded = noise_generator(self.random_state)
         calibration = accountant.calibrate(release, scenario, rng)
-        certificate = calibration.certificate.assuming(FLOATING_POINT)
+        calibration, digits = on_grid(calibration, release, rng)
+        certificate = calibration.certificate.assuming(digits)
         if seeded:
             certificate = certificate.assuming(SEEDED)
         # for all its answers, before any of them

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
+from skpuffer.noise._on_grid import add_noise
 from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._types import Floats
 
@@ -286,8 +287,9 @@ class AdaptiveRelease(QueryRelease):
                 f"The stage {of.name!r} is NaN or infinite on this table, which no "
                 "noise hides: look for records that it cannot take."
             )
-        released: Floats = exact + self.unit(stage) * noise.sample(exact.shape, rng)
-        return released
+        # in units of the stage, as the noise is: what it is multiplied by is public
+        unit = self.unit(stage)
+        return unit * add_noise(exact / unit, noise, rng, n_records=self.n_records)
 
     def deviation(self, stage: int, noise: "Noise") -> float:
         """Return the standard deviation of the noise of a stage's coordinates.

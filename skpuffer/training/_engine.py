@@ -106,7 +106,8 @@ def train(
 
     Floating point rounds. What that may add to how far a record moves a sum is taken
     off the clip norm, 3 % in float32 and next to nothing in float64; see `Rows.slack`.
-    The noise itself is analysed as real numbers, as in every library of its kind.
+    Without a seed, sums and noise are rounded to one public grid; see
+    :mod:`skpuffer.noise`.
 
     References
     ----------

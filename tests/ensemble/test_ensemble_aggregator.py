@@ -151,8 +151,9 @@ def test_copies_draw_noise_of_their_own():
     assert not np.any(aggregator().histograms(SURE) == aggregator().histograms(SURE))
 
 
-def test_the_certificate_says_that_noise_is_in_floating_point():
-    said = aggregator().calibrate().certificate_.assumptions
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning")
+def test_the_certificate_says_that_seeded_noise_is_in_floating_point():
+    said = aggregator(random_state=0).calibrate().certificate_.assumptions
     assert said.count(FLOATING_POINT) == 1
     assert UNTOUCHED_ROWS not in said  # it reads votes, no rows
 

@@ -25,6 +25,8 @@ from skpuffer.noise._on_grid import (
 )
 from skpuffer.utils._entropy import is_secret, secret_generator, spawned
 
+from ..last_digits import reachable
+
 
 def fraction(words):
     return words * 2.0**-64
@@ -194,17 +196,6 @@ def test_secret_generators_differ_and_so_do_their_children():
     # what is seeded stays so
     seeded = [spawned(np.random.default_rng(7), 2)[1].integers(2**63) for _ in range(2)]
     assert seeded[0] == seeded[1]
-
-
-def reachable(noise, scale):
-    """Whether NumPy's Laplace sampler can return a number, as Mironov asks."""
-    # it returns scale * log(v), with v a multiple of 2**-53
-    near = np.rint(np.exp(-np.abs(noise) / scale) * 2.0**53)
-    tries = near[:, None] + np.arange(-8, 9)
-    tries = np.maximum(tries, 1) * 2.0**-53
-    # by the logarithm of C, as the sampler does: NumPy's own differs in the last digit
-    logs = np.reshape([math.log(v) for v in tries.ravel()], tries.shape)
-    return (scale * logs == -np.abs(noise)[:, None]).any(axis=1)
 
 
 @pytest.mark.parametrize("exact", [True, False])

@@ -116,8 +116,8 @@ def test_reference_noise_of_each_direction(row):
 
 @pytest.mark.parametrize("row", slow_after(ORACLES["replaced_runs"], 1))
 def test_reference_runs_of_replaced_records(row):
-    # the scale that is enough on finer grids, with a tenth for ours, and one at which samples say
-    # how much there is
+    # the scale that is enough on finer grids, with a tenth for ours, and one at which
+    # samples say how much there is
     for sigma, low, high in (
         (row["sigma"], 0.0, 1.1 * row["delta"]),
         (row["sampled_sigma"], row["sampled"] - 3 * row["error"], math.inf),

@@ -26,6 +26,7 @@ from skpuffer.noise import (
     GeneralizedGaussianNoise,
     LaplaceNoise,
 )
+from skpuffer.noise._on_grid import noise_grid
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import AdaptiveRelease, QueryRelease, Sensitivity, Stage
@@ -36,6 +37,7 @@ from skpuffer.scenarios import (
     MarkovChainScenario,
     RecordScenario,
 )
+from skpuffer.utils._entropy import secret_generator
 
 from ..attack import assert_tight
 
@@ -285,6 +287,19 @@ def test_noise_is_in_proportion_to_the_unit():
     assert whole.deviation(1, noise) == pytest.approx(2 * whole.unit(1))
     laplace = LaplaceNoise(2.0)
     assert whole.deviation(1, laplace) == pytest.approx(8**0.5 * whole.unit(1))
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+def test_stages_are_multiples_of_a_public_grid_in_their_units(stage):
+    release, noise = adaptive(), GaussianNoise(3.0)
+    exact = np.linspace(-1, 1, STAGES[stage].dim)
+    grid = noise_grid(noise, release.n_records)
+    steps = release.noisy(stage, exact, noise, secret_generator()) / release.unit(stage)
+    np.testing.assert_allclose(np.rint(steps / grid) * grid, steps, rtol=1e-15)
+    # not so what is drawn of a seed
+    steps = release.noisy(stage, exact, noise, np.random.default_rng(0))
+    steps /= release.unit(stage)
+    assert np.abs(np.rint(steps / grid) * grid - steps).max() > grid / 100
 
 
 def test_what_was_not_accounted_for_is_not_executed():

@@ -490,7 +490,7 @@ class _AdditiveAccountant(Accountant):
         def calibrate(noise: Noise, rng: Any) -> Calibration:
             check_stage_noise(noise, release)
             found = account.calibrate(noise, rng)
-            return Calibration(found.noise, _composed(found.certificate))
+            return replace_fields(found, certificate=_composed(found.certificate))
 
         def certify(noise: Noise) -> Certificate:
             check_stage_noise(noise, release)
