@@ -91,8 +91,19 @@ def refuse_mask(values: object, name: str) -> None:
 
 
 def column_names(X: Any) -> tuple[Any, ...] | None:
-    """Return the column names of a frame as a tuple, or None for anything else."""
-    if isinstance(X, pd.DataFrame) and X.columns.is_unique:
+    """Return the column names of a frame as a tuple, or None for anything else.
+
+    Raises
+    ------
+    ValueError
+        If two columns have the same name.
+    """
+    if isinstance(X, pd.DataFrame):
+        if not X.columns.is_unique:
+            raise ValueError(
+                "A data frame must have column names that differ: it says by them "
+                "which column is meant. Rename those that stand there more than once."
+            )
         return tuple(X.columns.tolist())  # as below, which is slow to find out
     if not is_frame(X):
         return None
