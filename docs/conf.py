@@ -105,10 +105,6 @@ html_show_sourcelink = False
 html_sidebars = {
     page: []
     for page in (
-        "user_guide",
-        "models_for_tables",
-        "certificate",
-        "pitfalls",
         "compatibility",
         "papers",
         "changelog",
