@@ -2,6 +2,9 @@
 
 import math
 import os
+import random
+from collections import defaultdict
+from itertools import chain
 from pathlib import Path
 
 # Before anything imports pyplot, also in doctests: a machine may have no display.
@@ -59,7 +62,8 @@ def n_trials():
 def pytest_collection_modifyitems(config, items):
     """Leave every K-th test where SKPUFFER_TEST_EVERY is K: a quick look at all parts.
 
-    The CI looks so at other versions than those the whole suite runs with.
+    The CI looks so at other versions than those the whole suite runs with, in an order
+    that SKPUFFER_TEST_ORDER draws: no test may rest on what another one left.
     """
     every = int(os.environ.get("SKPUFFER_TEST_EVERY", "1"))
     if every < 1:
@@ -69,4 +73,14 @@ def pytest_collection_modifyitems(config, items):
     kept = items[::every]
     chosen = set(map(id, kept))
     config.hook.pytest_deselected(items=[i for i in items if id(i) not in chosen])
+    seed = os.environ.get("SKPUFFER_TEST_ORDER")
+    if seed is not None:
+        # file by file, for what the tests of a file share is made once
+        rng, files = random.Random(seed), defaultdict(list)
+        for item in kept:
+            files[item.path].append(item)
+        groups = list(files.values())
+        for group in (groups, *groups):
+            rng.shuffle(group)
+        kept = list(chain.from_iterable(groups))
     items[:] = kept

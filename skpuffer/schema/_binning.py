@@ -9,7 +9,7 @@ import numpy as np
 
 from skpuffer.utils._checks import check_count
 
-from ._columns import Category, Column, Number
+from ._columns import MOST_BINS, Category, Column, Number
 from ._values import AT_ONCE, column_arrays, level_codes, numbers
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ class Binning:
     values: tuple[list[Any], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_count(n_bins=self.n_bins)
-        check_count(n_amount_bins=self.n_amount_bins)
+        check_count(n_bins=self.n_bins, most=MOST_BINS)
+        check_count(n_amount_bins=self.n_amount_bins, most=MOST_BINS)
         columns = [self.schema[name] for name in self.schema.names]
         edges = tuple(self._edges_of(column) for column in columns)
         missing = tuple(column.missing_level for column in columns)

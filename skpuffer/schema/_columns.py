@@ -22,7 +22,10 @@ from skpuffer.utils._checks import (
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats
 
-__all__ = ["Category", "Column", "Number", "as_column"]
+__all__ = ["MOST_BINS", "Category", "Column", "Number", "as_column"]
+
+#: Bins of a column at most: more are hardly met, and have to be held.
+MOST_BINS = 2**20
 
 #: What an entry may be written as.
 _KINDS = "a pair (low, high), a list of levels, a Number, a Category or a dict of these"
@@ -93,7 +96,7 @@ class Number:
         check_interval(np.asarray(low), np.asarray(high), "low, high")
         bins = self.bins
         if bins is not None and np.ndim(bins) == 0:
-            bins = check_count(bins=bins)
+            bins = check_count(bins=bins, most=MOST_BINS)
         elif bins is not None:
             bins = _edges(bins)
         fill = self.fill

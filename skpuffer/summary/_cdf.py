@@ -11,7 +11,8 @@ from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario
-from skpuffer.utils._checks import check_count, check_probability
+from skpuffer.schema._columns import MOST_BINS
+from skpuffer.utils._checks import check_count, check_finite, check_probability
 from skpuffer.utils._sklearn import StrOptions
 
 from ._cells import Stacked
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from skpuffer.utils._types import BoundsLike, Floats, RandomState
 
 __all__ = ["PrivateCDF"]
-
-#: Bins of a column at most.
-MOST = 2**20
 
 
 class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
@@ -148,18 +146,18 @@ atol=0.02))
         if np.ndim(self.bins) == 0:
             n_bins = check_count(bins=self.bins, least=2)
         else:
-            edges = np.asarray(self.bins, dtype=float)
-            finite = edges.ndim == 1 and np.all(np.isfinite(edges))
-            if not finite or edges.size < 3 or not np.all(np.diff(edges) > 0):
+            edges = check_finite(bins=self.bins)
+            flat = edges.ndim == 1 and edges.size >= 3
+            if not flat or not np.all(np.diff(edges) > 0):
                 raise ValueError(
                     "The parameter 'bins' must be a number of bins, 2 at least, or "
                     f"finite increasing edges, 3 at least. Got {self.bins!r}."
                 )
             n_bins = edges.size - 1
-        if n_bins > MOST:
+        if n_bins > MOST_BINS:
             raise ValueError(
                 f"The parameter 'bins' asks for {n_bins} bins, which is too fine: at "
-                f"most {MOST} are counted. PrivateQuantile needs no grid."
+                f"most {MOST_BINS} are counted. PrivateQuantile needs no grid."
             )
 
     def _grids(self, task: Task) -> list[Floats]:

@@ -270,8 +270,8 @@ def check_each(check: Callable[..., float], **named: Any) -> Any:
     return array
 
 
-def check_count(*, least: int = 1, **named: Any) -> int:
-    """Return the one named value as an int no smaller than `least`."""
+def check_count(*, least: int = 1, most: int | None = None, **named: Any) -> int:
+    """Return the one named value as an int from `least` on, up to `most`."""
     name, raw = _one(named)
     value = check_real(**named)
     # a float such as 10.0 counts as well, as read from a file
@@ -285,6 +285,8 @@ def check_count(*, least: int = 1, **named: Any) -> int:
             f"The parameter {name!r} must be at most 2**53, beyond which floats do not "
             "count."
         )
+    if most is not None and value > most:
+        raise ValueError(f"The parameter {name!r} must be at most {most}. Got {raw!r}.")
     return int(value)
 
 
