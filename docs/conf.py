@@ -19,11 +19,14 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "matplotlib.sphinxext.plot_directive",
     "myst_parser",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "api_listing",
     "compatibility",
+    "first_mention",
     "gains",
     "table_models",
 ]
@@ -69,6 +72,14 @@ numpydoc_validation_overrides = {
     for key, value in _docstrings.items()
     if key.startswith("override_")
 }
+
+# -- Figures of pages: scripts in figures/, drawn when the page is built ---------------
+
+plot_basedir = str(HERE)
+plot_formats = [("png", 120)]
+plot_include_source = False
+plot_html_show_formats = False
+plot_html_show_source_link = False
 
 # -- Gallery ------------------------------------------------------------------------
 

@@ -1,34 +1,16 @@
-"""The code in the documentation runs as printed, page by page, without a warning.
+"""The code in the documentation runs as printed, page by page, without a warning."""
 
-The blocks of a page run in order and share their names. The rst comment ``.. fragment``
-before a block says that it is none to run. A block of text right after one of code is
-what that code prints.
-"""
-
-import re
-import textwrap
 import warnings
-from pathlib import Path
 
 import pytest
 
 from skpuffer.datasets import load_adult
 
-DOCS = Path(__file__).parents[1] / "docs"
-BODY = r"\n\n((?:(?:   .*)?\n)+)"
-BLOCK = re.compile(
-    rf"(\.\. fragment\n\n)?^\.\. code-block:: python{BODY}"
-    rf"(?:\.\. code-block:: text{BODY})?",
-    re.MULTILINE,
-)
-# written when the documentation is built
-GENERATED = {"_build", "_templates", "api.rst", "auto_examples", "generated"}
-GENERATED |= {"sg_execution_times.rst"}
-PAGES = sorted(
-    path.relative_to(DOCS).with_suffix("").as_posix()
-    for path in DOCS.rglob("*.rst")
-    if path.relative_to(DOCS).parts[0] not in GENERATED
-)
+from .docs_blocks import DOCS, PAGES, blocks_of, run_as_tests
+
+#: Modules and their tests, which run in processes of their own: the classes they define
+#: must not be found by tests that go through all there are.
+MODULES = [page for page in PAGES if page.startswith("extend/") and blocks_of(page)]
 
 
 @pytest.fixture(autouse=True)
@@ -45,29 +27,28 @@ def a_table_as_a_file(tmp_path, monkeypatch):
     load_adult().frame.to_csv("adult.csv", index=False)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in MODULES])
 def test_the_blocks_of_a_page_run_in_order(page, capsys, a_table_as_a_file):
-    text = (DOCS / f"{page}.rst").read_text(encoding="utf-8") + "\n"
-    blocks = list(BLOCK.finditer(text))
-    # nothing is overlooked because it is written otherwise
-    assert len(blocks) == len(re.findall(r"code(?:-block)?:: [Pp]y", text))
-    assert ">>> " not in text
     names = {}
-    for block in blocks:
-        fragment, code, printed = block.groups()
-        if fragment:
-            continue
-        line = text[: block.start(2)].count("\n")
+    for block in blocks_of(page):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            code = "\n" * line + textwrap.dedent(code)  # errors name the page's line
-            exec(compile(code, f"{page}.rst", "exec"), names)
+            block.run(page, names)
         out = capsys.readouterr().out
-        if printed is not None:
-            assert out.strip() == textwrap.dedent(printed).strip()
+        if block.printed is not None:
+            assert out.strip() == block.printed
+
+
+@pytest.mark.parametrize("page", MODULES)
+def test_a_module_of_one_s_own_passes_its_contract(page, tmp_path):
+    """An engineer types a page of *How to extend it*, and runs its tests."""
+    ran = run_as_tests(page, tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert " passed" in ran.stdout
 
 
 def test_the_pages_are_found():
     if not DOCS.exists():
         pytest.skip("the tests run apart from the repository")
     assert {"index", "guide/index", "guide/ledger", "certificate"} <= set(PAGES)
+    assert {"extend/accountant", "extend/noise"} <= set(MODULES)

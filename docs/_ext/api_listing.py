@@ -8,48 +8,60 @@ import inspect
 from importlib import import_module
 from pathlib import Path
 
-# In the order of a reader's questions, not of the alphabet.
-MODULES = [
-    "skpuffer.schema",
-    "skpuffer.scenarios",
-    "skpuffer.accountants",
-    "skpuffer.summary",
-    "skpuffer.preprocessing",
-    "skpuffer.linear_model",
-    "skpuffer.naive_bayes",
-    "skpuffer.svm",
-    "skpuffer.neural_network",
-    "skpuffer.additive",
-    "skpuffer.cluster",
-    "skpuffer.decomposition",
-    "skpuffer.synthesis",
-    "skpuffer.ensemble",
-    "skpuffer.compose",
-    "skpuffer.ledger",
-    "skpuffer.audit",
-    "skpuffer.inspection",
-    "skpuffer.datasets",
-    "skpuffer.papers",
-    "skpuffer.training",
-    "skpuffer.releases",
-    "skpuffer.privacy",
-    "skpuffer.noise",
-    "skpuffer.noise.strategies",
-    "skpuffer.distributions",
-    "skpuffer.privacy_loss",
-    "skpuffer.information",
-    "skpuffer.transport",
-    "skpuffer.base",
-    "skpuffer.exceptions",
-    "skpuffer.testing",
-]
+#: In the order of a reader's questions, not of the alphabet: what is used to release
+#: something, and what is used to add to the library.
+GROUPS = {
+    "Use": [
+        "skpuffer.schema",
+        "skpuffer.scenarios",
+        "skpuffer.accountants",
+        "skpuffer.summary",
+        "skpuffer.preprocessing",
+        "skpuffer.linear_model",
+        "skpuffer.naive_bayes",
+        "skpuffer.svm",
+        "skpuffer.neural_network",
+        "skpuffer.additive",
+        "skpuffer.cluster",
+        "skpuffer.decomposition",
+        "skpuffer.synthesis",
+        "skpuffer.ensemble",
+        "skpuffer.compose",
+        "skpuffer.privacy",
+        "skpuffer.ledger",
+        "skpuffer.audit",
+        "skpuffer.inspection",
+        "skpuffer.datasets",
+        "skpuffer.exceptions",
+        "skpuffer.papers",
+    ],
+    "Extend": [
+        "skpuffer.base",
+        "skpuffer.releases",
+        "skpuffer.training",
+        "skpuffer.noise",
+        "skpuffer.noise.strategies",
+        "skpuffer.distributions",
+        "skpuffer.privacy_loss",
+        "skpuffer.information",
+        "skpuffer.transport",
+        "skpuffer.testing",
+    ],
+}
+MODULES = [name for names in GROUPS.values() for name in names]
 
 HEAD = """\
 API reference
 =============
 
 Every public name of skpuffer. What is not listed here, or begins with an underscore,
-may change without notice.
+may change without notice. *Use* has what a release is made with, *extend* what a new
+scenario, accountant, noise or estimator is made of (:doc:`extend/index`).
+"""
+
+GROUP = """
+{title}
+{rule}
 """
 
 SECTION = """
@@ -71,7 +83,7 @@ SECTION = """
 #: What is of no part. Main names of parts are listed there, and can be had from here.
 TOP = SECTION.format(
     title="``skpuffer``",
-    rule="-" * len("``skpuffer``"),
+    rule="~" * len("``skpuffer``"),
     module="skpuffer",
     summary="All parts, and their main names: ``from skpuffer import PrivateMean``.",
     names="   show_versions",
@@ -84,7 +96,7 @@ def _section(name):
     title = f"``{name}``"
     return SECTION.format(
         title=title,
-        rule="-" * len(title),
+        rule="~" * len(title),
         module=name,
         summary=summary,
         names="\n".join(f"   {public}" for public in sorted(module.__all__)),
@@ -94,7 +106,12 @@ def _section(name):
 def write_listing(app, config):
     """Write the page, unless it already says the same."""
     page = Path(app.srcdir) / "api.rst"
-    text = HEAD + TOP + "".join(_section(name) for name in MODULES)
+    text = HEAD
+    for title, names in GROUPS.items():
+        text += GROUP.format(title=title, rule="-" * len(title))
+        # the package itself before its parts
+        text += TOP if "skpuffer.schema" in names else ""
+        text += "".join(map(_section, names))
     # an untouched file keeps its time stamp, and its page is not built again
     if not page.exists() or page.read_text(encoding="utf-8") != text:
         page.write_text(text, encoding="utf-8")
