@@ -17,10 +17,12 @@ without a resolution, which has no floor; and a ``PrivateSummary`` of the same b
 
 Stores the figures with versions in ``benchmarks/results/quantiles.csv``. ``--quick``
 takes the small table, checks what must hold on every machine, and stores nothing;
-``--records`` replaces the figures of these sizes.
+``--records``, ``--epsilon`` and ``--together`` (quartiles in one release alone) measure
+a part. A figure is stored as soon as it is there, in place of that of the same row.
 """
 
 import argparse
+import itertools
 import math
 import sys
 import types
@@ -31,7 +33,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from benchmarks._report import print_table, read_csv, versions, write_csv
+from benchmarks._report import print_table, read_csv, renewed, versions, write_csv
 from skpuffer.accountants import GroupPrivacy
 from skpuffer.exceptions import PrivacyWarning
 from skpuffer.scenarios import RecordScenario
@@ -45,6 +47,7 @@ TASKS, EPSILONS = ((0.5,), (0.25,), QUARTILES), (0.1, 1.0, 10.0)
 SMALL, LARGE, N_DRAWS, N_FEW = 10_000, 1_000_000, 2000, 300
 #: Peers by the relation that is their own.
 PEERS = {"add_remove": "opendp", "replace": "diffprivlib"}
+FILE, KEY = "quantiles.csv", ["n", "quantiles", "epsilon", "relation"]
 
 
 def accountant(epsilon):
@@ -171,47 +174,44 @@ def error(values, x, levels):
     return float(np.sqrt(np.mean(misses**2)))
 
 
-def measured(sizes, n_draws, peers=True):
-    """Errors by table, levels, epsilon and relation."""
-    rows = []
+def measured(sizes, tasks, epsilons, n_draws, peers=True):
+    """Yield errors by table, levels, epsilon and relation."""
     for n in sizes:
         x = np.sort(np.random.default_rng(0).normal(size=n))
-        for levels in TASKS:
-            for epsilon in EPSILONS:
-                for relation in ("add_remove", "replace"):
-                    task = x, levels, epsilon, relation
-                    # noise for each of a million records takes its time
-                    few = n > SMALL and len(levels) > 1
-                    draws = min(n_draws, N_FEW) if few else n_draws
-                    if len(levels) == 1:
-                        one = x, levels[0], epsilon, relation
-                        line, grid = of_law(*one), of_flips(*one)
-                    else:
-                        line, grid = (
-                            error(drawn(*task, step, draws), x, levels)
-                            for step in (None, STEP)
-                        )
-                    row = {
-                        "n": n,
-                        "quantiles": " ".join(map(str, levels)),
-                        "epsilon": epsilon,
-                        "relation": relation,
-                        "draws": draws,
-                        "ours": line,
-                        "ours_on_grid": grid,
-                        "summary": error(of_summary(*task, 20), x, levels),
-                    }
-                    own = PEERS[relation]
-                    if peers and own == "opendp" and find_spec(own):
-                        found = of_opendp(*task[:3], draws)
-                        row["opendp_error"] = error(found, x, levels)
-                        row["opendp_ratio"] = grid / row["opendp_error"]
-                    if peers and own == "diffprivlib" and find_spec(own):
-                        row["diffprivlib_error"] = of_diffprivlib(*task[:3])
-                        row["diffprivlib_ratio"] = line / row["diffprivlib_error"]
-                    rows.append(row)
-                    print(row, flush=True)
-    return pd.DataFrame(rows)
+        for task in itertools.product(tasks, epsilons, PEERS):
+            yield errors(x, *task, n_draws, peers)
+
+
+def errors(x, levels, epsilon, relation, n_draws, peers):
+    """Return a row: the errors of ours, and that of the peer of this relation."""
+    n, task = len(x), (x, levels, epsilon, relation)
+    # noise for each of a million records takes its time
+    draws = min(n_draws, N_FEW) if n > SMALL and len(levels) > 1 else n_draws
+    if len(levels) == 1:
+        one = x, levels[0], epsilon, relation
+        line, grid = of_law(*one), of_flips(*one)
+    else:
+        line, grid = (
+            error(drawn(*task, step, draws), x, levels) for step in (None, STEP)
+        )
+    row = {
+        "n": n,
+        "quantiles": " ".join(map(str, levels)),
+        "epsilon": epsilon,
+        "relation": relation,
+        "draws": draws,
+        "ours": line,
+        "ours_on_grid": grid,
+        "summary": error(of_summary(*task, 20), x, levels),
+    }
+    own = PEERS[relation]
+    if peers and own == "opendp" and find_spec(own):
+        row["opendp_error"] = error(of_opendp(*task[:3], draws), x, levels)
+        row["opendp_ratio"] = grid / row["opendp_error"]
+    if peers and own == "diffprivlib" and find_spec(own):
+        row["diffprivlib_error"] = of_diffprivlib(*task[:3])
+        row["diffprivlib_ratio"] = line / row["diffprivlib_error"]
+    return row
 
 
 def check(frame):
@@ -229,26 +229,45 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--records", type=int, nargs="+", default=(SMALL, LARGE))
-    arguments = parser.parse_args()
-    quick = arguments.quick
+    parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS)
+    parser.add_argument("--together", action="store_true")
+    options = parser.parse_args()
+    quick = options.quick
     warnings.simplefilter("ignore", PrivacyWarning)
+    used = ["numpy", "scikit-learn", *(p for p in PEERS.values() if find_spec(p))]
+    measures = measured(
+        (SMALL,) if quick else options.records,
+        (QUARTILES,) if options.together else TASKS,
+        options.epsilon,
+        100 if quick else N_DRAWS,
+        peers=not quick,
+    )
+    frame = pd.DataFrame()
     with threadpool_limits(1):
-        sizes = (SMALL,) if quick else arguments.records
-        frame = measured(sizes, 100 if quick else N_DRAWS, peers=not quick)
+        for row in measures:
+            print(row, flush=True)
+            found = pd.DataFrame([row | versions(*used)])
+            frame = pd.concat([frame, found], ignore_index=True)
+            if not quick:
+                kept = renewed(read_csv(FILE, list(found)), found, KEY)
+                write_csv(ordered(kept), FILE)
     check(frame)
     rows = [
         [f"{v:.3g}" if isinstance(v, float) else v for v in r] for r in frame.to_numpy()
     ]
     print_table(rows, list(frame))
-    if not quick:
-        used = ["numpy", "scikit-learn"]
-        used += [p for p in PEERS.values() if find_spec(p)]
-        frame = frame.assign(**versions(*used))
-        # rows of other sizes stay
-        kept = read_csv("quantiles.csv", frame.columns)
-        kept = kept[~kept.n.isin(frame.n)]
-        frame = pd.concat([kept, frame]) if len(kept) else frame
-        write_csv(frame.sort_values("n", kind="stable"), "quantiles.csv")
+
+
+def ordered(frame):
+    """Return the rows by size, in the order of a run."""
+    rows = list(itertools.product(TASKS, EPSILONS, PEERS))
+    places = {(" ".join(map(str, q)), *rest): i for i, (q, *rest) in enumerate(rows)}
+    place = [
+        places.get(key, len(places))
+        for key in zip(frame.quantiles, frame.epsilon, frame.relation, strict=True)
+    ]
+    found = frame.assign(place=place).sort_values(["n", "place"], kind="stable")
+    return found.drop(columns="place")
 
 
 if __name__ == "__main__":

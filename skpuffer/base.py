@@ -22,8 +22,7 @@ from skpuffer._affine import AffineReleaseMixin, deviation_name
 from skpuffer._code_book import CodeBookMixin
 from skpuffer._preview import PreviewMixin, UnreadRows, refuse_unread
 from skpuffer._targets import counted, rows_and_labels
-from skpuffer.accountants import Accountant, Best, Calibration, PrivacyLoss
-from skpuffer.accountants._gain import gain_over_records
+from skpuffer.accountants import Accountant, Calibration, PrivacyLoss
 from skpuffer.exceptions import (
     EstimatedGuaranteeWarning,
     NoGainWarning,
@@ -97,7 +96,14 @@ DEFAULT_DELTA = 1e-5
 _OF_RECORDS = functools.partial(
     PrivacyLoss, epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA
 )
-_OF_SECRETS = functools.partial(Best, epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
+
+
+def _of_secrets() -> Accountant:
+    # it brings accountants with it that plain differential privacy has no use for
+    from skpuffer.accountants import Best
+
+    return Best(epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
+
 
 #: A gain over differential privacy up to here is none: noise is found to about so many
 #: digits.
@@ -907,7 +913,7 @@ class PrivateEstimatorMixin(
         scenario = params.get("scenario", self.scenario)
         plain = scenario is None or isinstance(scenario, RecordScenario)
         defaults: dict[str, Callable[[], Any]] = {
-            "accountant": _OF_RECORDS if plain else _OF_SECRETS,
+            "accountant": _OF_RECORDS if plain else _of_secrets,
             "scenario": RecordScenario,
         }
         for name, make in defaults.items():
@@ -1010,7 +1016,7 @@ def scenario_and_accountant(estimator: Any) -> tuple[Scenario, Accountant]:
             default: Any = RecordScenario
             if found:
                 plain = isinstance(found[0], RecordScenario)
-                default = _OF_RECORDS if plain else _OF_SECRETS
+                default = _OF_RECORDS if plain else _of_secrets
             held = default()
         if not isinstance(held, kind):
             raise TypeError(
@@ -1103,6 +1109,9 @@ def announce_gain(
     # a mutual information is no promise at the epsilon of any other
     if calibration.certificate.epsilon is None:
         return
+    # not at import, as most fits end above
+    from skpuffer.accountants._gain import gain_over_records
+
     compared = gain_over_records(calibration, accountant.epsilon, release, bound)
     if compared is None or compared[0] > _NO_GAIN:
         return

@@ -12,12 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 
-from skpuffer.transport import (
-    bottleneck_transport,
-    continuous_wasserstein,
-    gaussian_wasserstein,
-    wasserstein_distance,
-)
+# what is asked of it loads then, and most fits ask nothing
+from skpuffer import transport
 from skpuffer.transport._points import moved_to_zero
 from skpuffer.utils._checks import (
     check_covariance,
@@ -379,7 +375,7 @@ def _(
 ) -> float:
     other = on_the_line(v)
     if other is not None:
-        return continuous_wasserstein(u.distribution, other) / float(units[0])
+        return transport.continuous_wasserstein(u.distribution, other) / float(units[0])
     # Against atoms: no coupling moves mass further than the largest distance between
     # the two supports, which is finite where the continuous one is bounded.
     low, high = (float(end) for end in u.distribution.support())
@@ -400,7 +396,7 @@ def _(
         return math.inf
     # A change of units D = diag(1 / units) takes N(m, S) to N(D m, D S D).
     return float(
-        gaussian_wasserstein(
+        transport.gaussian_wasserstein(
             # the difference first: far from zero, rounded means have another
             (u.mean - v.mean) / units,
             u.covariance / np.outer(units, units),
@@ -425,7 +421,7 @@ def _(
     if isinstance(u, Support) or isinstance(v, Support):
         x, y, _ = moved_to_zero(u.points, v.points)
         return _support_diameter(x / units, y / units, norm)
-    return bottleneck_transport(
+    return transport.bottleneck_transport(
         u.points,
         v.points,
         u.weights,
@@ -466,7 +462,9 @@ def _coordinate_reaches(
     # is below one of its coordinates, so the marginal W_inf is a lower bound. For a
     # `Support` the masses to draw from are one case of those it allows.
     return any(
-        wasserstein_distance(u.points[:, j], v.points[:, j], u.weights, v.weights)
+        transport.wasserstein_distance(
+            u.points[:, j], v.points[:, j], u.weights, v.weights
+        )
         >= ceiling * (1.0 if units is None else units[j])
         for j in range(u.dim)
     )

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist, squareform
 
-from skpuffer.transport import Ball
+# what is asked of it loads then, and most releases ask nothing
+from skpuffer import transport
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._types import Floats
 
@@ -240,9 +241,9 @@ class QueryRelease(Release):
         return costs
 
 
-def _ball(given: Any, dim: int | None) -> Ball:
+def _ball(given: Any, dim: int | None) -> "transport.Ball":
     """Return a ball from a pair of center and radius, or the ball given."""
-    if not isinstance(given, Ball):
+    if not isinstance(given, transport.Ball):
         try:
             center, radius = given
         except (TypeError, ValueError):
@@ -250,17 +251,17 @@ def _ball(given: Any, dim: int | None) -> Ball:
                 f"The parameter 'ball' must be a pair (center, radius). Got {given!r}."
             ) from None
         try:
-            given = Ball(radius, center)
+            given = transport.Ball(radius, center)
         except (TypeError, ValueError) as error:
             raise type(error)(
                 f"The parameter 'ball' must be a pair (center, radius). ({error})"
             ) from None
-    ball: Ball = given
+    ball: transport.Ball = given
     _check_center(ball, dim)
     return ball
 
 
-def _check_center(ball: Ball, dim: int | None) -> None:
+def _check_center(ball: "transport.Ball", dim: int | None) -> None:
     """Refuse a ball around a point that is no vector of this length."""
     size = np.size(ball.center)
     if np.ndim(ball.center) > 1 or (dim is not None and size not in (1, dim)):

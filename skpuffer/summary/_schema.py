@@ -114,7 +114,8 @@ class TableEncoder:
             plain = all(column.levels is None for column in self.columns)
             if plain and places == list(range(X.shape[1])):
                 return X
-        return np.column_stack(parts)
+        # columns stay whole: they are written, and read again, one by one
+        return np.stack(parts).T
 
     def _places(self, X):
         """Names or positions of the columns in this very table."""
@@ -316,7 +317,7 @@ class SchemaEncoder:
             else level_codes(column, values).astype(float)
             for name, values in zip(self.schema.names, arrays, strict=True)
         ]
-        return np.column_stack(parts)
+        return np.stack(parts).T
 
 
 def _levels(column):

@@ -34,9 +34,9 @@ _BLOCK_ROWS, _SPARSE_ROWS = 2**12, 2**17
 _ALIGNED = 64
 _TILE = {"f": 8, "d": 64}
 
-# Gradients in float32 are added up as such in batches of no more than a block's rows,
-# and in slices that, times the batch, are no more than this; in float64 otherwise.
-_FLOAT32_TERMS = 2**19
+# Gradients in float32 are added up as such in batches of no more than so many rows, and
+# in slices that, times the batch, are no more than this; in float64 otherwise.
+_FLOAT32_ROWS, _FLOAT32_TERMS = 2**14, 2**19 - 3 * 2**14
 
 # What sums in float64 may be off by, as a share of the clip norm.
 _WIDE_SLACK = 2.0**-11
@@ -190,7 +190,7 @@ class Rows:
         self._slice_rows = 0
         # by the size of the batch alone: which of its rows they are must not change
         # rounding
-        if n_rows <= _BLOCK_ROWS and not self._sparse:
+        if n_rows <= _FLOAT32_ROWS and not self._sparse:
             self._slice_rows = _FLOAT32_TERMS // max(1, n_rows)
         if n_rows == 0:
             return
@@ -353,10 +353,16 @@ class Rows:
         if size == 0:  # too many, or sparse
             total = rows.astype(np.float64).T.dot(factors.astype(np.float64))
             return total
-        total = rows[:size].T.dot(factors[:size]).astype(np.float64)
-        for start in range(size, len(rows), size):
-            part = slice(start, start + size)
-            total += rows[part].T.dot(factors[part])
+        # whole slices in one call, as of large batches there are many
+        stop = len(rows) // size * size
+        total = np.zeros((rows.shape[1], *factors.shape[1:]))
+        if stop:
+            tall = rows[:stop].reshape(-1, size, rows.shape[1]).swapaxes(1, 2)
+            wide = factors[:stop].reshape(stop // size, size, -1)
+            sums = np.matmul(tall, wide).sum(axis=0, dtype=np.float64)
+            total += sums.reshape(total.shape)
+        if stop < len(rows):
+            total += rows[stop:].T.dot(factors[stop:])
         return total
 
     @property
@@ -377,8 +383,8 @@ class Rows:
         record would move the sum by it.
         """
         # for two tables u m (s + 1), and 2 u m from the products, where s m is no more
-        # than the terms and m no more than a block's rows
-        few = 2.0**-24 * (_FLOAT32_TERMS + 4 * _BLOCK_ROWS)
+        # than the terms
+        few = 2.0**-24 * (_FLOAT32_TERMS + 4 * _FLOAT32_ROWS)
         return _WIDE_SLACK + (few if self.dtype == np.float32 else 0.0)
 
     def check_size(self, n_rows: int) -> None:

@@ -1,6 +1,7 @@
 """Private ridge regression: its moments, its noise, what an attacker sees of it."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -465,6 +466,60 @@ def test_gradients_take_less_noise_than_moments(epsilon):
         for solver in ("gradient", "moments")
     }
     assert scores["gradient"] > scores["moments"] + 0.05
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_no_canary_beats_the_certificate_of_gradients(relation):
+    """Of a record as badly fitted as may be: all its gradients are at the clip norm."""
+    n = 20
+    X, y = np.zeros((n, 1)), np.full(n, 1.0)
+    X[0], y[0] = 1.0, BOUNDS[1]
+    other_X, other_y = X.copy(), y.copy()
+    if relation == "replace":
+        other_y[0] = BOUNDS[0]
+    else:
+        other_X[0] = 0.0  # as good as absent
+    model = PrivateRidge(
+        RecordScenario(relation=relation),
+        PrivacyLoss(epsilon=6.0, delta=0.05),
+        solver="gradient",
+        target_bounds=BOUNDS,
+        fit_intercept=False,
+    ).fit(X, y)
+    release = model.release_
+
+    def exact(X, y):
+        """The sums that are released with noise, of the run that a fit makes."""
+        X, t, _ = model._validate(X, y)
+        task = Task(
+            scenario=model.scenario,
+            accountant=model.accountant,
+            context=release.context,
+            X=X,
+            y=t,
+        )
+        steps, little = [], replace(model.noise_, scale=1e-9)
+        model._execute(task, release, little, np.random.default_rng(0), record=steps)
+        return np.ravel([step.clipped_sum for step in steps])
+
+    ends = exact(X, y), exact(other_X, other_y)
+    apart = ends[0] - ends[1]
+    moved = 2 if relation == "replace" else 1
+    longest = moved * release.total_clip_norm * np.sqrt(release.n_steps)
+    assert np.linalg.norm(apart) == pytest.approx(longest, rel=1e-2)
+    unit = apart / np.linalg.norm(apart)
+    # along what tells the two apart, as nothing else of the sums does
+    assert_tight(
+        model.certificate_,
+        model.noise_,
+        lambda noise: [
+            lambda m, rng, at=at: at @ unit + noise.sample((m, len(unit)), rng) @ unit
+            for at in ends
+        ],
+        score=lambda noise: lambda values: values[:, 0],
+        seed=0,
+        n_draws=100_000,
+    )
 
 
 def is_by_gradients(model):

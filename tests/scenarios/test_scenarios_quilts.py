@@ -231,6 +231,50 @@ def test_a_million_records_are_searched_as_a_thousand():
         assert scales[0] == pytest.approx(scales[1], rel=1e-9)
 
 
+def test_records_near_a_known_first_one_share_its_quilts():
+    """A few searches do for hundreds of records, and find what one for each does."""
+    slow, n, slope = [[0.99, 0.01], [0.02, 0.98]], 700, 1e-3
+    found = []
+    for shared in (True, False):
+        quilts = ChainQuilts([1.0, 0.0], slow, n)
+        if not shared:
+            quilts._first = lambda measure: None
+        searched, search = [], quilts._search
+
+        def counted(*rest, searched=searched, search=search):
+            searched.append(rest[2])
+            return search(*rest)
+
+        quilts._search = counted
+        found.append(quilts.worst(2.0, lambda sizes: slope * sizes))
+        assert (len(searched) < 10) is shared
+        # the quilt that is named is of that price
+        index, (earlier, later) = found[-1].index, found[-1].quilt
+        told = quilts.influence(index, index - earlier, later - index, 2.0)
+        size = quilts.size(index, index - earlier, later - index)
+        assert found[-1].price == pytest.approx(told + slope * size, rel=1e-12)
+        assert found[-1].size == size
+    assert found[0].price == pytest.approx(found[1].price, rel=1e-9)
+
+
+@given(chains(), st.integers(2, 12), ORDERS, st.floats(0.05, 3.0), st.integers(1, 4))
+def test_no_quilt_is_further_away_than_asked(chain, n, order, slope, furthest):
+    try:
+        quilts = ChainQuilts(*chain, n)
+    except ScenarioError:
+        assume(False)
+
+    def cost(sizes):
+        return slope * sizes
+
+    # quilts that a search without limits knows are none of one with limits
+    quilts.worst(order, cost)
+    found = quilts.worst(order, cost, max_distance=furthest)
+    assert all(abs(at - found.index) <= furthest for at in found.quilt)
+    fresh = ChainQuilts(*chain, n).worst(order, cost, max_distance=furthest)
+    assert found.price == pytest.approx(fresh.price, rel=1e-9)
+
+
 def test_long_chains_are_searched_as_short_ones():
     """Beyond the first blocks, away from the start and without a stationary start."""
     slow = np.array([[0.99, 0.01, 0.0], [0.0, 0.98, 0.02], [0.02, 0.0, 0.98]])

@@ -15,7 +15,7 @@ from skpuffer.training import (
     Squared,
 )
 from skpuffer.training._rows import (
-    _BLOCK_ROWS,
+    _FLOAT32_ROWS,
     _FLOAT32_TERMS,
     Rows,
     largest_factor,
@@ -70,7 +70,7 @@ def totals(form, entries, d, *indices):
     return [gradients.clipped_sum(at, index, release) for index in indices]
 
 
-@pytest.mark.parametrize("n", [1000, 4096, 4097, 30_000, 400_000])
+@pytest.mark.parametrize("n", [1000, 4097, 12_000, 2**14, 2**14 + 1, 400_000])
 @pytest.mark.parametrize("form", ["dense", "csr", "intercept"])
 @pytest.mark.parametrize("d", [1, 2, 20])
 def test_one_record_moves_no_sum_that_sticks(form, d, n):
@@ -93,7 +93,7 @@ def test_the_attack_is_real():
     assert abs(float(sums[1]) - float(sums[0])) > 100
 
 
-@pytest.mark.parametrize("n", [1000, 30_000])
+@pytest.mark.parametrize("n", [1000, 12_000, 30_000])
 def test_one_record_moves_no_sum_of_a_perceptron_that_sticks(n):
     release = GradientRelease(
         n_records=n, n_steps=1, sampling="full_batch", clip_norm=3.0
@@ -227,19 +227,19 @@ def test_a_record_less_leaves_what_goes_back_through_a_perceptron(kind, n):
 
 def test_the_slack_covers_every_addition_of_a_block():
     # of m rows in slices of s: u m (s + 1) for two tables, and 2 u m of the products,
-    # with s m the terms and m at most the rows of a block
+    # with s m the terms and m at most the rows that are added up so
     unit = 2.0**-24
-    least = unit * (_FLOAT32_TERMS + 3 * _BLOCK_ROWS)
+    least = unit * (_FLOAT32_TERMS + 3 * _FLOAT32_ROWS)
     wide = Rows(np.ones((3, 2))).slack
     assert wide + least <= Rows(np.ones((3, 2), np.float32)).slack <= 2 * least
     assert wide < least / 50
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("n", [1, 100, _BLOCK_ROWS, _BLOCK_ROWS + 1])
+@pytest.mark.parametrize("n", [1, 100, _FLOAT32_ROWS, _FLOAT32_ROWS + 1])
 def test_no_more_terms_are_added_up_in_float32_than_the_slack_covers(n, make):
     rows = Rows(make(np.ones((n, 2), np.float32)))
-    few = n <= _BLOCK_ROWS and make is np.asarray
+    few = n <= _FLOAT32_ROWS and make is np.asarray
     for index in (None, np.arange(n)):
         for _ in rows.blocks(index):
             assert n * rows._slice_rows <= _FLOAT32_TERMS

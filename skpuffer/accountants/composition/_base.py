@@ -24,7 +24,6 @@ from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._curve import Curve
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
 from skpuffer.privacy_loss._distribution import TOLERANCE
-from skpuffer.privacy_loss.allocation._search import least_scale as scale_of_bins
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -371,7 +370,10 @@ class _CompositionAccountant(_AdditiveAccountant):
         self, pair_at: Callable[[float], Any], delta: float, size: float
     ) -> float:
         """Scale of the least noise for one pair of a record in bins."""
-        scale = scale_of_bins(pair_at, float(self.epsilon), delta, size)
+        # not at import, as it is of use for few schemes
+        from skpuffer.privacy_loss.allocation._search import least_scale
+
+        scale = least_scale(pair_at, float(self.epsilon), delta, size)
         if math.isinf(scale):
             raise UnsupportedError(
                 f"{type(self).__name__} finds no noise that keeps a 'delta' of "

@@ -15,8 +15,7 @@ from skpuffer.noise.strategies import (
     Restarted,
     Toeplitz,
 )
-from skpuffer.privacy_loss import PrivacyLossCurve, ShiftPair
-from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
+from skpuffer.privacy_loss import PrivacyLossCurve, ShiftPair, allocation
 from skpuffer.releases import (
     BallsInBinsSampling,
     FreshBinsSampling,
@@ -25,6 +24,8 @@ from skpuffer.releases import (
 )
 
 if TYPE_CHECKING:
+    _Pair = ShiftPair | allocation.CorrelatedAllocationPair
+
     from ._gradients import GradientSteps
 
 __all__ = [
@@ -141,7 +142,7 @@ def correlated_pairs(
     strategy: NoiseStrategy,
     method: str = "best",
     target: float | None = None,
-) -> tuple[tuple[tuple[ShiftPair | CorrelatedAllocationPair, int], ...], str]:
+) -> tuple[tuple[tuple["_Pair", int], ...], str]:
     """Return what dominates a run of correlated noise, and where that is proved.
 
     Parameters
@@ -186,7 +187,7 @@ def correlated_pairs(
     n_batches = release.steps_per_epoch
     pairs = tuple(
         (
-            CorrelatedAllocationPair(
+            allocation.CorrelatedAllocationPair(
                 once, part.strategy, n_batches, part.n_steps, replaced, method, target
             ),
             part.times,
@@ -219,7 +220,7 @@ def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[str, ...]:
         is composed is the least at every loss, which need not be the same one.
     """
     pairs: list[Any] = [pair for pair, _ in curve.steps]
-    of_bins = all(isinstance(pair, CorrelatedAllocationPair) for pair in pairs)
+    of_bins = all(hasattr(pair, "winner") for pair in pairs)
     if not of_bins or not math.isfinite(epsilon):
         return ()
     longest = max(pairs, key=lambda pair: pair.n_steps)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from skpuffer.privacy_loss import (
     ShiftPair,
     SubsetGroupPair,
     SubsetPair,
+    allocation,
 )
-from skpuffer.privacy_loss.allocation import AllocationPair, CorrelatedAllocationPair
 from skpuffer.releases import (
     BallsInBinsSampling,
     FixedSizeSampling,
@@ -73,17 +73,10 @@ _MOST_DIRECTIONS = 16
 
 
 #: Dominating pairs that the schemes here have.
-Pair = (
-    ShiftPair
-    | PoissonPair
-    | MixturePair
-    | SubsetGroupPair
-    | MovedPair
-    | ReplacePoissonPair
-    | GaussianPoissonPair
-    | GaussianPoissonGroup
-    | AllocationPair
-    | CorrelatedAllocationPair
+Pair: TypeAlias = (
+    "ShiftPair | PoissonPair | MixturePair | SubsetGroupPair | MovedPair | "
+    "ReplacePoissonPair | GaussianPoissonPair | GaussianPoissonGroup | "
+    "allocation.AllocationPair | allocation.CorrelatedAllocationPair"
 )
 
 
@@ -538,8 +531,9 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 "sampling='poisson'."
             )
         replaced = self.relation == "replace"
+        # its modules load here, as they are of use for few schemes
         steps = tuple(
-            (AllocationPair(once, n_bins, n_steps, replaced), times)
+            (allocation.AllocationPair(once, n_bins, n_steps, replaced), times)
             for n_steps, times in kept
         )
         source = (

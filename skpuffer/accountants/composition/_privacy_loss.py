@@ -7,7 +7,6 @@ from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.privacy_loss._distribution import LOOSE
 from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.privacy_loss.allocation._search import worst_delta
 from skpuffer.utils._checks import check_positive, check_probability
 
 from ._base import Reading, _CompositionAccountant, _is_of_bins
@@ -124,6 +123,9 @@ class PrivacyLoss(_CompositionAccountant):
             # Laws differ a bit from one epsilon to the next: the one that is asked for
             # may be kept, and another just above it not. Any that is kept will do.
             pair = cast(Any, curve.steps[0][0])
+            # not at import, as it is of use for few schemes
+            from skpuffer.privacy_loss.allocation._search import worst_delta
+
             if worst_delta(pair, float(self.epsilon)) <= delta:
                 found = found._replace(epsilon=float(self.epsilon))
         remarks: tuple[str, ...] = ()

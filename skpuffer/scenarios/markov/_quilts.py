@@ -141,6 +141,23 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         back = self._backward(marginals.at(at), step, marginals.at(at + a))
         return measure.table(*back)
 
+    def _first(self, measure):
+        # once laws have settled, what came first no longer matters
+        reach = min(self._settled, self.n_records - 1)
+        if reach < 2:
+            return None
+
+        def found():
+            powers, possible = self._power(reach)
+            back = self._backward(
+                self._marginals.at(0),
+                (powers[:reach], possible[:reach]),
+                self._marginals.at(np.arange(1, reach + 1)),
+            )
+            return measure.table(*back)
+
+        return MEMORY.found((self,), ("first", measure), found)
+
     def _error(self, measure, i, steps):
         # as many products as lags, and as many again for the marginal
         steps = steps + np.minimum(i, self._settled)

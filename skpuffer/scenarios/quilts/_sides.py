@@ -29,6 +29,9 @@ _FIRST_LAG = 256
 #: Lags up to which records near an end are told apart to begin with.
 _FIRST_END = 64
 
+#: In place of a lag: the earlier record is the first of all, however far away.
+_FIRST = 0
+
 
 class SideQuilts(Quilts):
     """Quilts {i - a, i + b}, {i - a}, {i + b} of a sequence, and the trivial one.
@@ -90,6 +93,19 @@ class SideQuilts(Quilts):
     def _before_each(self, measure, a):
         """Tables of the record a earlier, for i = a, a + 1, ... until all are alike."""
 
+    def _first(self, measure):
+        """Tables of the first record, for i = 1, 2, ... as far as they are of use.
+
+        A record of known value tells nothing of others, so that next to it each record
+        has a quilt of its own: this one. None where the first record is like any other.
+        """
+        return None
+
+    def _shares_first(self, measure, i):
+        """Whether tables of the first record are at hand for record `i`."""
+        tables = self._first(measure)
+        return tables is not None and i <= len(tables)
+
     @abstractmethod
     def _error(self, measure, i, steps):
         """Bound of the numerical error, added to influences."""
@@ -125,14 +141,18 @@ class SideQuilts(Quilts):
     def _find(self, measure, a, b):
         """Max-influences of the quilt at lags (a, b), computed."""
         # records that have one a before them and one b after
-        start = 0 if a is None else a
+        start = {None: 0, _FIRST: 1}.get(a, a)
         stop = self.n_records if b is None else self.n_records - b
+        if a == _FIRST:
+            before = self._first(measure)
+            stop = min(stop, start + len(before))
         if start >= stop:
             return _InfluenceOfEach(start, start, np.array([math.inf]))
         if a is None:
             one = measure.one(self._after(measure, b)[b - 1])[None]
         else:
-            before = self._before_each(measure, a)
+            if a != _FIRST:
+                before = self._before_each(measure, a)
             if b is None:
                 one = measure.one(before)
             else:
@@ -145,7 +165,8 @@ class SideQuilts(Quilts):
         one = one[np.minimum(distinct, len(one) - 1)]
         mask = compared[np.minimum(start + distinct, len(compared) - 1)]
         value = np.where(mask, one, -math.inf).max(axis=(1, 2))
-        value = value + self._error(measure, start + distinct, max(a or 0, b or 0))
+        steps = np.maximum(start + distinct if a == _FIRST else a or 0, b or 0)
+        value = value + self._error(measure, start + distinct, steps)
         return _InfluenceOfEach(start, stop, value)
 
     def influence(
@@ -285,6 +306,9 @@ class SideQuilts(Quilts):
             if price > needed * (1 + _SAME):
                 found, a, b = self._search(measure, cost, at, limit, ceiling)
                 needed = max(needed, min(found, price))
+                # one that the records nearby have as well, if they may be so far away
+                if a == at and max_distance is None and self._shares_first(measure, at):
+                    a = _FIRST
                 if found < price * (1 - _SAME) and (a, b) not in prices.known:
                     prices.add(a, b)
             # done once no record may need more than one is known to need
@@ -293,12 +317,16 @@ class SideQuilts(Quilts):
                 break
         self._known[measure, limit] = prices.known
         a, b = (None, None) if number is None else prices.known[number]
+        influence = 0.0
+        if number is not None:
+            influence = float(self._of_quilt(measure, a, b).at(at))
+        a = at if a == _FIRST else a
         quilt = [] if a is None else [at - a]
         quilt += [] if b is None else [at + b]
         return QuiltChoice(
             price,
             float(self.size(at, a, b)),
-            0.0 if not quilt else float(self._of_quilt(measure, a, b).at(at)),
+            influence,
             at,
             tuple(quilt),
         )
@@ -372,13 +400,16 @@ class _Prices:
         size, of_quilt = self.quilts.size, self.quilts._of_quilt(self.measure, a, b)
         influence = of_quilt.at(self.ends)
         on = np.flatnonzero(influence < self.prices)
-        sizes = np.broadcast_to(size(self.ends, a, b), self.ends.shape)[on]
+        lag = self.ends if a == _FIRST else a
+        sizes = np.broadcast_to(size(self.ends, lag, b), self.ends.shape)[on]
         prices = influence[on] + self.cost(sizes)
         better = prices < self.prices[on]
         self.prices[on[better]] = prices[better]
         self.chosen[on[better]] = number
-        start = size(0, a, b)
-        row = float(of_quilt.values[-1]), start, size(1, a, b) - start
+        start, then = (size(index, index if a == _FIRST else a, b) for index in (0, 1))
+        # between the ends the first record is too far away for a quilt of its own
+        least = math.inf if a == _FIRST else float(of_quilt.values[-1])
+        row = least, start, then - start
         self.between = np.vstack([self.between, row])
 
     def add(self, a: int | None, b: int | None) -> None:
