@@ -189,8 +189,9 @@ def read_columns(
     """Validate a table of any cells; return it as a frame, and its columns' names."""
     X = read_table(X)
     if is_frame(X):
+        names = list(column_names(X) or ())
         validate_data(transformer, X, skip_check_array=True, reset=reset)
-        return to_pandas(X), list(column_names(X) or ())
+        return to_pandas(X), names
     X = validate_data(transformer, X, dtype=None, ensure_all_finite=False, reset=reset)
     return pd.DataFrame(X), list(range(X.shape[1]))
 

@@ -190,6 +190,15 @@ class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # typ
         """Check the parameters."""
         check_option(("category", "zero", "error"), missing=self.missing)
         check_option(("zero", "error"), unknown=self.unknown)
+        try:
+            is_number = self.dtype is not None and np.dtype(self.dtype).kind in "biuf"
+        except TypeError:
+            is_number = False
+        if not is_number:
+            raise ValueError(
+                "The parameter 'dtype' must be a type of numbers, such as "
+                f"numpy.float64. Got {self.dtype!r}."
+            )
         if self.categories is not None and not isinstance(self.categories, dict):
             raise TypeError(
                 "The parameter 'categories' must be a dict of column to list. "

@@ -97,6 +97,11 @@ def check_summary(summary: Any) -> None:
     by = as_list(summary.by)
     columns = as_list(summary.columns)
     for parameter, names in (("by", by), ("columns", columns)):
+        if not all(isinstance(name, Hashable) for name in names):
+            raise ValueError(
+                f"The parameter {parameter!r} must be a column's name, or a list of "
+                f"names. Got {names!r}."
+            )
         if len(set(names)) < len(names):
             raise ValueError(
                 f"The parameter {parameter!r} names a column twice: {names!r}."

@@ -123,10 +123,24 @@ def matching_names(X: Any) -> tuple[Any, ...] | None:
 
 
 def row_count(X: Any) -> int:
-    """Return the number of records of a frame, an array or a sparse matrix."""
+    """Return the number of records of a frame, an array or a sparse matrix.
+
+    Raises
+    ------
+    ValueError
+        If it is no table.
+    """
     # sparse matrices have no length
     shape = getattr(X, "shape", None)
-    return int(shape[0]) if shape else len(X)
+    if shape:
+        return int(shape[0])
+    try:
+        return len(X)
+    except TypeError:
+        raise ValueError(
+            "The parameter 'X' must be a table, of a row for each record: an array or "
+            f"a data frame. Got an object of type {type(X).__name__}."
+        ) from None
 
 
 def to_pandas(X: Any, columns: Iterable[Any] | None = None) -> pd.DataFrame:
@@ -563,6 +577,8 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     options |= {"accept_sparse": estimator._accept_sparse, "ensure_all_finite": False}
     # before scikit-learn: what it refuses, it quotes
     X = read_numbers(X)
+    if column_names(X) == ():
+        raise ValueError("The parameter 'X' is a data frame without columns.")
     numeric = options.get("y_numeric", False)
     targets = [read_labels(v, numeric=numeric) for v in y]
     if hasattr(estimator, "feature_map_"):

@@ -5,6 +5,7 @@ import traceback
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -96,3 +97,29 @@ def test_an_error_by_accident_is_told_from_one_on_purpose():
     with listen() as said:
         clone(ENTRIES[0].instance).fit(None)
     assert raised_on_purpose(said.error)
+
+
+ROWS = np.random.default_rng(0).uniform(-1, 1, (40, 3))
+ONE_NAME = pd.DataFrame(ROWS)
+ONE_NAME.columns = ["c", "c", "c"]
+
+
+@pytest.mark.parametrize(
+    "name, parameters, table, words",
+    [
+        ("PrivateMean", {}, ONE_NAME, "column names that differ"),
+        ("PublicBinner", {}, ONE_NAME, "column names that differ"),
+        ("PrivateSummary", {"by": {}}, ROWS, "'by'"),
+        ("PrivateCDF", {"bins": ("a", "b")}, ROWS, "'bins'"),
+        ("PrivateTableSynthesizer", {}, None, "'X'"),
+        ("PrivateTableSynthesizer", {"n_bins": 10**9}, ROWS, "'n_bins'"),
+        ("PublicOneHotEncoder", {"dtype": "auto"}, ROWS, "'dtype'"),
+        ("PrivatePCA", {}, pd.DataFrame(index=range(40)), "without columns"),
+    ],
+)
+def test_what_such_calls_have_found(name, parameters, table, words):
+    """Each ended in an error of another library, or in no memory, until it was met."""
+    (entry,) = [entry for entry in ENTRIES if entry.name == name]
+    estimator = clone(entry.instance).set_params(**parameters)
+    with pytest.raises((ValueError, TypeError), match=words):
+        estimator.fit(table)
