@@ -74,9 +74,18 @@ class PurePair(Plain, kind="pure_pair"):
         return self.renyi_costs((alpha,))[0]
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
-        """Return the Rényi costs at many orders, in nats.
+        """Return the Rényi costs at many orders.
 
-        With e for epsilon, ``log(cosh((alpha - 1/2) e) / cosh(e / 2)) / (alpha - 1)``.
+        Parameters
+        ----------
+        orders : tuple of float
+            In (1, inf].
+
+        Returns
+        -------
+        costs : list of float
+            In nats: ``log(cosh((alpha - 1/2) e) / cosh(e / 2)) / (alpha - 1)``, with e
+            for epsilon.
         """
         e, alpha = self.epsilon, np.asarray(orders, dtype=float)
         pure = np.isinf(alpha)
