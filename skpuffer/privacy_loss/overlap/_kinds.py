@@ -39,6 +39,9 @@ _TOGETHER = 1e-12
 class Overlap(Plain, ABC):
     """Hockey-stick divergences between two distributions of one record, or bounds.
 
+    Base of overlaps: a subclass is a frozen dataclass with a method `_etas`, which
+    returns the divergences in either order at an epsilon of at least zero.
+
     Examples
     --------
     One of one's own says how far apart its two distributions are; here the answers of
