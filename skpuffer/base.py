@@ -210,6 +210,19 @@ class Task:
         them.
     start_assumption : str or None
         What the certificate takes for granted of them.
+
+    Examples
+    --------
+    What the hooks of an estimator are told:
+
+    >>> import pandas as pd
+    >>> from skpuffer.summary import PrivateMean
+    >>> class Told(PrivateMean):
+    ...     def _release(self, task):
+    ...         print(task.context.n_records, task.context.feature_names, task.scenario)
+    ...         return super()._release(task)
+    >>> mean = Told(bounds=(0, 1)).fit(pd.DataFrame({"x": [0.1, 0.7, 0.3]}))
+    3 ('x',) RecordScenario()
     """
 
     scenario: Scenario
@@ -392,6 +405,37 @@ class PrivateEstimatorMixin(
         Number of features, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if the data had names that are all strings.
+
+    Examples
+    --------
+    A subclass says what is about to leave and what it makes of the noisy value. All
+    else, from reading the table to the certificate, is done here:
+
+    >>> import numpy as np
+    >>> from skpuffer.base import PrivateEstimatorMixin
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> class PrivateCount(PrivateEstimatorMixin):
+    ...     def __init__(self, scenario=None, accountant=None, *, random_state=None):
+    ...         self.scenario = scenario
+    ...         self.accountant = accountant
+    ...         self.random_state = random_state
+    ...
+    ...     def _release(self, task):
+    ...         return QueryRelease(
+    ...             query=lambda X, y: [(X > 0).sum()],
+    ...             n_records=task.context.n_records,
+    ...             dim=1,
+    ...             sensitivity=Sensitivity(add_remove={1: 1.0}),
+    ...             context=task.context,
+    ...         )
+    ...
+    ...     def _publish(self, value, release):
+    ...         self.count_ = float(value[0])
+    >>> model = PrivateCount().fit(np.arange(-50, 50).reshape(-1, 1))
+    >>> model.certificate_
+    Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
+    >>> abs(model.count_ - 49) < 50
+    True
     """
 
     _parameter_constraints: dict[str, Any] = {

@@ -27,31 +27,151 @@ __all__ = [
 
 
 class ScenarioError(ValueError):
-    """The scenario cannot be read against the public facts it was bound to."""
+    """The scenario cannot be read against the public facts it was bound to.
+
+    Examples
+    --------
+    The column that is secret is not in the public table:
+
+    >>> import pandas as pd
+    >>> from skpuffer.exceptions import ScenarioError
+    >>> from skpuffer.scenarios import AttributeScenario
+    >>> public = pd.DataFrame({"sex": [0, 1], "height": [165, 178]})
+    >>> try:
+    ...     AttributeScenario("race", level="record", prior=public).check()
+    ... except ScenarioError as error:
+    ...     print(error)
+    The parameter 'column' names 'race', but the prior has the columns ['sex',
+    'height'].
+    """
 
 
 class UnsupportedError(ValueError):
-    """This accountant cannot account for this release under this scenario."""
+    """This accountant cannot account for this release under this scenario.
+
+    Examples
+    --------
+    A mean that comes with no bounds moves by any amount with one record:
+
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.exceptions import UnsupportedError
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> mean = QueryRelease(query=lambda X, y: X.mean(axis=0), n_records=10, dim=2)
+    >>> try:
+    ...     GroupPrivacy().calibrate(mean, RecordScenario())
+    ... except UnsupportedError as error:
+    ...     print(error)
+    GroupPrivacy needs Adjacency, but RecordScenario offers nothing for the release
+    'query'; give what bounds one record's influence (an estimator's bounds,
+    data_norm or sensitivity), or use a scenario that offers more.
+    """
 
 
 class InfiniteDistanceError(UnsupportedError):
-    """Output distributions are infinitely far apart: no finite noise covers that."""
+    """Output distributions are infinitely far apart: no finite noise covers that.
+
+    Examples
+    --------
+    Two normal distributions of different variance are coupled within no distance:
+
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.distributions import Gaussian
+    >>> from skpuffer.exceptions import InfiniteDistanceError
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import LawsScenario
+    >>> scenario = LawsScenario([(Gaussian(0.0, 1.0), Gaussian(0.0, 2.0))])
+    >>> count = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=10, dim=1)
+    >>> try:
+    ...     GeneralWasserstein().calibrate(count, scenario)
+    ... except InfiniteDistanceError as error:
+    ...     print(error)
+    W_inf between the output's distributions in the release 'query' given 0 and 1 is
+    infinite (Gaussians of unequal covariance, or an unbounded distribution against
+    a bounded one), so GeneralWasserstein has no finite noise for them. ...
+    """
 
 
 class CompositionError(ValueError):
-    """These certificates must not be added up."""
+    """These certificates must not be added up.
+
+    Examples
+    --------
+    A distance of two distributions of one output says nothing of two outputs:
+
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.distributions import PointMass
+    >>> from skpuffer.exceptions import CompositionError
+    >>> from skpuffer.privacy import compose
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import LawsScenario
+    >>> scenario = LawsScenario([(PointMass(0.0), PointMass(1.0))])
+    >>> count = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=10, dim=1)
+    >>> once = GeneralWasserstein().calibrate(count, scenario).certificate
+    >>> try:
+    ...     compose([once, once])
+    ... except CompositionError as error:
+    ...     print(error)
+    Certificate(notion='renyi_pufferfish', epsilon=1, alpha=2) is not composable: it
+    bounds each output distribution on its own (a Wasserstein distance), or rests on
+    an event or on a coupling of a table or of columns without names, and two such
+    releases can reveal together what neither reveals alone. Release both as one
+    stacked query, or account for both with GroupPrivacy, under a scenario that
+    names their table (its parameter 'table').
+    """
 
 
 class UncertifiedError(ValueError):
-    """A guarantee was asked of a certificate that holds an estimate only."""
+    """A guarantee was asked of a certificate that holds an estimate only.
+
+    Examples
+    --------
+    >>> from skpuffer.exceptions import UncertifiedError
+    >>> from skpuffer.privacy import Certificate
+    >>> promised = Certificate(notion="pure_dp", epsilon=1.0)
+    >>> estimate = promised.as_estimate("its bounds were read from the private data")
+    >>> try:
+    ...     estimate.to_approximate(delta=1e-5)
+    ... except UncertifiedError as error:
+    ...     print(error)
+    This certificate is an estimate and gives no guarantee, so not an (epsilon,
+    delta) promise either. Declare what is known of the prior (prior_as='law',
+    'support' or 'confidence'; confidence= for simulations).
+    """
 
 
 class QueryBudgetError(ValueError):
-    """More queries were put than the release paid for, or than it may answer."""
+    """More queries were put than the release paid for, or than it may answer.
+
+    Examples
+    --------
+    >>> from skpuffer.ensemble import PATEAggregator
+    >>> from skpuffer.exceptions import QueryBudgetError
+    >>> votes = [[48, 2], [1, 49]]
+    >>> aggregator = PATEAggregator(n_teachers=50, n_classes=2, n_queries=1)
+    >>> try:
+    ...     aggregator.aggregate(votes)
+    ... except QueryBudgetError as error:
+    ...     print(error)
+    2 queries were put to the release 'votes', of whose n_queries=1 there are 1
+    left. Ask less; or set a larger 'n_queries' beforehand, which takes more noise
+    in each answer.
+    """
 
 
 class LedgerError(ValueError):
-    """A ledger's file or ceilings are not as they must be."""
+    """A ledger's file or ceilings are not as they must be.
+
+    Examples
+    --------
+    >>> from skpuffer.exceptions import LedgerError
+    >>> from skpuffer.ledger import PrivacyLedger
+    >>> try:
+    ...     PrivacyLedger("missing_folder/releases.db", {"pure_dp": 1.0})
+    ... except LedgerError as error:
+    ...     print(error)
+    The folder '...missing_folder' of the ledger is missing. Make it.
+    """
 
 
 class LedgerRefusal(BaseException):
@@ -60,31 +180,156 @@ class LedgerRefusal(BaseException):
     As an interrupt it is no ``Exception``, so that what catches every one of these does
     not go on without the release: scikit-learn's searches and cross-validations, which
     make a score of an error by default (``error_score``), stop.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.exceptions import LedgerRefusal
+    >>> from skpuffer.ledger import PrivacyLedger
+    >>> from skpuffer.summary import PrivateMean
+    >>> ledger = PrivacyLedger(":memory:", {"approximate_dp": (0.5, 1e-5)})
+    >>> mean = PrivateMean(bounds=(0, 1))  # of an epsilon of one
+    >>> try:
+    ...     mean.set_callbacks(ledger).fit(np.eye(4))
+    ... except LedgerRefusal as refusal:
+    ...     print(type(refusal).__name__)
+    BudgetExceededError
+    >>> hasattr(mean, "mean_"), issubclass(LedgerRefusal, Exception)
+    (False, False)
     """
 
 
 class BudgetExceededError(LedgerRefusal):
-    """With this release a ledger's total would be above a ceiling."""
+    """With this release a ledger's total would be above a ceiling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.exceptions import BudgetExceededError
+    >>> from skpuffer.ledger import PrivacyLedger
+    >>> from skpuffer.summary import PrivateMean
+    >>> mean = PrivateMean(bounds=(0, 1))  # epsilon of one at delta=1e-5
+    >>> with PrivacyLedger(":memory:", {"approximate_dp": (1.2, 1e-5)}) as ledger:
+    ...     mean = mean.fit(np.eye(4))
+    ...     try:
+    ...         mean.fit(np.eye(4))
+    ...     except BudgetExceededError as error:
+    ...         print(error)
+    The ledger refuses this release (Certificate(notion='approximate_dp', epsilon=1,
+    delta=1e-05)): with it the total of 2 releases would be 2, and the ceiling is
+    (ε, δ)-differential privacy: ε ≤ 1.2, δ = 1e-05; 1 is spent. Release less, ask
+    for a smaller budget, or raise the ceiling by set_limits().
+    """
 
 
 class NotComposableError(LedgerRefusal):
-    """This release does not add up with those in the ledger, or with no ceiling."""
+    """This release does not add up with those in the ledger, or with no ceiling.
+
+    Examples
+    --------
+    >>> from skpuffer.exceptions import NotComposableError
+    >>> from skpuffer.ledger import PrivacyLedger
+    >>> from skpuffer.privacy import Certificate
+    >>> ledger = PrivacyLedger(":memory:", {"pure_dp": 1.0})
+    >>> released = Certificate(notion="approximate_dp", epsilon=0.5, delta=1e-6)
+    >>> try:
+    ...     ledger.enter(released)
+    ... except NotComposableError as error:
+    ...     print(error)
+    The ledger refuses this release (Certificate(notion='approximate_dp',
+    epsilon=0.5, delta=1e-06)): it promises the notion of none of its ceilings ...
+    """
 
 
 class PrivacyWarning(UserWarning):
-    """Base class of the warnings that concern a privacy promise."""
+    """Base class of the warnings that concern a privacy promise.
+
+    Examples
+    --------
+    With this filter nothing is fitted without a promise that holds:
+
+    >>> import warnings
+    >>> import numpy as np
+    >>> from skpuffer.exceptions import PrivacyWarning
+    >>> from skpuffer.summary import PrivateMean
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", PrivacyWarning)
+    ...     try:
+    ...         PrivateMean(bounds="empirical").fit(np.eye(4))
+    ...     except PrivacyWarning as warning:
+    ...         print(type(warning).__name__)
+    PrivacyLeakWarning
+    """
 
 
 class PrivacyLeakWarning(PrivacyWarning):
-    """Something was taken from the private data and is not covered by the promise."""
+    """Something was taken from the private data and is not covered by the promise.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from skpuffer.exceptions import PrivacyLeakWarning
+    >>> from skpuffer.summary import PrivateMean
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     mean = PrivateMean(bounds="empirical").fit(np.eye(4))
+    >>> any(issubclass(w.category, PrivacyLeakWarning) for w in caught)
+    True
+    >>> mean.certificate_.certified
+    False
+    """
 
 
 class EmpiricalPriorWarning(PrivacyLeakWarning):
-    """The training data was taken as the prior, so the noise scale depends on it."""
+    """The training data was taken as the prior, so the noise scale depends on it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.exceptions import EmpiricalPriorWarning
+    >>> from skpuffer.scenarios import AttributeScenario
+    >>> from skpuffer.summary import PrivateMean
+    >>> table = pd.DataFrame({"sex": [0, 0, 1, 1], "height": [160, 170, 168, 182]})
+    >>> itself = AttributeScenario("sex", level="record", prior="empirical")
+    >>> mean = PrivateMean(itself, GeneralWasserstein(), bounds=(150, 200))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     mean = mean.fit(table)
+    >>> any(w.category is EmpiricalPriorWarning for w in caught)
+    True
+    >>> mean.certificate_.certified
+    False
+    """
 
 
 class EstimatedGuaranteeWarning(PrivacyWarning):
-    """Noise was set from samples of a distribution: the certificate is an estimate."""
+    """Noise was set from samples of a distribution: the certificate is an estimate.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.exceptions import EstimatedGuaranteeWarning
+    >>> from skpuffer.scenarios import SimulatorScenario
+    >>> from skpuffer.summary import PrivateMean
+    >>> scenario = SimulatorScenario(
+    ...     draw=lambda secret, rng: rng.uniform(secret, 1.0, size=(10, 1)),
+    ...     secrets=[0.0, 0.5],
+    ...     n_draws=20,
+    ... )
+    >>> mean = PrivateMean(scenario, GeneralWasserstein(), bounds=(0, 1))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     mean = mean.fit(np.full((10, 1), 0.5))
+    >>> any(w.category is EstimatedGuaranteeWarning for w in caught)
+    True
+    >>> mean.certificate_.notion
+    <Notion 'estimated'>
+    """
 
 
 class NoGainWarning(PrivacyWarning):
@@ -92,15 +337,68 @@ class NoGainWarning(PrivacyWarning):
 
     Differential privacy of as many replaced records as the secret may change: of one
     only where records are independent.
+
+    Examples
+    --------
+    By public rows the two groups are as far apart as any two records may be:
+
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from skpuffer.exceptions import NoGainWarning
+    >>> from skpuffer.scenarios import AttributeScenario
+    >>> from skpuffer.summary import PrivateMean
+    >>> public = pd.DataFrame({"group": [0, 1], "x": [0.0, 1.0]})
+    >>> scenario = AttributeScenario(
+    ...     "group", level="record", prior=public, prior_as="law"
+    ... )
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     mean = PrivateMean(scenario, bounds=(0, 1)).fit(public[["x"]])
+    >>> any(w.category is NoGainWarning for w in caught)
+    True
+    >>> mean.certificate_.gain
+    1.0
     """
 
 
 class SeededNoiseWarning(PrivacyWarning):
-    """The noise was drawn from a seed: fit for tests, not for a release."""
+    """The noise was drawn from a seed: fit for tests, not for a release.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from skpuffer.exceptions import SeededNoiseWarning
+    >>> from skpuffer.summary import PrivateMean
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     mean = PrivateMean(bounds=(0, 1), random_state=0).fit(np.eye(4))
+    >>> [w.category is SeededNoiseWarning for w in caught]
+    [True]
+    """
 
 
 class ScaleWarning(UserWarning):
-    """By public facts rows are of another scale than the norm that noise is set for."""
+    """By public facts rows are of another scale than the norm that noise is set for.
+
+    Examples
+    --------
+    The code book says how long rows are at most, and `data_norm` says otherwise:
+
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from skpuffer.exceptions import ScaleWarning
+    >>> from skpuffer.linear_model import PrivateRidge
+    >>> from skpuffer.schema import Schema
+    >>> table = pd.DataFrame({"age": [25.0, 60.0], "income": [2e4, 5e4]})
+    >>> schema = Schema({"age": (0, 90), "income": (0, 1e5)})
+    >>> model = PrivateRidge(schema=schema, data_norm=1e5, target_bounds=(0, 1))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = model.fit(table, [0.2, 0.8])
+    >>> any(w.category is ScaleWarning for w in caught)
+    True
+    """
 
 
 class WeakPromiseWarning(PrivacyWarning):
@@ -109,4 +407,19 @@ class WeakPromiseWarning(PrivacyWarning):
     A delta of one over the number of records or more allows for publishing somebody's
     record; an epsilon above ten is hardly a promise by itself. A classifier with very
     many whole numbers as classes may have been told of a target that is a number.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.exceptions import WeakPromiseWarning
+    >>> from skpuffer.summary import PrivateMean
+    >>> mean = PrivateMean(accountant=PrivacyLoss(1.0, delta=0.1), bounds=(0, 1))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     mean = mean.fit(np.eye(20))
+    >>> weak = [str(w.message) for w in caught if w.category is WeakPromiseWarning]
+    >>> len(weak), "delta=0.1" in weak[0]
+    (1, True)
     """

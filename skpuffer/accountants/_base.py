@@ -53,6 +53,18 @@ class Calibration:
         Whether the promise depends on the noise by the ratio of the certificate's
         `sensitivity` to its scale alone, so that noise of a larger scale keeps it for a
         sensitivity that is larger in proportion.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> run = GradientRelease(n_records=1000, batch_size=100, n_steps=50)
+    >>> found = PrivacyLoss(epsilon=1.0, delta=1e-5).calibrate(run, RecordScenario())
+    >>> found.noise.family, round(found.noise.scale, 2)
+    ('gaussian', 2.93)
+    >>> found.certificate
+    Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
     """
 
     noise: Noise
@@ -111,6 +123,22 @@ class Support:
         What it counts as where a truth value is asked for.
     reason : str
         Why not, and what would do; empty if it can.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GroupPrivacy, PrivacyLoss
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> run = GradientRelease(n_records=1000, batch_size=10, n_steps=50)
+    >>> bool(PrivacyLoss().supports(run, RecordScenario()))
+    True
+    >>> support = GroupPrivacy().supports(run, RecordScenario())
+    >>> support.ok
+    False
+    >>> print(support.reason)
+    GroupPrivacy accounts for a QueryRelease or an AdaptiveRelease or a
+    SelectionRelease, and this is a GradientRelease, so it does not answer for the
+    release 'gradients'; PrivacyLoss or RenyiDP would do.
     """
 
     ok: bool
@@ -135,6 +163,42 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
     `noise` and, where the shape of the noise can be chosen, `beta`; it writes
     :meth:`_check_parameters`, and a method for each kind of release it reads, marked by
     :func:`accounts_for`.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget, in nats.
+    noise : str or Noise
+        Family of the noise, or a noise whose scale calibration replaces.
+    beta : float or None
+        Shape of generalised Gaussian noise.
+    needs : tuple of type
+        Facts it can work from, best first; any one of them suffices.
+    reads : dict of {type: frozenset of str}
+        Fields that it knows of each kind of release; one with others is refused.
+
+    Examples
+    --------
+    All are used alike. They say whether they will do, find the noise that keeps their
+    promise, and say what another noise promises:
+
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> mean = QueryRelease(
+    ...     query=lambda X, y: X.mean(axis=0),
+    ...     n_records=100,
+    ...     dim=1,
+    ...     sensitivity=Sensitivity(add_remove={2: 0.01}),
+    ... )
+    >>> accountant = GroupPrivacy(epsilon=1.0, alpha=4.0, noise="gaussian")
+    >>> accountant.supports(mean, RecordScenario()).ok
+    True
+    >>> round(accountant.calibrate(mean, RecordScenario()).noise.scale, 6)
+    0.014142
+    >>> accountant.certify(GaussianNoise(0.02), mean, RecordScenario()).epsilon
+    0.5
     """
 
     epsilon: float

@@ -50,6 +50,19 @@ class DistinguishingAttack(ScoredAttack):
         Of intervals and of comparisons.
     chosen : tuple of (ndarray, ndarray)
         Scores in the first and the second world of the outputs that chose the rule.
+
+    Examples
+    --------
+    Outputs of a mechanism of mu-Gaussian privacy, and what a smaller mu would allow:
+
+    >>> import numpy as np
+    >>> from skpuffer.audit import distinguishing_attack
+    >>> from skpuffer.privacy_loss import GaussianCurve
+    >>> rng = np.random.default_rng(0)
+    >>> first, second = rng.normal(1.0, size=20_000), rng.normal(0.0, size=20_000)
+    >>> found = distinguishing_attack(first, second).delta_at(1.0)
+    >>> GaussianCurve(mu=0.7).delta(1.0) < found < GaussianCurve(mu=1.0).delta(1.0)
+    True
     """
 
     chosen: tuple[Floats, Floats] = field(

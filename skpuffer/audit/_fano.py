@@ -28,6 +28,15 @@ class FanoAudit:
         confidence bound.
     allowed : float
         What the certificate bounds it by.
+
+    Examples
+    --------
+    >>> from skpuffer.audit import fano_audit
+    >>> from skpuffer.privacy import Certificate
+    >>> claimed = Certificate(notion="mutual_information", mutual_information=0.5)
+    >>> audit = fano_audit(claimed, hits=450, n_guesses=1000, n_classes=10)
+    >>> round(audit.information, 2), audit.allowed, audit.exceeds
+    (0.35, 0.5, False)
     """
 
     information: float

@@ -48,6 +48,25 @@ class InformationAttack:
         What is guessed: the whole table, or functions of it one by one.
     confidence : float
         Of what is said of all secrets together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.audit import bayes_attack
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.privacy import Certificate
+    >>> from skpuffer.scenarios import OutputSamples
+    >>> outputs = OutputSamples(
+    ...     draws=np.array([[-1.0], [1.0]]),
+    ...     weights=np.array([0.5, 0.5]),
+    ...     groups=np.array([0, 1]),
+    ... )
+    >>> attack = bayes_attack(outputs, GaussianNoise(1.0))
+    >>> attack.accuracies.round(1).tolist(), attack.priors.tolist()
+    ([0.8], [0.5])
+    >>> claimed = Certificate(notion="mutual_information", mutual_information=0.1)
+    >>> attack.exceeds(claimed)
+    True
     """
 
     hits: Indices

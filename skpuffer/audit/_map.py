@@ -58,6 +58,18 @@ class MapAttack:
         Pairs of secrets that must look alike, by position; None is all of them.
     confidence : float
         Of intervals.
+
+    Examples
+    --------
+    >>> from skpuffer.audit import map_attack
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.privacy import Certificate
+    >>> attack = map_attack([[0.0], [1.0]], GaussianNoise(1.0))
+    >>> round(attack.accuracy, 3), attack.majority, round(attack.advantage, 3)
+    (0.691, 0.5, 0.191)
+    >>> promised = Certificate(notion="pure_dp", epsilon=0.5)
+    >>> round(attack.allowed(promised), 3), attack.exceeds(promised)
+    (0.622, True)
     """
 
     confusion: Floats

@@ -46,6 +46,17 @@ class OperatingPoint(NamedTuple):
         True and false positive rate, as measured.
     tpr_interval, fpr_interval : tuple of (float, float)
         Clopper-Pearson intervals, each at the confidence that was asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.audit import distinguishing_attack
+    >>> rng = np.random.default_rng(0)
+    >>> first, second = rng.normal(1.0, size=20_000), rng.normal(0.0, size=20_000)
+    >>> point = distinguishing_attack(first, second).tpr_at(0.05)
+    >>> low, high = point.fpr_interval
+    >>> low < point.fpr < high, point.tpr > 4 * point.fpr
+    (True, True)
     """
 
     threshold: float
@@ -71,6 +82,20 @@ class Finding:
         Bounds ``TPR - e^epsilon * FPR`` from below.
     allowed : float
         The most that is promised of it.
+
+    Examples
+    --------
+    Of the worst of many comparisons:
+
+    >>> import numpy as np
+    >>> from skpuffer.audit import distinguishing_attack
+    >>> from skpuffer.privacy import Certificate
+    >>> rng = np.random.default_rng(0)
+    >>> first, second = rng.normal(1.0, size=20_000), rng.normal(0.0, size=20_000)
+    >>> claimed = Certificate(notion="pure_dp", epsilon=1.0)
+    >>> finding = distinguishing_attack(first, second).against(claimed).worst
+    >>> finding.epsilon, finding.allowed, finding.broken
+    (1.0, 0.0, True)
     """
 
     epsilon: float
@@ -93,6 +118,21 @@ class Comparison:
     Parameters
     ----------
     findings : tuple of Finding
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.audit import distinguishing_attack
+    >>> from skpuffer.privacy import Certificate
+    >>> rng = np.random.default_rng(0)
+    >>> attack = distinguishing_attack(
+    ...     rng.normal(1.0, size=20_000), rng.normal(0.0, size=20_000)
+    ... )
+    >>> for epsilon in (1.0, 4.0):
+    ...     claimed = Certificate(notion="approximate_dp", epsilon=epsilon, delta=0.01)
+    ...     print(attack.against(claimed).broken)
+    True
+    False
     """
 
     findings: tuple[Finding, ...]

@@ -50,6 +50,18 @@ class SliceDivergences:
     profile : SliceProfile
     alpha : float
         Order.
+
+    Examples
+    --------
+    >>> from skpuffer.audit import slice_divergences
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.transport import SliceProfile
+    >>> outputs, noise = [[0.0, 0.0], [3.0, 4.0]], GaussianNoise(5.0)
+    >>> found = slice_divergences(outputs, noise, SliceProfile.basis(2), alpha=2)
+    >>> found.values.round(4).tolist(), round(found.largest, 4)
+    ([0.36, 0.64], 0.64)
+    >>> round(found.averaged, 4), round(found.joint, 4)
+    (0.5, 0.5098)
     """
 
     values: Floats

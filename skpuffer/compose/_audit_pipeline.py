@@ -60,6 +60,20 @@ class StepAudit:
         certificates of what is fitted hold, and what was chosen is outside of them.
     reason : str
         Why, and what would do instead.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skpuffer.compose import audit_pipeline
+    >>> from skpuffer.linear_model import PrivateLogisticRegression
+    >>> model = make_pipeline(StandardScaler(), PrivateLogisticRegression())
+    >>> step = audit_pipeline(model).steps[0]
+    >>> step.name, step.estimator, step.kind
+    ('standardscaler', 'StandardScaler', 'leak')
+    >>> print(step.reason)
+    is fitted on private rows without noise. Use a private estimator, a Schema, or
+    PublicPreprocessing with public rows.
     """
 
     name: str
@@ -79,6 +93,19 @@ class PipelineAudit:
     ----------
     steps : tuple of StepAudit
         In the order in which they see the rows.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skpuffer.compose import audit_pipeline
+    >>> from skpuffer.linear_model import PrivateLogisticRegression
+    >>> from skpuffer.preprocessing import RowNormClipper
+    >>> for step in (StandardScaler(), RowNormClipper()):
+    ...     audit = audit_pipeline(make_pipeline(step, PrivateLogisticRegression()))
+    ...     print(audit.is_private, [leak.estimator for leak in audit.leaks])
+    False ['StandardScaler']
+    True []
     """
 
     steps: tuple[StepAudit, ...]

@@ -60,6 +60,24 @@ class Distribution(ABC):
 
     It has a number of coordinates `dim`, is `certified` (known) or an estimate, and can
     be sampled.
+
+    Attributes
+    ----------
+    certified : bool
+        Whether the distribution is known, so that its distances are no estimates.
+    dim : int
+        Number of coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.distributions import Gaussian, PointMass, Samples
+    >>> for one in (PointMass([0.0, 1.0]), Gaussian(0.0, 1.0), Samples([1.0, 3.0])):
+    ...     drawn = one.sample(5, np.random.default_rng(0))
+    ...     print(type(one).__name__, one.dim, one.certified, drawn.shape)
+    PointMass 2 True (5, 2)
+    Gaussian 1 True (5, 1)
+    Samples 1 False (5, 1)
     """
 
     certified = True
@@ -147,6 +165,18 @@ class Samples(Discrete):
     ----------
     points : array-like of shape (n_draws,) or (n_draws, dim)
     weights : array-like of shape (n_draws,), default=None
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.distributions import Samples
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import LawsScenario
+    >>> scenario = LawsScenario([(Samples([0.1, 0.4]), Samples([0.3, 0.5]))])
+    >>> mean = QueryRelease(query=lambda X, y: X.mean(), n_records=9, dim=1)
+    >>> certificate = GeneralWasserstein().calibrate(mean, scenario).certificate
+    >>> round(certificate.sensitivity, 3), certificate.certified
+    (0.2, False)
     """
 
     certified = False
@@ -162,6 +192,18 @@ class Support(Discrete):
     points : array-like of shape (n_points,) or (n_points, dim)
     weights : array-like of shape (n_points,), default=None
         Masses to draw from; distances do not depend on them.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.distributions import Support
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import LawsScenario
+    >>> scenario = LawsScenario([(Support([0.0, 1.0]), Support([1.0, 2.0]))])
+    >>> count = QueryRelease(query=lambda X, y: X.sum(), n_records=9, dim=1)
+    >>> certificate = GeneralWasserstein().calibrate(count, scenario).certificate
+    >>> certificate.sensitivity, certificate.certified
+    (2.0, True)
     """
 
 
@@ -171,6 +213,13 @@ class PointMass(Discrete):
     Parameters
     ----------
     point : float or array-like of shape (dim,)
+
+    Examples
+    --------
+    >>> from skpuffer.distributions import PointMass, distribution_distance
+    >>> point = PointMass([3.0, 4.0])
+    >>> point.dim, distribution_distance(PointMass([0.0, 0.0]), point)
+    (2, 5.0)
     """
 
     def __init__(self, point: ArrayLike) -> None:

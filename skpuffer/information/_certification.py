@@ -53,6 +53,19 @@ class InformationBound:
         As in `mean_lower_bound`.
     n_draws : int
         Number of independent draws it rests on.
+
+    Examples
+    --------
+    A fair sign, released with unit noise, of which the information is 0.337 nats:
+
+    >>> import numpy as np
+    >>> from scipy.special import entr, expit
+    >>> from skpuffer.information import entropy_bound
+    >>> rng = np.random.default_rng(0)
+    >>> p = expit(2 * (rng.choice([-1, 1], size=10_000) + rng.normal(size=10_000)))
+    >>> bound = entropy_bound(entr(p) + entr(1 - p), np.log(2), 2, gamma=0.05)
+    >>> bound.estimate < bound.upper < 0.36, bound.certified, bound.n_draws
+    (True, True, 10000)
     """
 
     upper: float

@@ -33,6 +33,17 @@ class Information:
         H(M(X)).
     estimator : str
         Which one `value` and `standard_error` are of.
+
+    Examples
+    --------
+    >>> from skpuffer.information import Atoms, Bank, MixtureChannel
+    >>> atoms = Atoms([[-1.0], [1.0]])
+    >>> channel = MixtureChannel(atoms, [[1.0]])
+    >>> found = channel.information(Bank.quadrature(atoms))
+    >>> round(found.value, 6), found.standard_error, found.estimator
+    (0.336831, 0.0, 'divergence')
+    >>> round(found.output_entropy, 6)
+    0.693147
     """
 
     bank: Bank
@@ -115,6 +126,19 @@ class SecretInformation:
         P(S = v), likewise.
     starts : ndarray of int of shape (s,)
         Where the values of each secret begin.
+
+    Examples
+    --------
+    The sum of two bits is released with unit noise, and either bit is a secret:
+
+    >>> from skpuffer.information import Atoms, Bank, MixtureChannel
+    >>> bits = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> atoms = Atoms([[0.0], [1.0], [1.0], [2.0]], memberships=bits)
+    >>> found = MixtureChannel(atoms, [[1.0]]).secrets(Bank.quadrature(atoms))
+    >>> found.values.round(4).tolist(), found.standard_errors.tolist()
+    ([0.091, 0.091], [0.0, 0.0])
+    >>> found.bayes_success.round(4).tolist(), found.prior_success.tolist()
+    ([0.6707, 0.6707], [0.5, 0.5])
     """
 
     bank: Bank

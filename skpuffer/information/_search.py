@@ -79,6 +79,16 @@ class FoundNoise:
         water-filling's: it may hold without any, which says nothing of other secrets.
     powers : mapping of str to float
         Cost found from each start, on fewer draws where there are many atoms.
+
+    Examples
+    --------
+    >>> from skpuffer.information import Atoms, search_noise
+    >>> atoms = Atoms([[-1.0, 0.0], [1.0, 0.0], [0.0, 3.0]])
+    >>> found = search_noise(atoms, budget=0.5)
+    >>> round(found.leakage, 3), round(found.power, 1), found.at_floor
+    (0.5, 3.6, False)
+    >>> round(float(found.law.covariance.trace()), 1)
+    3.6
     """
 
     covariance: Floats

@@ -64,6 +64,24 @@ class BeliefAudit:
         is guessed best.
     counts : Series of int
         How many of the public rows have each value of the secret.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skpuffer.inspection import audit_belief
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(0, 2, 600)
+    >>> height = 1.7 + 0.08 * sex + rng.normal(0, 0.08, 600)
+    >>> public = pd.DataFrame({"sex": sex, "height": height})
+    >>> declared = AttributeScenario("sex", level="record", prior=BoundedOdds(4.0))
+    >>> audit = audit_belief(declared, public, guesser=LogisticRegression())
+    >>> bool(audit.columns.loc["height", "auc"] > 0.6), int(audit.counts.sum())
+    (True, 600)
+    >>> bool(audit.etas["covers"].all())  # by what was declared
+    True
     """
 
     columns: pd.DataFrame

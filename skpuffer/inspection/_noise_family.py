@@ -110,6 +110,13 @@ class LightestTail(NamedTuple):
     noise : GeneralizedGaussianNoise
     probability : float
         That the noise exceeds the threshold on either side.
+
+    Examples
+    --------
+    >>> from skpuffer.inspection import lightest_tail
+    >>> found = lightest_tail(1.5, 1e-5, threshold=2.0, betas=[1, 1.5, 2])
+    >>> found.noise.beta, round(found.probability, 4)
+    (1.0, 0.0498)
     """
 
     noise: GeneralizedGaussianNoise

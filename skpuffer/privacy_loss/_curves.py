@@ -41,6 +41,15 @@ class RenyiCurve(Plain, kind="renyi"):
         Increasing, in (1, inf].
     epsilons : sequence of float
         Cost at each order, in nats.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import RenyiCurve
+    >>> curve = RenyiCurve(orders=(2.0, 8.0, 32.0), epsilons=(0.1, 0.4, 1.6))
+    >>> curve.renyi(4.0)  # at most the cost at the next order held
+    0.4
+    >>> round(curve.epsilon(delta=1e-5), 3)
+    1.614
     """
 
     orders: tuple[float, ...]
@@ -122,6 +131,16 @@ class CountLawCurve(Plain, kind="count_law"):
         How likely each of the numbers is.
     beyond : float
         Mass of the numbers that no curve is held for.
+
+    Examples
+    --------
+    Of a run one record differs with probability 0.9, and else two do:
+
+    >>> from skpuffer.privacy_loss import CountLawCurve, GaussianCurve
+    >>> one, two = GaussianCurve(0.5), GaussianCurve(1.0)
+    >>> curve = CountLawCurve((one, two), weights=(0.9, 0.1), beyond=0.0)
+    >>> [round(each.epsilon(1e-5), 2) for each in (one, curve, two)]
+    [1.99, 3.8, 4.38]
     """
 
     curves: tuple[GaussianCurve | PrivacyLossCurve, ...]

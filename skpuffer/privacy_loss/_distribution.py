@@ -114,6 +114,17 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
     ----------
     Zhu, Dong and Wang (2022), Optimal accounting of differential privacy via
     characteristic function, Theorems 10 and 27 (dominating pairs and composition).
+
+    Examples
+    --------
+    A thousand steps that each see a record with probability 0.01:
+
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.privacy_loss import PoissonPair, PrivacyLossCurve
+    >>> step = PoissonPair(GaussianNoise(scale=2.0).curve(1.0), rate=0.01)
+    >>> curve = PrivacyLossCurve(((step, 1000),))
+    >>> curve.n_steps, round(curve.epsilon(delta=1e-5), 2)
+    (1000, 0.62)
     """
 
     steps: tuple[tuple[ComposedPair, int], ...]

@@ -120,6 +120,15 @@ class GaussianCurve(Plain, kind="gaussian"):
     ----------
     mu : float
         Distance of the means in standard deviations.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import GaussianCurve, compose_curves
+    >>> curve = GaussianCurve(mu=0.3)
+    >>> round(curve.epsilon(delta=1e-5), 3), round(curve.renyi(4.0), 3)
+    (1.132, 0.18)
+    >>> compose_curves([curve, GaussianCurve(mu=0.4)])
+    GaussianCurve(mu=0.5)
     """
 
     # one number for the whole curve: composed steps are again Gaussian (Dong et al.

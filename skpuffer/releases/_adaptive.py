@@ -47,6 +47,15 @@ class Stage:
         they are in l1 (Laplace noise).
     times : int, default=1
         How many such vectors are released.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import AdaptiveRelease, Sensitivity, Stage
+    >>> one = Sensitivity(add_remove={2: 1.0})
+    >>> sums, counts = Stage("sums", 2, one, 0.75), Stage("counts", 1, one, 0.25)
+    >>> release = AdaptiveRelease(n_records=100, stages=(sums, counts))
+    >>> [round(stage.unit("add_remove", norm=2), 3) for stage in release.stages]
+    [1.155, 2.0]
     """
 
     name: str

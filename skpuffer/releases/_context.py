@@ -41,6 +41,17 @@ class PublicContext:
     pool : tuple or None
         The rows ``(X, y)`` that the table is drawn from, as a query reads them: only
         under a scenario that takes them as known to the attacker.
+
+    Examples
+    --------
+    An estimator states what is public of a table, and a scenario is bound to that:
+
+    >>> from skpuffer.releases import PublicContext
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
+    >>> context = PublicContext(n_records=100, feature_names=("height",), n_features=1)
+    >>> scenario = AttributeScenario("sex", level="record", prior=BoundedOdds(4.0))
+    >>> scenario.bind(context).context.n_records
+    100
     """
 
     # Except for `empirical` and `pool` every field is public: to add one is to publish

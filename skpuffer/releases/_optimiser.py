@@ -71,6 +71,17 @@ class Recalibration:
     ----------
     Guo et al. (2017), On calibration of modern neural networks, for one factor of all
     scores (temperature scaling).
+
+    Examples
+    --------
+    >>> from skpuffer.releases import GradientRelease, Optimiser, Recalibration
+    >>> last = Recalibration(n_steps=4, clip_norm=2.0)
+    >>> optimiser = Optimiser(learning_rate=0.5, recalibration=last)
+    >>> run = GradientRelease(
+    ...     n_records=1000, n_steps=20, sampling="full_batch", optimiser=optimiser
+    ... )
+    >>> run.n_steps, run.optimiser.recalibration.n_steps
+    (20, 4)
     """
 
     n_steps: int

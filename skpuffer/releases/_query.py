@@ -75,6 +75,25 @@ class QueryRelease(Release):
         Euclidean ball in which every vector lies, whatever the table: what `query`
         returns is projected to it. All that is said of the vector is said of the
         projected one. Not for sums.
+
+    Examples
+    --------
+    A mean of values in [0, 1] of a table of a public number of records:
+
+    >>> import numpy as np
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> mean = QueryRelease(
+    ...     contribution=lambda X, y: X,
+    ...     is_sum=True,
+    ...     factor=1 / 4,
+    ...     sensitivity=Sensitivity(add_remove={2: 1 / 4}),
+    ...     n_records=4,
+    ...     dim=1,
+    ... )
+    >>> mean.run(np.array([[0.0], [0.5], [0.5], [1.0]]))  # not to be released
+    array([0.5])
+    >>> mean.record_move(0.1, norm=2, relation="replace")
+    0.025
     """
 
     is_one_output: ClassVar[bool] = True

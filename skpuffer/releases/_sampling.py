@@ -47,6 +47,36 @@ class SamplingScheme(ABC):
 
     Schemes have no parameters of their own: the number of records and the size of the
     batches are the release's.
+
+    Attributes
+    ----------
+    name : str
+        How a user spells it.
+
+    Examples
+    --------
+    Schemes go by their names. One of one's own says what it takes for granted and draws
+    the batches; accountants refuse it until they are told what its steps cost.
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from skpuffer.releases import GradientRelease, SamplingScheme
+    >>> @dataclass(frozen=True)
+    ... class InTurnSampling(SamplingScheme):
+    ...     name = "in_turn"
+    ...
+    ...     def statement(self, release):
+    ...         return "every step takes the records after those of the last one"
+    ...
+    ...     def _batches(self, release, rng):
+    ...         while True:
+    ...             yield from np.arange(release.n_records).reshape(-1, 2)
+    >>> run = GradientRelease(
+    ...     n_records=4, n_steps=3, batch_size=2, sampling=InTurnSampling()
+    ... )
+    >>> rng = np.random.default_rng(0)
+    >>> [batch.tolist() for batch in run.sampling.batches(run, rng)]
+    [[0, 1], [2, 3], [0, 1]]
     """
 
     #: How a user spells it.
@@ -156,7 +186,20 @@ class SamplingScheme(ABC):
 
 @dataclass(frozen=True)
 class FullBatchSampling(SamplingScheme):
-    """Full batches: all records at each step."""
+    """Full batches: all records at each step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import GradientRelease
+    >>> run = GradientRelease(n_records=1000, n_steps=2, sampling="full_batch")
+    >>> run.batch_size, run.sampling_rate
+    (1000, 1.0)
+    >>> list(run.sampling.batches(run, np.random.default_rng(0)))  # all rows, each time
+    [None, None]
+    >>> run.sampling.statement(run)
+    'every step takes all 1000 records'
+    """
 
     name = "full_batch"
 
@@ -194,6 +237,19 @@ class PoissonSampling(SamplingScheme):
     References
     ----------
     Abadi et al. (2016), Deep learning with differential privacy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import GradientRelease
+    >>> run = GradientRelease(
+    ...     n_records=1000, batch_size=100, n_steps=2, sampling="poisson"
+    ... )
+    >>> run.sampling_rate, run.divisor
+    (0.1, 100.0)
+    >>> first, second = run.sampling.batches(run, np.random.default_rng(0))
+    >>> len(first) != len(second)  # 100 are expected, and the divisor
+    True
     """
 
     name = "poisson"
@@ -263,6 +319,16 @@ class FixedSizeSampling(SamplingScheme):
     References
     ----------
     Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import GradientRelease
+    >>> run = GradientRelease(
+    ...     n_records=1000, batch_size=100, n_steps=2, sampling="fixed_size"
+    ... )
+    >>> [len(set(b)) for b in run.sampling.batches(run, np.random.default_rng(0))]
+    [100, 100]
     """
 
     name = "fixed_size"
@@ -290,6 +356,18 @@ class WithReplacementSampling(SamplingScheme):
     References
     ----------
     Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import GradientRelease
+    >>> run = GradientRelease(
+    ...     n_records=10, batch_size=20, n_steps=2, sampling="with_replacement"
+    ... )
+    >>> round(run.sampling_rate, 3)  # that a record is drawn at all
+    0.878
+    >>> [len(b) for b in run.sampling.batches(run, np.random.default_rng(0))]
+    [20, 20]
     """
 
     name = "with_replacement"
@@ -327,7 +405,22 @@ class WithReplacementSampling(SamplingScheme):
 
 @dataclass(frozen=True)
 class ShuffledEpochsSampling(SamplingScheme):
-    """Shuffled epochs: all records are dealt to batches, in a new order each epoch."""
+    """Shuffled epochs: all records are dealt to batches, in a new order each epoch.
+
+    Sizes of batches differ by at most one. A record takes part once in each epoch; that
+    nobody knows when is not counted on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import GradientRelease
+    >>> run = GradientRelease(
+    ...     n_records=10, batch_size=5, n_steps=2, sampling="shuffled_epochs"
+    ... )
+    >>> first, second = run.sampling.batches(run, np.random.default_rng(0))
+    >>> sorted([*first, *second]) == list(range(10))
+    True
+    """
 
     name = "shuffled_epochs"
 
@@ -382,6 +475,19 @@ class FreshBinsSampling(_BinsSampling):
     References
     ----------
     Feldman and Shenfeld (2025), Privacy amplification by random allocation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import GradientRelease
+    >>> run = GradientRelease(
+    ...     n_records=10, batch_size=5, n_steps=4, sampling="fresh_bins"
+    ... )
+    >>> a, b, c, d = run.sampling.batches(run, np.random.default_rng(0))
+    >>> sorted([*a, *b]) == sorted([*c, *d]) == list(range(10))
+    True
+    >>> np.array_equal(a, c)  # the next epoch is dealt anew
+    False
     """
 
     name = "fresh_bins"
@@ -413,6 +519,19 @@ class BallsInBinsSampling(_BinsSampling):
     Choquette-Choo, Ganesh, Haque, Steinke and Thakurta (2025), Near exact privacy
     amplification for matrix mechanisms; Chua et al. (2024), Balls-and-bins sampling for
     DP-SGD.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import GradientRelease
+    >>> run = GradientRelease(
+    ...     n_records=10, batch_size=5, n_steps=4, sampling="balls_in_bins"
+    ... )
+    >>> a, b, c, d = run.sampling.batches(run, np.random.default_rng(0))
+    >>> sorted([*a, *b]) == list(range(10))
+    True
+    >>> np.array_equal(a, c) and np.array_equal(b, d)  # the same in every epoch
+    True
     """
 
     name = "balls_in_bins"

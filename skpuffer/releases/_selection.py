@@ -73,6 +73,35 @@ class SelectionRelease(Release):
     McSherry and Talwar (2007), Mechanism design via differential privacy; McKenna and
     Sheldon (2020), Permute-and-flip: a new mechanism for differentially private
     selection.
+
+    Examples
+    --------
+    Of three public candidates the most frequent is chosen, by noisy counts:
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.releases import SelectionRelease
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> @dataclass(frozen=True)
+    ... class Counts:
+    ...     dim = 1
+    ...     is_finite = True
+    ...
+    ...     def ranges(self, relation):
+    ...         return (1.0 if relation == "add_remove" else 2.0,)
+    ...
+    ...     def choose(self, X, noise, rng):
+    ...         counts = np.bincount(X.ravel().astype(int), minlength=3)
+    ...         return np.array([np.argmax(counts + noise.sample(3, rng))], dtype=float)
+    >>> release = SelectionRelease(n_records=100, scores=(Counts(),))
+    >>> accountant = GroupPrivacy(epsilon=1.0, alpha=float("inf"))
+    >>> found = accountant.calibrate(release, RecordScenario())
+    >>> found.noise.family, round(found.noise.scale, 3)
+    ('exponential', 1.0)
+    >>> X = np.repeat([0.0, 1.0, 2.0], [5, 5, 90])[:, np.newaxis]
+    >>> release.choose(X, found.noise, np.random.default_rng(0))
+    array([2.])
     """
 
     n_records: int

@@ -71,6 +71,28 @@ class Scenario(DocLinkMixin, NestedParametersMixin, BaseEstimator, ABC):  # type
     A scenario holds parameters only, no data and no state, so that scikit-learn can
     clone it, print it and search its parameters. Bound to the public facts of a table
     it offers facts about a query.
+
+    Examples
+    --------
+    One of one's own may be made of another. Here everybody is in the table twice:
+
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.scenarios import RecordScenario, Scenario
+    >>> from skpuffer.summary import PrivateMean
+    >>> class RepeatedScenario(Scenario):
+    ...     def __init__(self, times=2):
+    ...         self.times = times
+    ...
+    ...     def check(self):
+    ...         RecordScenario(self.times).check()
+    ...
+    ...     def bind(self, context):
+    ...         return RecordScenario(self.times).bind(context)
+    >>> for scenario in (RecordScenario(), RepeatedScenario()):
+    ...     mean = PrivateMean(scenario, GroupPrivacy(), bounds=(0, 1))
+    ...     print(mean.fit([[0.0], [0.5], [0.5], [1.0]]).certificate_.sensitivity)
+    0.25
+    0.5
     """
 
     # clones share the weak cache of distributions with the scenario they are made from
@@ -281,6 +303,19 @@ class BoundScenario(ABC):
     ----------
     scenario : Scenario
     context : PublicContext
+
+    Examples
+    --------
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import Adjacency, RecordScenario
+    >>> run = GradientRelease(n_records=1000, batch_size=100, n_steps=50)
+    >>> bound = RecordScenario(k=2).bind(run.context)
+    >>> [kind.__name__ for kind in bound.provides(run)]
+    ['Adjacency']
+    >>> bound.fact(Adjacency, run).count
+    2
+    >>> bound.describe()
+    'RecordScenario(k=2)'
     """
 
     def __init__(self, scenario: Any, context: PublicContext) -> None:

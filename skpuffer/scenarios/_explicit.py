@@ -30,11 +30,16 @@ class LawsScenario(Scenario):
 
     Examples
     --------
+    >>> from skpuffer.accountants import GeneralWasserstein
     >>> from skpuffer.distributions import Discrete
+    >>> from skpuffer.releases import QueryRelease
     >>> from skpuffer.scenarios import LawsScenario
     >>> healthy = Discrete([0, 1, 2, 3], [8, 9, 20, 3])
     >>> infected = Discrete([1, 2, 3, 4], [3, 20, 9, 8])
     >>> scenario = LawsScenario([(healthy, infected)])
+    >>> count = QueryRelease(query=lambda X, y: X.sum(), n_records=9, dim=1)
+    >>> GeneralWasserstein().calibrate(count, scenario).certificate.sensitivity
+    2.0
     """
 
     def __init__(self, laws: Sequence[tuple[Distribution, Distribution]]) -> None:

@@ -59,6 +59,20 @@ class Fact:
         Whether the private rows were read for it. Then nothing that is found from it
         is certified, not even what holds for any rows: that it was reached is read off
         the rows.
+
+    Examples
+    --------
+    What is read off samples is an estimate, and says so:
+
+    >>> from skpuffer.distributions import Discrete, Samples
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import LawsScenario, OutputDistributions
+    >>> count = QueryRelease(query=lambda X, y: X.sum(), n_records=9, dim=1)
+    >>> for kind in (Discrete, Samples):
+    ...     bound = LawsScenario([(kind([0, 1]), kind([1, 2]))]).bind(count.context)
+    ...     print(bound.fact(OutputDistributions, count).certified)
+    True
+    False
     """
 
     # Defaults are those of a fact that is proved for all tables; whatever is estimated
@@ -126,6 +140,18 @@ class OutputDistributions(_ConditionalDistributions):
         is; the cost of noise need not be.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
+
+    Examples
+    --------
+    >>> from skpuffer.distributions import Discrete
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import LawsScenario, OutputDistributions
+    >>> scenario = LawsScenario([(Discrete([0, 1]), Discrete([1, 2]))])
+    >>> count = QueryRelease(query=lambda X, y: X.sum(), n_records=9, dim=1)
+    >>> fact = scenario.bind(count.context).fact(OutputDistributions, count)
+    >>> for prior, i, j, first, second in fact.pairs_of_distributions():
+    ...     print((i, j), first.mean.tolist(), second.mean.tolist())
+    (0, 1) [0.5] [1.5]
     """
 
     # for accountants that weigh secrets: a Pufferfish promise holds pair by pair
@@ -186,6 +212,32 @@ class RecordDistributions(_ConditionalDistributions):
         Indices into `secrets` of the pairs that must look alike.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
+
+    Examples
+    --------
+    A model is no sum of its records, and moves as its modulus of continuity says:
+
+    >>> import pandas as pd
+    >>> from skpuffer.releases import PublicContext, QueryRelease
+    >>> from skpuffer.scenarios import AttributeScenario, RecordDistributions
+    >>> public = pd.DataFrame({"sex": [0, 0, 1, 1], "x": [0.0, 0.2, 0.4, 0.5]})
+    >>> scenario = AttributeScenario(
+    ...     "sex", level="record", prior=public, prior_as="law"
+    ... )
+    >>> context = PublicContext(n_records=9, feature_names=("x",), n_features=1)
+    >>> model = QueryRelease(
+    ...     query=lambda X, y: X.mean(axis=0),
+    ...     contribution=lambda X, y: X,
+    ...     modulus=lambda shift: shift / 9,
+    ...     n_records=9,
+    ...     dim=1,
+    ...     context=context,
+    ... )
+    >>> fact = scenario.bind(context).fact(RecordDistributions, model)
+    >>> [law.mean.tolist() for law in fact.distributions[0]]
+    [[0.1], [0.45]]
+    >>> round(fact.output_move(0.9, model, norm=2), 3)
+    0.1
     """
 
     #: No more than one arbitrary record moves the output.
@@ -228,6 +280,26 @@ class CoupledSamples(Fact):
     secrets : tuple
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import CoupledSamples, SimulatorScenario
+    >>> def coupled(secret, other, rng):
+    ...     base = rng.normal(size=(9, 1))
+    ...     return base + secret, base + other
+    >>> scenario = SimulatorScenario(
+    ...     draw=lambda secret, rng: rng.normal(secret, size=(9, 1)),
+    ...     draw_pair=coupled,
+    ...     secrets=[0.0, 0.5],
+    ...     n_draws=20,
+    ... )
+    >>> mean = QueryRelease(query=lambda X, y: X.mean(axis=0), n_records=9, dim=1)
+    >>> fact = scenario.bind(mean.context).fact(CoupledSamples, mean)
+    >>> ((_, i, j, first, second),) = fact.draws
+    >>> bool(np.allclose(abs(first - second), 0.5)), fact.certified
+    (True, False)
     """
 
     # row against row is the coupling: to sort either side would make another one
@@ -276,6 +348,14 @@ class Adjacency(Fact):
         records those are some: they are not drawn with the tables.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import Adjacency
+    >>> near = Adjacency(count=2, move=0.5, relation="replace", coupling_id=None)
+    >>> anywhere = Adjacency.arbitrary(2, ("two records may be any others",))
+    >>> (near.move, near.coupling_id), (anywhere.move, anywhere.coupling_id)
+    ((0.5, None), (inf, 'replace:2'))
     """
 
     count: int
@@ -421,6 +501,20 @@ class OutputSensitivity(Fact):
         As for :class:`Adjacency`.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import DiffusionScenario, OutputSensitivity
+    >>> scenario = DiffusionScenario(curvature=0.5, times=(1, 2, 3), diameter=2.0)
+    >>> total = np.ones((1, 3))
+    >>> release = QueryRelease(
+    ...     query=lambda X, y: total @ X, linear=total, n_records=3, dim=1
+    ... )
+    >>> bound = scenario.bind(release.context)
+    >>> round(bound.fact(OutputSensitivity, release).radius, 4)
+    2.3951
     """
 
     # by any coupling, not the best one: an upper bound is all that noise needs
@@ -458,6 +552,19 @@ class OutputSamples(Fact):
         As in :class:`Fact`: whether the tables are to the prior what `regime` says.
         What is read off finitely many draws is an estimate all the same, unless a bound
         of how far it may be off goes with it.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import JointTableScenario, OutputSamples
+    >>> scenario = JointTableScenario(
+    ...     tables=[[0, 0], [0, 1], [1, 0], [1, 1]],
+    ...     probabilities=[0.4, 0.1, 0.1, 0.4],
+    ... )
+    >>> total = QueryRelease(query=lambda X, y: X.sum(), n_records=2, dim=1)
+    >>> fact = scenario.bind(total.context).fact(OutputSamples, total)
+    >>> fact.draws.ravel().tolist(), fact.weights.tolist()
+    ([0.0, 1.0, 1.0, 2.0], [0.4, 0.1, 0.1, 0.4])
     """
 
     # samples under an empirical prior are private rows' outputs: never in a text
@@ -502,6 +609,19 @@ class RecordBelief(Fact):
         :class:`RecordScenario` of as many replaced records, wherever they are.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordBelief
+    >>> scenario = AttributeScenario("race", level="record", prior=BoundedOdds(4.0))
+    >>> run = GradientRelease(n_records=1000, n_steps=10, sampling="full_batch")
+    >>> fact = scenario.bind(run.context).fact(RecordBelief, run)
+    >>> print(fact.belief)
+    the whole row but the secret, read or not, shifts the odds of any value of the
+    secret against any other within a range of 4 (largest over smallest factor)
+    >>> [round(eta, 3) for eta in fact.overlap.etas(0.3)]
+    [0.234, 0.234]
     """
 
     overlap: Overlap
@@ -539,6 +659,19 @@ class MaxInfluence(Fact):
     ----------
     Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated data,
     section 4.
+
+    Examples
+    --------
+    With noise of ten times what one record adds, this is the price of the record that
+    is hidden worst:
+
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import MarkovChainScenario, MaxInfluence
+    >>> run = GradientRelease(n_records=50, n_steps=1, sampling="full_batch")
+    >>> bound = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]]).bind(run.context)
+    >>> fact = bound.fact(MaxInfluence, run)
+    >>> round(fact.worst(float("inf"), lambda size: size / 10).price, 3)
+    1.773
     """
 
     quilts: tuple[Quilts, ...] = field(repr=False)

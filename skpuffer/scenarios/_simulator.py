@@ -73,6 +73,8 @@ class SimulatorScenario(Scenario):
     Examples
     --------
     >>> import numpy as np
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.releases import QueryRelease
     >>> from skpuffer.scenarios import SimulatorScenario
     >>> def coupled(secret, other, rng):
     ...     base = rng.normal(size=(50, 2))
@@ -82,6 +84,10 @@ class SimulatorScenario(Scenario):
     ...     draw_pair=coupled,
     ...     secrets=[0.0, 0.5],
     ... )
+    >>> mean = QueryRelease(query=lambda X, y: X.mean(axis=0), n_records=50, dim=2)
+    >>> certificate = GeneralWasserstein().calibrate(mean, scenario).certificate
+    >>> round(certificate.sensitivity, 3), certificate.certified
+    (0.707, False)
     """
 
     def __init__(

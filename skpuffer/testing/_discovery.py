@@ -36,6 +36,15 @@ class EstimatorEntry(NamedTuple):
     estimator_class : type
     instance : estimator
         Constructed so that `fit` works on small numeric data.
+
+    Examples
+    --------
+    >>> from skpuffer.testing import all_estimators
+    >>> (entry,) = [each for each in all_estimators() if each.name == "PrivateMean"]
+    >>> entry.estimator_class is type(entry.instance)
+    True
+    >>> entry.instance.fit([[0.0], [1.0]]).certificate_.epsilon
+    1.0
     """
 
     name: str

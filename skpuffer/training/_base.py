@@ -59,6 +59,19 @@ class Gradients(ABC):
     ValueError
         If `X` or `y` holds NaN or infinity, they do not fit each other, or a weight is
         none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.training import LinearGradients, Logistic
+    >>> gradients = LinearGradients(Logistic(), [[3.0], [0.0]], [1, 0])
+    >>> gradients.blocks, gradients.dim  # a weight and an intercept
+    ((1, 1), 2)
+    >>> run = GradientRelease(n_records=2, n_steps=1, sampling="full_batch")
+    >>> start = gradients.initial(np.random.default_rng(0))
+    >>> gradients.clipped_sum(start, None, run).round(3)
+    array([-0.948,  0.184])
     """
 
     #: Whether scores are linear in the parameters.

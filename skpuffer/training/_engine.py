@@ -44,6 +44,27 @@ class Step(NamedTuple):
         Rows of the batch; None for all.
     clipped_sum : ndarray of shape (dim,)
     noise : ndarray of shape (dim,)
+
+    Examples
+    --------
+    A test may look at what was summed:
+
+    >>> import numpy as np
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.releases import GradientRelease, Optimiser
+    >>> from skpuffer.training import LinearGradients, Squared, train
+    >>> gradients = LinearGradients(Squared(), [[1.0], [0.0]], [0.5, 0.0])
+    >>> run = GradientRelease(
+    ...     n_records=2,
+    ...     n_steps=3,
+    ...     sampling="full_batch",
+    ...     optimiser=Optimiser(learning_rate=0.5),
+    ... )
+    >>> steps = []
+    >>> rng = np.random.default_rng(0)
+    >>> released = train(gradients, run, GaussianNoise(), rng, record=steps)
+    >>> len(steps), steps[0].index, steps[0].clipped_sum.tolist()
+    (3, None, [-0.5, -0.5])
     """
 
     index: Indices | None  # type: ignore[assignment] # for `tuple.index`

@@ -42,6 +42,44 @@ class Loss(ABC):
     Scores and derivatives have shape (n,) for one output and (n, n_outputs) for
     several. Targets are class indices for classification, of any number type, and real
     numbers for regression.
+
+    Attributes
+    ----------
+    classification : bool
+        Whether targets are class indices.
+    indexed : bool
+        Whether targets name a column of the scores, one column for each class.
+    cosines : tuple of (float, float)
+        Least and largest cosine between the derivatives of two examples, of one target
+        and of two.
+    lipschitz : float
+        Largest l2 norm of the derivative of one example.
+    smoothness : float
+        Lipschitz constant of the derivative.
+    label_slope : float
+        Largest distance of derivatives at the same scores, by the target alone.
+
+    Examples
+    --------
+    One of one's own states what accountants rest on, besides its values:
+
+    >>> import math
+    >>> import numpy as np
+    >>> from skpuffer.training import LinearGradients, Loss
+    >>> class Absolute(Loss):
+    ...     classification = False
+    ...     lipschitz = 1.0
+    ...     smoothness = math.inf
+    ...     label_slope = 2.0
+    ...
+    ...     def value(self, scores, y):
+    ...         return np.abs(scores - y)
+    ...
+    ...     def derivative(self, scores, y):
+    ...         return np.sign(scores - y)
+    >>> gradients = LinearGradients(Absolute(), [[1.0], [3.0]], [0.5, 0.0])
+    >>> gradients.loss.value(np.array([1.0, 1.0]), gradients.y)
+    array([0.5, 1. ])
     """
 
     #: Whether targets are class indices.
@@ -140,7 +178,18 @@ class Loss(ABC):
 
 
 class SmoothLoss(Loss):
-    """Base of losses whose derivative is Lipschitz: `smoothness` is finite."""
+    """Base of losses whose derivative is Lipschitz: `smoothness` is finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.training import Hinge, Logistic, SmoothLoss
+    >>> isinstance(Logistic(), SmoothLoss), isinstance(Hinge(), SmoothLoss)
+    (True, False)
+    >>> scores, y, direction = np.zeros(2), np.array([0, 1]), np.array([1.0, 2.0])
+    >>> Logistic().second_derivative(scores, y, direction)
+    array([0.25, 0.5 ])
+    """
 
     @abstractmethod
     def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
@@ -163,7 +212,18 @@ class SmoothLoss(Loss):
 
 @dataclass(frozen=True)
 class Logistic(SmoothLoss):
-    """Logistic loss of two classes: log(1 + exp(-z)) with z the signed score."""
+    """Logistic loss of two classes: log(1 + exp(-z)) with z the signed score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.training import Logistic
+    >>> loss, scores, y = Logistic(), np.array([0.0, 2.0]), np.array([1, 1])
+    >>> loss.value(scores, y).round(3), loss.derivative(scores, y).round(3)
+    (array([0.693, 0.127]), array([-0.5  , -0.119]))
+    >>> loss.lipschitz, loss.smoothness
+    (1.0, 0.25)
+    """
 
     classification = True
     # the derivative is expit(s) - y, within (-1, 1), and expit itself rises by 1/4 at
@@ -217,6 +277,16 @@ class Multinomial(SmoothLoss):
     -----
     The derivative is p - e_y, of l2 norm below sqrt(2); the Hessian diag(p) - p pᵀ has
     no eigenvalue above 1/2 (Böhning, 1992).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.training import Multinomial
+    >>> loss, scores, y = Multinomial(), np.array([[0.0, 0.0, 1.0]]), np.array([2])
+    >>> loss.value(scores, y).round(3), loss.derivative(scores, y).round(3)
+    (array([0.551]), array([[ 0.212,  0.212, -0.424]]))
+    >>> loss.n_outputs(n_classes=3), round(loss.lipschitz, 3)
+    (3, 1.414)
     """
 
     classification = True
@@ -288,7 +358,16 @@ class _Margin(Loss):
 
 @dataclass(frozen=True)
 class Hinge(_Margin):
-    """Hinge loss of two classes, max(0, 1 - z)."""
+    """Hinge loss of two classes, max(0, 1 - z).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.training import Hinge
+    >>> loss, scores, y = Hinge(), np.array([0.5, -2.0]), np.array([1, 0])
+    >>> loss.value(scores, y), loss.derivative(scores, y)
+    (array([0.5, 0. ]), array([-1.,  0.]))
+    """
 
     smoothness = math.inf
     # both classes pull, one either way, where the score is within (-1, 1)
@@ -316,6 +395,16 @@ class HuberHinge(_Margin, SmoothLoss):
     ----------
     Chaudhuri, Monteleoni, Sarwate (2011), Differentially private empirical risk
     minimization, Section 3.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.training import HuberHinge
+    >>> loss, scores, y = HuberHinge(width=0.5), np.array([0.0, 1.0]), np.array([1, 1])
+    >>> loss.value(scores, y), loss.derivative(scores, y)
+    (array([1.   , 0.125]), array([-1. , -0.5]))
+    >>> loss.smoothness
+    1.0
     """
 
     width: float = 0.5
@@ -363,6 +452,14 @@ class MulticlassHinge(Loss):
     ----------
     Crammer and Singer (2001), On the algorithmic implementation of multiclass
     kernel-based vector machines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.training import MulticlassHinge
+    >>> loss, scores, y = MulticlassHinge(), np.array([[0.5, 0.0, 1.0]]), np.array([0])
+    >>> loss.value(scores, y), loss.derivative(scores, y)
+    (array([1.5]), array([[-1.,  0.,  1.]]))
     """
 
     margin: _Margin = Hinge()
@@ -409,7 +506,18 @@ class MulticlassHinge(Loss):
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """Half the squared error."""
+    """Half the squared error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.training import Squared
+    >>> loss, scores, y = Squared(), np.array([0.0, 3.0]), np.array([1.0, 1.0])
+    >>> loss.value(scores, y), loss.derivative(scores, y)
+    (array([0.5, 2. ]), array([-1.,  2.]))
+    >>> loss.lipschitz, loss.largest_derivative(2.0)
+    (inf, 3.0)
+    """
 
     classification = False
     # no bound of the loss itself: clipping alone bounds what a record adds
@@ -438,6 +546,16 @@ class Huber(SmoothLoss):
     ----------
     width : float, default=1.35
         Largest absolute error that is squared, in the unit of the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.training import Huber
+    >>> loss, scores, y = Huber(width=1.0), np.array([0.5, 3.0]), np.array([0.0, 0.0])
+    >>> loss.value(scores, y), loss.derivative(scores, y)
+    (array([0.125, 2.5  ]), array([0.5, 1. ]))
+    >>> loss.lipschitz
+    1.0
     """
 
     width: float = 1.35

@@ -191,6 +191,13 @@ class RunDefaults:
         As in :class:`~skpuffer.releases.Optimiser`.
     recalibration : Recalibration or None
         The last ones of the steps, if they are others.
+
+    Examples
+    --------
+    >>> from skpuffer.training import run_defaults
+    >>> defaults = run_defaults(n_records=400, multiplier=4.0, smoothness=0.25)
+    >>> defaults.n_steps, round(defaults.clip_norm, 3), round(defaults.learning_rate, 3)
+    (50, 0.3, 8.0)
     """
 
     n_steps: int

@@ -29,6 +29,13 @@ class BottleneckResult:
     grid_width : float
         Width of the grid to which atoms were rounded, in the unit of the (scaled)
         coordinates; 0.0 if they were not.
+
+    Examples
+    --------
+    >>> from skpuffer.transport import bottleneck_transport
+    >>> found = bottleneck_transport([[0, 0], [0, 1]], [[1, 0], [3, 1]])
+    >>> found.distance, found.exact
+    (3.0, True)
     """
 
     distance: float

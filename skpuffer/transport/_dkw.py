@@ -38,6 +38,16 @@ class Ball:
     ----------
     radius : float
     center : float or array-like of shape (dim,), default=0.0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.transport import Ball
+    >>> ball = Ball(radius=1.0)
+    >>> ball.holds(np.array([[0.6, 0.8], [0.0, 0.0]]))
+    True
+    >>> ball.project(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
     """
 
     radius: float
@@ -88,6 +98,16 @@ class Box:
     Parameters
     ----------
     lower, upper : float or array-like of shape (dim,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.transport import Box
+    >>> box = Box(lower=[0.0, -1.0], upper=1.0)
+    >>> box.holds(np.array([[0.5, -0.5]]))
+    True
+    >>> box.ranges(np.array([[1.0, 1.0]]))
+    (array([-1.]), array([2.]))
     """
 
     lower: ArrayLike

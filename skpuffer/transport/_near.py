@@ -45,6 +45,17 @@ class NearResult:
     kept : TransportPlan or None
         What stays within the radius, of mass at least ``1 - delta``; None if atoms
         were rounded.
+
+    Examples
+    --------
+    All but a tenth of the mass need not move:
+
+    >>> from skpuffer.transport import near_transport
+    >>> found = near_transport([0, 5], [0, 9], 0.1, [0.9, 0.1], [0.9, 0.1])
+    >>> found.radius, found.exact
+    (0.0, True)
+    >>> float(found.kept.mass.sum())
+    0.9
     """
 
     radius: float

@@ -60,6 +60,15 @@ class TransportPlan:
         The mass of either distribution in the same units.
     optimal : bool
         Whether no plan costs less, up to the round-off of costs.
+
+    Examples
+    --------
+    >>> from skpuffer.transport import transport_plan
+    >>> plan = transport_plan([0.0, 1.0], [1.0, 3.0], [0.5, 0.5], [0.75, 0.25], cost=1)
+    >>> plan.mass, plan.displacements.ravel()
+    (array([0.5 , 0.25, 0.25]), array([-1.,  0., -2.]))
+    >>> plan.distance(p=1), plan.distance(p=float("inf"))
+    (1.0, 2.0)
     """
 
     x: Floats

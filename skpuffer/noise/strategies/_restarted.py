@@ -36,6 +36,16 @@ class Restarted(NoiseStrategy, kind="restarted"):
         If it is no strategy.
     ValueError
         If it is none of so many steps.
+
+    Examples
+    --------
+    >>> from skpuffer.noise.strategies import Restarted, Toeplitz
+    >>> strategy = Restarted(Toeplitz((1.0, 0.5)), every=2)
+    >>> strategy.matrix(4)
+    array([[1. , 0. , 0. , 0. ],
+           [0.5, 1. , 0. , 0. ],
+           [0. , 0. , 1. , 0. ],
+           [0. , 0. , 0.5, 1. ]])
     """
 
     strategy: NoiseStrategy

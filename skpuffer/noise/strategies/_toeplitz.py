@@ -26,7 +26,20 @@ __all__ = [
 
 
 class ToeplitzStrategy(NoiseStrategy):
-    """Base of strategies of lower-triangular Toeplitz matrices."""
+    """Base of strategies of lower-triangular Toeplitz matrices.
+
+    A subclass says what the first columns of C and of its inverse are, and yields the
+    noise of a run.
+
+    Examples
+    --------
+    >>> from skpuffer.noise.strategies import Toeplitz
+    >>> strategy = Toeplitz((1.0, 0.5))
+    >>> strategy.coefficients(4).tolist()
+    [1.0, 0.5, 0.0, 0.0]
+    >>> strategy.inverse_coefficients(4).tolist()
+    [1.0, -0.5, 0.25, -0.125]
+    """
 
     @abstractmethod
     def coefficients(self, n_steps: int) -> Floats:

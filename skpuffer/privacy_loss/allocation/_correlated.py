@@ -132,6 +132,23 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
     mechanisms under random allocation, Lemma 2.8 (the pair). Kahane (1985), Sur le
     chaos multiplicatif (by which it dominates adaptive gradients of any dimension, and
     by which covariances may be raised).
+
+    Examples
+    --------
+    A record is added whose batch, of 20, is known, or is not:
+
+    >>> import numpy as np
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.noise.strategies import banded_square_root
+    >>> from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
+    >>> one = GaussianNoise(scale=2.0).curve(1.0)
+    >>> for method in ("unamplified", "closed"):
+    ...     pair = CorrelatedAllocationPair(
+    ...         one, banded_square_root(4), n_batches=20, n_steps=40, method=method
+    ...     )
+    ...     print(round(float(pair.reverse(np.array(0.5))), 4))
+    0.1814
+    0.0663
     """
 
     strategy: Means

@@ -95,6 +95,18 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
     ----------
     Kahane (1986), Une inégalité du type de Slepian et Gordon sur les processus
     gaussiens. Feldman and Shenfeld (2025), Privacy amplification by random allocation.
+
+    Examples
+    --------
+    Each record draws one of 100 batches of an epoch, and keeps it for three epochs:
+
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.privacy_loss import PrivacyLossCurve
+    >>> from skpuffer.privacy_loss.allocation import AllocationPair
+    >>> one = GaussianNoise(scale=1.0).curve(1.0)
+    >>> pair = AllocationPair(one, n_batches=100, n_steps=300)
+    >>> round(PrivacyLossCurve(((pair, 1),)).epsilon(delta=1e-5), 2)
+    3.8
     """
 
     n_batches: int

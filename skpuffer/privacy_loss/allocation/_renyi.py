@@ -48,6 +48,14 @@ class DirectedCosts(NamedTuple):
         Of the releases with the record from those without.
     add : ndarray
         Of those without the record from those with it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.privacy_loss.allocation import renyi_allocation
+    >>> costs = renyi_allocation(np.eye(10) / 4, orders=[2, 8])
+    >>> costs.remove.round(4).tolist(), costs.add.round(4).tolist()
+    ([0.028, 0.1138], [0.1375, 0.2125])
     """
 
     remove: Floats

@@ -66,6 +66,17 @@ class SampledDelta(NamedTuple):
     largest : float
         Bound on one sample's value, of which the mean is the estimate.
     n_samples : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.privacy_loss.allocation import sampled_delta
+    >>> rng = np.random.default_rng(0)
+    >>> found = sampled_delta(np.eye(10), 0.5, "remove", n_samples=10_000, rng=rng)
+    >>> found.n_samples
+    10000
+    >>> found.estimate < found.upper < found.largest
+    True
     """
 
     estimate: float

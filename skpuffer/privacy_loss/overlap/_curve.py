@@ -96,6 +96,17 @@ class OverlapCurve(Plain, kind="overlap"):
     orders. The positive and the negative part of P - e^ε Q are, but for their masses η
     and η + e^ε - 1, two distributions of the record, which the mechanism hides from
     each other as it does any two records.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import GaussianCurve
+    >>> from skpuffer.privacy_loss.overlap import OddsOverlap, OverlapCurve
+    >>> plain = GaussianCurve(0.5)
+    >>> believed = OverlapCurve(plain, OddsOverlap(2.0))
+    >>> round(plain.epsilon(1e-5), 2), round(believed.epsilon(1e-5), 2)
+    (1.99, 0.27)
+    >>> believed.renyi(4.0) == plain.renyi(4.0)  # whatever is believed
+    True
     """
 
     curve: PrivacyCurve

@@ -37,7 +37,29 @@ _TOGETHER = 1e-12
 
 
 class Overlap(Plain, ABC):
-    """Hockey-stick divergences between two distributions of one record, or bounds."""
+    """Hockey-stick divergences between two distributions of one record, or bounds.
+
+    Base of overlaps: a subclass is a frozen dataclass with a method `_etas`, which
+    returns the divergences in either order at an epsilon of at least zero.
+
+    Examples
+    --------
+    One of one's own says how far apart its two distributions are; here the answers of
+    those who tell the truth with a probability:
+
+    >>> import math
+    >>> from dataclasses import dataclass
+    >>> from skpuffer.privacy_loss.overlap import Overlap
+    >>> @dataclass(frozen=True)
+    ... class RandomisedResponse(Overlap):
+    ...     truth: float
+    ...
+    ...     def _etas(self, epsilon):
+    ...         eta = max(0.0, self.truth - math.exp(epsilon) * (1 - self.truth))
+    ...         return eta, eta
+    >>> [round(eta, 4) for eta in RandomisedResponse(0.6).etas(0.1)]
+    [0.1579, 0.1579]
+    """
 
     @abstractmethod
     def _etas(self, epsilon: float) -> tuple[float, float]:
@@ -79,6 +101,15 @@ class OddsOverlap(Overlap, kind="odds_overlap"):
         Largest ratio over the smallest, at least one.
     share : float, default=0.0
         Mass of either distribution of which nothing is known.
+
+    Examples
+    --------
+    What is left to hide of a secret whose odds shift by a factor of four at most:
+
+    >>> from skpuffer.privacy_loss.overlap import OddsOverlap
+    >>> overlap = OddsOverlap(odds=4.0)
+    >>> [round(overlap.etas(epsilon)[0], 3) for epsilon in (0.0, 0.3, 1.4)]
+    [0.333, 0.234, 0.0]
     """
 
     odds: float
@@ -107,6 +138,12 @@ class NormalOverlap(Overlap, kind="normal_overlap"):
         Distance of the means.
     odds : float, default=1.0
         Range of the likelihood ratio of all else, given what the two speak of.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss.overlap import NormalOverlap
+    >>> [round(NormalOverlap(mu).etas(0.3)[0], 3) for mu in (0.0, 0.5, 2.0)]
+    [0.0, 0.096, 0.634]
     """
 
     mu: float
@@ -147,6 +184,15 @@ class FiniteOverlap(Overlap, kind="finite_overlap"):
         Masses of the same values, each of sum one.
     odds : float, default=1.0
         Range of the likelihood ratio of all else, given the value.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss.overlap import FiniteOverlap
+    >>> overlap = FiniteOverlap(first=(0.5, 0.5), second=(0.25, 0.75))
+    >>> [round(eta, 3) for eta in overlap.etas(0.0)]
+    [0.25, 0.25]
+    >>> [round(eta, 3) for eta in overlap.etas(0.5)]
+    [0.088, 0.0]
     """
 
     first: tuple[float, ...]
@@ -230,6 +276,13 @@ class NearOverlap(Overlap, kind="near_overlap"):
         Of the other two.
     variation : float
         In [0, 1].
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss.overlap import NearOverlap, OddsOverlap
+    >>> part = OddsOverlap(4.0)
+    >>> [round(each.etas(0.3)[0], 3) for each in (part, NearOverlap(part, 0.01))]
+    [0.234, 0.258]
     """
 
     part: Overlap
@@ -249,6 +302,14 @@ class WorstOverlap(Overlap, kind="worst_overlap"):
     Parameters
     ----------
     parts : tuple of Overlap
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss.overlap import NormalOverlap, OddsOverlap
+    >>> from skpuffer.privacy_loss.overlap import WorstOverlap
+    >>> parts = (OddsOverlap(2.0), NormalOverlap(1.0))
+    >>> WorstOverlap(parts).etas(0.3) == max(part.etas(0.3) for part in parts)
+    True
     """
 
     parts: tuple[Overlap, ...]

@@ -53,6 +53,18 @@ class PairwiseOverlap(Overlap, kind="pairwise_overlap"):
     test the positive part of a group is rejected no less often than its negative part,
     where costs are a metric. They are made one: trade-offs of unit normals add up their
     distances along a chain of records.
+
+    Examples
+    --------
+    Values 0 and 1 of a record move the output by half as much as any two records:
+
+    >>> from skpuffer.privacy_loss.overlap import FiniteOverlap, PairwiseOverlap
+    >>> overlap = PairwiseOverlap(
+    ...     overlaps=(FiniteOverlap(first=(0.5, 0.5), second=(0.25, 0.75)),),
+    ...     costs=((0.0, 0.5), (0.5, 0.0)),
+    ... )
+    >>> [round(eta, 3) for eta in overlap.etas(0.5)]
+    [0.088, 0.0]
     """
 
     overlaps: tuple[FiniteOverlap, ...]

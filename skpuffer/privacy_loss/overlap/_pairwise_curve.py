@@ -76,6 +76,18 @@ class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
     At each epsilon the positive and the negative part of P - e^ε Q are split into
     pairs; see :class:`PairSplitting`. Bounds are within 0.2 % of the least there is for
     the costs, and fall with epsilon to as much.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import GaussianCurve
+    >>> from skpuffer.privacy_loss.overlap import FiniteOverlap, OverlapCurve
+    >>> from skpuffer.privacy_loss.overlap import PairwiseOverlap, PairwiseOverlapCurve
+    >>> coins = FiniteOverlap(first=(0.5, 0.5), second=(0.25, 0.75))
+    >>> pairs = PairwiseOverlap((coins,), costs=((0.0, 0.5), (0.5, 0.0)))
+    >>> for kind in (OverlapCurve, PairwiseOverlapCurve):
+    ...     print(round(kind(GaussianCurve(1.0), pairs).epsilon(1e-5), 2))
+    0.63
+    0.43
     """
 
     overlap: PairwiseOverlap

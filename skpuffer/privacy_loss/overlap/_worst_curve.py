@@ -19,6 +19,17 @@ class WorstOverlapCurve(WorstCurve, kind="worst_overlap_curve"):
     Parameters
     ----------
     curves : tuple of OverlapCurve or WorstOverlapCurve
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import GaussianCurve
+    >>> from skpuffer.privacy_loss.overlap import OddsOverlap, OverlapCurve
+    >>> from skpuffer.privacy_loss.overlap import WorstOverlapCurve
+    >>> first = OverlapCurve(GaussianCurve(0.5), OddsOverlap(2.0))
+    >>> second = OverlapCurve(GaussianCurve(0.4), OddsOverlap(8.0))
+    >>> worst = WorstOverlapCurve((first, second))
+    >>> [round(each.epsilon(1e-5), 2) for each in (first, second, worst)]
+    [0.27, 0.66, 0.66]
     """
 
     curves: "tuple[OverlapCurve | WorstOverlapCurve, ...]"

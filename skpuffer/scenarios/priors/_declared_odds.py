@@ -54,17 +54,20 @@ class DeclaredOdds(RowBelief):
 
     Examples
     --------
+    The older somebody is, the more probable, by a public classifier or as here by its
+    probabilities:
+
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from sklearn.linear_model import LogisticRegression
     >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds, DeclaredOdds
-    >>> rng = np.random.default_rng(0)
-    >>> rows = pd.DataFrame({"age": rng.normal(size=500)})
-    >>> secret = rng.random(500) < 0.5 + 0.1 * np.tanh(rows["age"])
-    >>> odds = LogisticRegression().fit(rows, secret)
-    >>> prior = DeclaredOdds(odds, rows, rest=BoundedOdds(1.5))
-    >>> AttributeScenario("secret", level="record", prior=prior).explain(0.1).round(1)
-    ... # doctest: +SKIP
+    >>> rows = pd.DataFrame({"age": np.arange(20, 80)})
+    >>> probability = 0.4 + 0.2 * (rows["age"] - 20) / 60
+    >>> prior = DeclaredOdds(probability, rows, rest=BoundedOdds(1.5))
+    >>> told = AttributeScenario("secret", level="record", prior=prior).explain(0.1)
+    >>> told[["eta", "gain", "fallback"]].round(2)
+              eta  gain  fallback
+    epsilon
+    0.1      0.09   7.5       0.9
     """
 
     _shared = ("propensity", "rows")

@@ -54,7 +54,27 @@ class QuiltChoice:
 
 
 class Quilts(Plain, ABC):
-    """Markov quilts of each protected record, under one prior."""
+    """Markov quilts of each protected record, under one prior.
+
+    A quilt of a record are other records, given which it is independent of those beyond
+    them; the near set is what the quilt encloses. Conditional on the quilt, noise needs
+    to cover the near set only, and what the quilt itself tells is its max-influence.
+
+    Examples
+    --------
+    A scenario of dependent records offers them, one for each prior. With noise of ten
+    times what one record adds, this is the price of the record that is hidden worst:
+
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import MarkovChainScenario, MaxInfluence
+    >>> run = GradientRelease(n_records=50, n_steps=1, sampling="full_batch")
+    >>> bound = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]]).bind(run.context)
+    >>> (quilts,) = bound.fact(MaxInfluence, run).quilts
+    >>> quilts.smallest, quilts.largest
+    (1.0, 50.0)
+    >>> round(quilts.worst(float("inf"), lambda size: size / 10).price, 3)
+    1.773
+    """
 
     @abstractmethod
     def worst(
