@@ -76,7 +76,16 @@ class PurePair(Plain, kind="pure_pair"):
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return the Rényi costs at many orders, in nats.
 
-        With e for epsilon, ``log(cosh((alpha - 1/2) e) / cosh(e / 2)) / (alpha - 1)``.
+        Parameters
+        ----------
+        orders : tuple of float
+            Greater than 1; infinity is the pure cost.
+
+        Returns
+        -------
+        list of float
+            With e for epsilon,
+            ``log(cosh((alpha - 1/2) e) / cosh(e / 2)) / (alpha - 1)``.
         """
         e, alpha = self.epsilon, np.asarray(orders, dtype=float)
         pure = np.isinf(alpha)
