@@ -38,6 +38,7 @@ NOT_PROSE = (
     nodes.literal,
     nodes.literal_block,
     nodes.reference,
+    nodes.term,
     nodes.title,
     addnodes.pending_xref,
     nodes.math,
@@ -50,6 +51,8 @@ def terms():
     text = GLOSSARY.read_text(encoding="utf-8").partition(".. glossary::")[2]
     found = re.findall(r"^   (\S.*)$", text, re.MULTILINE)
     words = [word for word in found if not word.startswith(":")]
+    unknown = IN_THE_SENSE.keys() - words
+    assert not unknown, f"The glossary has no longer: {sorted(unknown)}"
     return {
         word: re.compile(rf"(?<!\w)(?:{IN_THE_SENSE.get(word, word + 's?')})(?!\w)")
         for word in sorted(words, key=len, reverse=True)
@@ -57,7 +60,8 @@ def terms():
 
 
 def _link(word, shown):
-    reference = addnodes.pending_xref(
+    """Return a link to a word of the glossary that reads as it did."""
+    return addnodes.pending_xref(
         "",
         nodes.inline("", shown, classes=["xref", "std", "std-term"]),
         refdomain="std",
@@ -66,7 +70,6 @@ def _link(word, shown):
         refexplicit=True,
         refwarn=True,
     )
-    return reference
 
 
 def link_first_mentions(app, doctree):
