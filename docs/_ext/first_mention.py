@@ -18,8 +18,11 @@ PAGES = re.compile(
 
 #: Words that mean something else as well, and how they read in the sense of the field.
 IN_THE_SENSE = {
-    "calibration": r"calibrat(?:ion|ed? noise)",
+    "calibration": r"calibration of (?:the )?noise",
     "epsilon": "ε",
+    "estimate": r"(?<=an\s)estimates?",
+    "fact": r"(?<!public )facts?",
+    "gain": r"(?<!to )(?<!may )(?<!columns )(?<!model )gains?(?! more)(?! where)",
     "delta": "δ",
     "law": r"laws?(?= of| as| is|\b)",
     "order": r"(?:Rényi )?orders?(?= α| \d| of the promise| of a Rényi)|Rényi orders?",
