@@ -33,11 +33,17 @@ def test_the_first_example_takes_the_noise_that_is_said(examples, capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         exec(compile(examples[0], str(README), "exec"), names)
+        ours = names["mean"].mean_std_[0]
         plain = names["mean"].set_params(scenario=None)
         plain.fit(names["people"][["hours-per-week"]])
     printed = capsys.readouterr().out
     assert "[0.047]" in printed and "ε = 1, δ = 1e-05" in printed
     assert plain.mean_std_.round(3) == 0.173 and "0.173 by plain DP" in examples[0]
+    # and the picture above it is of these two
+    picture = re.search(r"\((docs/\S+\.svg)\)", README.read_text(encoding="utf-8"))
+    drawn = (README.parent / picture.group(1)).read_text(encoding="utf-8")
+    for name, std in (("race is secret", ours), ("plain DP", plain.mean_std_[0])):
+        assert f"After: {name}, ± {60 * std:.0f} minutes" in drawn
 
 
 def test_the_example_of_a_model_runs_without_a_warning(examples, capsys):
