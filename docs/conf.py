@@ -115,9 +115,5 @@ html_show_sourcelink = False
 # pages without children need no list of them
 html_sidebars = {
     page: []
-    for page in (
-        "compatibility",
-        "papers",
-        "changelog",
-    )
+    for page in ("install", "glossary", "compatibility", "bibliography", "changelog")
 }

@@ -9,9 +9,9 @@ them. What does the mean tell him of the race of the last one?
 # %%
 # The job
 # -------
-# Others of the same kind are public: their race, and their hours. The scenario says that
-# one person's race is secret, and that the attacker believes of people what these rows
-# say. The promise is ε = 1 and δ = 1e-5.
+# Others of the same kind are public: their race, and their hours. The scenario says
+# that one person's race is secret, and that the attacker believes of people what these
+# rows say. The promise is ε = 1 and δ = 1e-5.
 import sys
 
 import matplotlib.pyplot as plt
@@ -82,7 +82,8 @@ def belief(seen, scale=None):
 
 before = belief(means)
 right = (1 + np.abs(law[True] - law[False]).sum() / 2) / 2
-print(f"before: right {right:.3f} of the time, and certain by {(before == 1).sum()}")
+certain = np.isin(before, [0, 1]).sum()
+print(f"before: right {right:.3f} of the time, and certain by {certain} values")
 print(f"after: right at most {largest_accuracy(ours.certificate_):.3f} of the time")
 
 # %%

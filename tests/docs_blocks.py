@@ -33,7 +33,7 @@ PAGES = sorted(
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code that runs, the line above it, and what it prints if that is said."""
+    """A block of code that runs, the line above it, and what it is said to print."""
 
     code: str
     line: int

@@ -55,7 +55,7 @@ def test_an_analyst_gets_from_a_csv_to_a_summary_and_a_model(tmp_path, monkeypat
 
 
 def test_a_researcher_gets_a_figure_of_a_paper():
-    """Figure 1 of the generalised Gaussian paper, against quadrature of its densities."""
+    """Figure 1 of the paper on generalised Gaussian noise, against quadrature."""
     plt = pytest.importorskip("matplotlib.pyplot")
     left = walk("papers/generalized_gaussian")
     (axes,) = [plt.figure(number).axes for number in plt.get_fignums()]

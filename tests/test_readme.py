@@ -24,12 +24,30 @@ def examples(readme):
 
 
 def test_the_examples_are_short(examples):
-    assert len(examples) == 2
+    assert len(examples) == 3
     assert all(len(code.strip().splitlines()) <= 14 for code in examples)
 
 
-def test_the_example_runs_without_a_warning(examples, capsys):
-    code = examples[0]
+def test_the_first_example_takes_the_noise_that_is_said(examples, capsys):
+    names = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(compile(examples[0], str(README), "exec"), names)
+        ours = names["mean"].mean_std_[0]
+        plain = names["mean"].set_params(scenario=None)
+        plain.fit(names["people"][["hours-per-week"]])
+    printed = capsys.readouterr().out
+    assert "[0.047]" in printed and "ε = 1, δ = 1e-05" in printed
+    assert plain.mean_std_.round(3) == 0.173 and "0.173 by plain DP" in examples[0]
+    # and the picture above it is of these two
+    picture = re.search(r"\((docs/\S+\.svg)\)", README.read_text(encoding="utf-8"))
+    drawn = (README.parent / picture.group(1)).read_text(encoding="utf-8")
+    for name, std in (("race is secret", ours), ("plain DP", plain.mean_std_[0])):
+        assert f"After: {name}, ± {60 * std:.0f} minutes" in drawn
+
+
+def test_the_example_of_a_model_runs_without_a_warning(examples, capsys):
+    code = examples[1]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         exec(compile(code, str(README), "exec"), {})
@@ -42,14 +60,14 @@ def test_the_example_runs_without_a_warning(examples, capsys):
 def test_a_file_becomes_a_certified_model_in_six_lines(
     examples, capsys, tmp_path, monkeypatch
 ):
-    lines = examples[1].partition("\n\n")[2].strip().splitlines()
+    lines = examples[2].partition("\n\n")[2].strip().splitlines()
     assert len(lines) <= 6
     monkeypatch.chdir(tmp_path)
     load_adult().frame.to_csv("adult.csv")
     names = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        exec(compile(examples[1], str(README), "exec"), names)
+        exec(compile(examples[2], str(README), "exec"), names)
     assert "(ε, δ)-differential privacy: ε = 1, δ = 1e-05" in capsys.readouterr().out
     test = load_adult(subset="test")
     # 0.76 have the frequent income

@@ -18,8 +18,11 @@ PAGES = re.compile(
 
 #: Words that mean something else as well, and how they read in the sense of the field.
 IN_THE_SENSE = {
-    "calibration": r"calibrat(?:ion|ed? noise)",
+    "calibration": r"calibration of (?:the )?noise",
     "epsilon": "ε",
+    "estimate": r"(?<=an\s)estimates?",
+    "fact": r"(?<!public )facts?",
+    "gain": r"(?<!to )(?<!may )(?<!columns )(?<!model )gains?(?! more)(?! where)",
     "delta": "δ",
     "law": r"laws?(?= of| as| is|\b)",
     "order": r"(?:Rényi )?orders?(?= α| \d| of the promise| of a Rényi)|Rényi orders?",
@@ -38,6 +41,7 @@ NOT_PROSE = (
     nodes.literal,
     nodes.literal_block,
     nodes.reference,
+    nodes.term,
     nodes.title,
     addnodes.pending_xref,
     nodes.math,
@@ -50,6 +54,8 @@ def terms():
     text = GLOSSARY.read_text(encoding="utf-8").partition(".. glossary::")[2]
     found = re.findall(r"^   (\S.*)$", text, re.MULTILINE)
     words = [word for word in found if not word.startswith(":")]
+    unknown = IN_THE_SENSE.keys() - words
+    assert not unknown, f"The glossary has no longer: {sorted(unknown)}"
     return {
         word: re.compile(rf"(?<!\w)(?:{IN_THE_SENSE.get(word, word + 's?')})(?!\w)")
         for word in sorted(words, key=len, reverse=True)
@@ -57,7 +63,8 @@ def terms():
 
 
 def _link(word, shown):
-    reference = addnodes.pending_xref(
+    """Return a link to a word of the glossary that reads as it did."""
+    return addnodes.pending_xref(
         "",
         nodes.inline("", shown, classes=["xref", "std", "std-term"]),
         refdomain="std",
@@ -66,7 +73,6 @@ def _link(word, shown):
         refexplicit=True,
         refwarn=True,
     )
-    return reference
 
 
 def link_first_mentions(app, doctree):

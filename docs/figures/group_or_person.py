@@ -15,8 +15,9 @@ scenarios = {
     "one woman's record": RecordScenario(relation="replace"),
     "any records of it": RecordScenario(k=len(mine), relation="replace"),
 }
+mean = PrivateMean(accountant=Best(delta=1e-5), bounds=(17, 90))
 noise = {
-    name: PrivateMean(scenario, Best(delta=1e-5), bounds=(17, 90)).fit(mine).mean_std_[0]
+    name: mean.set_params(scenario=scenario).fit(mine).mean_std_[0]
     for name, scenario in scenarios.items()
 }
 fig, ax = plt.subplots(figsize=(6, 2.3), layout="constrained")

@@ -115,9 +115,6 @@ class PrivacyLedger:
     2
     """
 
-    #: Sub-estimators at any depth hear of it too, as scikit-learn has it.
-    max_propagation_depth = None
-
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -150,6 +147,11 @@ class PrivacyLedger:
                     "set_limits()."
                 )
         _OPEN[self._key] = self
+
+    @property
+    def max_propagation_depth(self) -> None:
+        """None: sub-estimators at any depth are heard too, as scikit-learn has it."""
+        return None
 
     @classmethod
     def read_only(cls, path: str | os.PathLike[str]) -> Self:
