@@ -15,6 +15,10 @@ means over it; all others are of 2,000 draws (quartiles of a million records of 
 those of peers in the same run where they are installed. Beside them stands ours
 without a resolution, which has no floor; and a ``PrivateSummary`` of the same budget.
 
+On the whole line there are more values to choose from than on a grid, and where noise
+is large they cost: at 10,000 records and epsilon = 0.1 the median errs by 1.55 of
+OpenDP's, whose candidates hold the answer. Told the same ours errs by 0.92 of it.
+
 Stores the figures with versions in ``benchmarks/results/quantiles.csv``. ``--quick``
 takes the small table, checks what must hold on every machine, and stores nothing;
 ``--records``, ``--epsilon`` and ``--together`` (quartiles in one release alone) measure
