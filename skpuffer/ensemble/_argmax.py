@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skpuffer.noise._on_grid import add_noise
+from skpuffer.releases._votes import noisy_counts
 from skpuffer.utils._checks import noise_generator
 
 if TYPE_CHECKING:
@@ -74,6 +74,5 @@ def noisy_argmax(
     # The argmax is post-processing of the noisy counts. With noise on the classes that
     # got a vote only, it would tell which these are.
     rng, _ = noise_generator(random_state)
-    noisy = add_noise(votes, noise, rng, n_records=1, integer=True)
-    winners: Indices = np.argmax(noisy, axis=1)
+    winners: Indices = np.argmax(noisy_counts(votes, noise, rng), axis=1)
     return winners

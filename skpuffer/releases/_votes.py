@@ -17,13 +17,34 @@ from ._context import PublicContext
 from ._query import QueryRelease
 from ._sensitivity import Sensitivity, stacked_sensitivity
 
-__all__ = ["VOTE_RELATIONS", "VoteRelease"]
+__all__ = ["VOTE_RELATIONS", "VoteRelease", "noisy_counts"]
 
 #: What a certificate says of votes as one vector.
 _FIXED = "the queries are fixed before any vote is seen: all counts are one vector"
 
 #: How the votes of neighbouring tables differ, by name.
 VOTE_RELATIONS = ("replace_vote", "add_remove_vote")
+
+
+def noisy_counts(
+    counts: ArrayLike, noise: Any, rng: np.random.Generator, n_records: int = 1
+) -> Floats:
+    """Return counts with noise, drawn exactly where its family can be.
+
+    Parameters
+    ----------
+    counts : array-like
+    noise : Noise
+    rng : numpy.random.Generator
+    n_records : int, default=1
+        Behind the counts.
+
+    Returns
+    -------
+    ndarray of float of the shape of `counts`
+    """
+    exact = np.asarray(counts, dtype=float)
+    return add_noise(exact, noise, rng, n_records=n_records, integer=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,8 +313,7 @@ class VoteRelease(Release):
         -------
         ndarray of float of the shape of `counts`
         """
-        exact = counts.astype(float)
-        return add_noise(exact, noise, rng, n_records=self.n_records, integer=True)
+        return noisy_counts(counts, noise, rng, self.n_records)
 
     def check_votes(self, votes: ArrayLike) -> Indices:
         """Return votes as an integer array, or raise.
