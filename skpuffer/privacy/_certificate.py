@@ -10,6 +10,7 @@ from ._card import certificate_card
 from ._consequences import ConsequencesMixin
 from ._curve import Curve
 from ._display import certificate_html, certificate_text
+from ._events import Events
 from ._guesses import GuessesMixin
 from ._notions import Notion
 from ._plain_data import PlainDataMixin
@@ -60,6 +61,10 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
     curve : Curve or None
         The whole privacy curve the numbers came from: `renyi(alpha)`,
         `delta(epsilon)`, `epsilon(delta)`.
+    events : tuple of (pair, int) or None
+        Dominating pairs of what leaves, and how often each: what `curve` was made of,
+        where that is known and the curve does not list it itself. For whoever checks
+        the numbers, see :mod:`skpuffer.certificate`.
     epsilon_lower : float or None
         A lower bound of the true epsilon where one is known; `epsilon` is the upper.
     rpp_epsilon : float
@@ -148,6 +153,7 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
     confidence: float = 1.0
     relation: str | None = None
     curve: Curve | None = None
+    events: Events | None = None
     epsilon_lower: float | None = None
     # infinity says that nothing is known to follow
     rpp_epsilon: float = math.inf

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
+from skpuffer.utils._digest import digest_of_plain
 from skpuffer.utils._plain import from_plain, to_plain
 
 if TYPE_CHECKING:
@@ -12,7 +13,14 @@ __all__ = ["SCHEMA", "VERSION", "PlainDataMixin"]
 
 #: What the data of a certificate says it is, and the version of its fields and curves.
 #: A field, a notion or a kind of curve that is new is a new version.
-SCHEMA, VERSION = "skpuffer.certificate", 1
+SCHEMA, VERSION = "skpuffer.certificate", 2
+
+#: Fields by the version that they came with, if not the first. Left out in an older one
+#: they are at their defaults, which promise nothing.
+_SINCE = {"events": 2}
+
+#: The version from which on there is a digest.
+_DIGESTED = 2
 
 #: Fields that are read back as they are written, whatever they say.
 _TEXTS = frozenset(
@@ -43,9 +51,14 @@ class PlainDataMixin:
         Returns
         -------
         dict
-            All fields and the `gain`, besides the name of the `schema` and its
-            `version`. The curve of an estimate is left out: there is
-            nothing to convert it to, and private rows may have gone into it.
+            All fields and the `gain`, besides the name of the `schema`, its `version`
+            and a `digest` of all the rest, which shows that nothing was changed by
+            accident, and not who wrote it. The curve of an estimate is left out: there
+            is nothing to convert it to, and private rows may have gone into it.
+
+        See Also
+        --------
+        skpuffer.certificate.check : Recompute the numbers from what is written.
         """
         # every field, whichever there are: none can be forgotten by a list of them
         out: dict[str, Any] = {"schema": SCHEMA, "version": VERSION}
@@ -55,7 +68,8 @@ class PlainDataMixin:
         out["gain"] = to_plain(self.gain)
         # the curve of an estimate may have been made of private rows
         if not self.certified:
-            out["curve"] = None
+            out["curve"] = out["events"] = None
+        out["digest"] = digest_of_plain(out)
         return out
 
     @classmethod
@@ -76,7 +90,8 @@ class PlainDataMixin:
         ------
         ValueError
             If it is of another schema or a newer version, a field is missing or
-            unknown, or the notion or the curve is of a kind that is not known.
+            unknown, the notion or the curve is of a kind that is not known, or
+            the digest is not that of the data.
 
         Examples
         --------
@@ -103,8 +118,9 @@ class PlainDataMixin:
                 f"The certificate is written in version {version} of its schema, and "
                 f"this version of skpuffer reads up to {VERSION}. Use a newer one."
             )
-        given = set(plain) - {"gain", "schema", "version"}
+        given = set(plain) - {"digest", "gain", "schema", "version"}
         names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+        names -= {name for name, since in _SINCE.items() if version < since}
         if names != given:
             # one that is left out would be taken for its default, which may say more
             raise ValueError(
@@ -112,7 +128,7 @@ class PlainDataMixin:
                 f"missing are {sorted(names - given)}, unknown "
                 f"{sorted(given - names)}."
             )
-        return cls(
+        made = cls(
             **{
                 # a text such as 'inf' is a number elsewhere, and stays a text in these
                 name: value if name in _TEXTS else from_plain(value)
@@ -120,3 +136,10 @@ class PlainDataMixin:
                 if name in names
             }
         )
+        rest = {name: value for name, value in plain.items() if name != "digest"}
+        if version >= _DIGESTED and plain.get("digest") != digest_of_plain(rest):
+            raise ValueError(
+                "The certificate was changed since it was written: its 'digest' is "
+                "not that of the data. Take it from where it was made."
+            )
+        return made
