@@ -20,6 +20,9 @@ __all__ = ["check"]
 #: By which part of itself a number is changed to see whether another depends on it.
 _CHANGE = 0.01
 
+#: Fields that are named where many no longer follow.
+_MOST_NAMED = 4
+
 #: Not numbers of the promise.
 _APART = ("schema", "version", "digest")
 
@@ -105,7 +108,10 @@ def _probed(plain: dict[str, Any], found: list[Finding]) -> Iterator[Finding]:
         ]
         seen = sorted(set.intersection(*shown)) if all(shown) else []
         if all(shown):
-            named = ", ".join(seen or sorted(set.union(*shown)))
+            names = seen or sorted(set.union(*shown))
+            named = ", ".join(names[:_MOST_NAMED])
+            if len(names) > _MOST_NAMED:
+                named += f" and {len(names) - _MOST_NAMED} more"
             yield Finding(
                 field=path,
                 state=State.RECOMPUTED,
@@ -121,7 +127,7 @@ def _probed(plain: dict[str, Any], found: list[Finding]) -> Iterator[Finding]:
 
 
 def _changed(
-    plain: dict[str, Any], put: Callable[[Any], None], new: Any, firm: set[str]
+    plain: dict[str, Any], put: Callable[[Any], Any], new: Any, firm: set[str]
 ) -> set[str]:
     """Fields that no longer follow once a number is another."""
     old = put(new)

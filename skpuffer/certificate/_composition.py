@@ -17,8 +17,8 @@ from ._pairs import Divergence, TradeOff
 
 __all__ = ["composed_delta", "composed_epsilon"]
 
-#: Part of an answer by which a grid twice as fine may still change it.
-_SETTLED = 2e-4
+#: Part of an answer that an error may make before it is extrapolated away.
+_SETTLED = 3e-3
 
 #: Points of the finest grid, and steps, beyond which none is tried.
 _MOST_POINTS, _MOST_STEPS = 2_000_000, 10_000_000
@@ -61,16 +61,20 @@ def _settled(steps: Steps, near: float, ask: Callable[[Any], float]) -> float:
     variation = sum(count * float(pair.forward(zero)[0]) ** 2 for pair, count in steps)
     width = min(max(near, 2.5 * math.sqrt(variation), 1e-9), 4.0) / 250
     last = math.nan
-    for _ in range(8):
+    for _ in range(9):
         found = float(ask(_composed(tuple(steps), width)))
-        if math.isinf(found) or abs(found - last) <= _SETTLED * abs(found):
+        if math.isinf(found):
             return found
+        # the error falls with the square of the width
+        error = (last - found) / 3
+        if abs(error) <= _SETTLED * abs(found):
+            return found - error
         last, width = found, width / 2
     raise NotRecomputableError("no grid of losses was fine enough")
 
 
 # a search asks the same steps time and again; a law is some megabytes at most
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _composed(steps: tuple[tuple[TradeOff, int], ...], width: float) -> Any:
     laws = _library()
     total = None

@@ -95,7 +95,9 @@ class _Ellipsoid(_OfNoise):
 
 
 class _Table(Recomputed):
-    """Rényi costs at some orders."""
+    """Rényi costs at some orders; what they convert to is searched for to a part."""
+
+    tolerance = BY_GRID
 
     def renyi(self, alpha: float) -> float:
         # the divergence does not fall as its order grows

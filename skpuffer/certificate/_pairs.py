@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special, stats
 
 from skpuffer.utils._types import Floats
 
@@ -19,6 +21,10 @@ __all__ = ["TradeOff", "pairs_of", "renyi_of"]
 
 #: A hockey-stick divergence at exp(epsilon), for an array of epsilons.
 Divergence = Callable[[Floats], Floats]
+
+#: Standard deviations within which all that counts lies, cells of them, and Newton's
+#: steps within one.
+_FAR, _CELLS, _STEPS = 60.0, 6000, 6
 
 #: Most records or draws that are told apart one by one.
 _MOST = 10_000
@@ -44,7 +50,7 @@ class TradeOff:
     rate: float = 1.0
 
 
-def pairs_of(pair: dict[str, Any]) -> list[TradeOff]:
+def pairs_of(pair: dict[str, Any]) -> tuple[TradeOff, ...]:
     """Return the trade-offs of one pair, or of all of which one dominates.
 
     Parameters
@@ -57,18 +63,25 @@ def pairs_of(pair: dict[str, Any]) -> list[TradeOff]:
     NotRecomputableError
         If there is no second path to a pair of its kind.
     """
+    return _pairs_of(json.dumps(pair, sort_keys=True))
+
+
+# the same objects for the same data: what is composed of them is kept by them
+@lru_cache(maxsize=256)
+def _pairs_of(text: str) -> tuple[TradeOff, ...]:
+    pair = json.loads(text)
     kind = pair["kind"]
     if kind == "gaussian_poisson_group":
         count = _few(pair["count"])
-        return [
+        return tuple(
             _replaced_groups(pair, count - gone, gone) for gone in range(count // 2 + 1)
-        ]
+        )
     if kind not in _KINDS:
         raise NotRecomputableError(
             f"the divergences of a pair of the kind {kind!r} are bounds that are found "
             "by a search, and this has no second path to them"
         )
-    return [_KINDS[kind](pair)]
+    return (_KINDS[kind](pair),)
 
 
 def _few(count: float) -> int:
@@ -226,32 +239,35 @@ def _of_mixtures(
 ) -> Divergence:
     """Of two mixtures of unit Gaussians, of which the first lies ahead."""
 
-    def loss(x: float) -> float:
-        logs = [
-            np.logaddexp.reduce(stats.norm.logpdf(x - m) + np.log(w))
-            for m, w in (ahead, behind)
-        ]
-        return float(logs[0] - logs[1])
+    def loss(x: Floats) -> tuple[Floats, Floats]:
+        """Logarithm of the ratio of the densities, and its slope."""
+        logs, means = [], []
+        for m, w in (ahead, behind):
+            terms = stats.norm.logpdf(x[:, None] - m) + np.log(w)
+            log = special.logsumexp(terms, axis=1)
+            logs.append(log)
+            # the slope of a log-density is the mean of what made x, less x
+            means.append(np.exp(terms - log[:, None]) @ m)
+        return logs[0] - logs[1], means[0] - means[1]
 
-    def tail(law: tuple[Floats, Floats], x: float) -> float:
-        return float(stats.norm.sf(x - law[0]) @ law[1])
+    def tail(law: tuple[Floats, Floats], x: Floats) -> Floats:
+        mass: Floats = stats.norm.sf(x[:, None] - law[0]) @ law[1]
+        return mass
 
-    def one(epsilon: float) -> float:
-        low, high = -1.0, 1.0
-        while loss(high) < epsilon:
-            high *= 2
-            if high > 1e6:
-                return 0.0
-        while loss(low) > epsilon:
-            low *= 2
-            if low < -1e6:
-                return 0.0
-        x = optimize.brentq(lambda x: loss(x) - epsilon, low, high, xtol=1e-13)
-        return max(0.0, tail(ahead, x) - math.exp(epsilon) * tail(behind, x))
+    def divergence(epsilon: Floats) -> Floats:
+        e = np.ravel(np.asarray(epsilon, float))
+        # the loss rises: from where it is on a grid, by Newton's steps within its cell
+        grid = np.linspace(-_FAR, _FAR, _CELLS + 1)
+        x = np.interp(e, loss(grid)[0], grid)
+        low, high = x - 2 * _FAR / _CELLS, x + 2 * _FAR / _CELLS
+        for _ in range(_STEPS):
+            value, slope = loss(x)
+            step = (value - e) / np.maximum(slope, 1e-12)
+            x = np.clip(x - step, low, high)
+        found = tail(ahead, x) - np.exp(np.minimum(e, 700.0)) * tail(behind, x)
+        return np.reshape(np.maximum(found, 0.0), np.shape(epsilon))
 
-    return lambda epsilon: np.reshape(
-        [one(float(e)) for e in np.ravel(epsilon)], np.shape(epsilon)
-    )
+    return divergence
 
 
 def _replaced_group(pair: dict[str, Any]) -> TradeOff:

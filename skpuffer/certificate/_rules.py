@@ -25,7 +25,7 @@ __all__ = ["findings_of"]
 _BELOW_GRID, _ABOVE_GRID = 1e-3, {"epsilon": 2e-3, "delta": 1e-2}
 
 #: Part by which a Rényi cost of a step may differ, of which bounds are rounded up.
-_OF_TABLE = 1e-4
+_OF_TABLE = 1e-3
 
 #: The first part of notions in which one number is at an order of Rényi.
 _ORDERED = (
@@ -384,6 +384,7 @@ def _of_orders(
     curve: dict[str, Any], path: str, events: list[Any]
 ) -> Iterator[Finding]:
     left: list[float] = []
+    added = 0
     rows = zip(curve["orders"], curve["epsilons"], strict=True)
     for at, (order, stated) in enumerate((number(a), number(e)) for a, e in rows):
         try:
@@ -393,7 +394,17 @@ def _of_orders(
             continue
         row = f"{path}.epsilons[{at}]"
         how = f"the events' costs at the order {order:g}, added"
-        yield _compared(row, stated, found, how, _OF_TABLE, _OF_TABLE)
+        compared = _compared(row, stated, found, how, _OF_TABLE, _OF_TABLE)
+        if compared.state == State.DOES_NOT_FOLLOW:
+            yield compared
+        else:
+            added += 1
+    if added:
+        yield Finding(
+            field=f"{path}.epsilons",
+            state=State.RECOMPUTED,
+            reason=f"{added} of {added + len(left)} costs, those of the events, added",
+        )
     if left:
         orders = f"{len(left)} orders from {min(left):g} to {max(left):g}"
         yield _unknown(f"{path}.epsilons", f"costs at {orders} are not integrated here")
@@ -508,6 +519,8 @@ def _inside(c: dict[str, Any]) -> Iterator[Finding]:
             yield from _summing(f"{path}.weights", whole, 1e-6)
         elif kind in _OF_SLICES:
             yield from _slices(path, node)
+            if kind == "sampled_joint_slices":
+                yield _shortfall(path, node, c["confidence"])
         elif kind == "ellipsoid":
             yield from _longest(path, node)
 
@@ -550,6 +563,19 @@ def _slices(path: str, node: dict[str, Any]) -> Iterator[Finding]:
             f"{path}.{name}",
             f"no more than {whole:.6g}, {how}; by how much is not stated",
         )
+
+
+def _shortfall(path: str, node: dict[str, Any], confidence: float) -> Finding:
+    """How far a mean over drawn slices may be off, with the confidence stated."""
+    path, stated = f"{path}.shortfall", node["shortfall"]
+    if confidence >= 1:
+        return _wrong(path, "is of a sample, and leaves no confidence of 1", stated)
+    # Hoeffding's inequality for each pair, and for both sides of two means
+    failures = math.log(4 * len(node["squares"]) / (1 - confidence))
+    found = math.sqrt(failures / (2 * len(node["weights"])))
+    if stated > found * (1 + EXACT):
+        return _unknown(path, f"it is more than {found:.6g}, which would be enough")
+    return _compared(path, stated, found, f"of a confidence of {confidence:g}")
 
 
 def _longest(path: str, node: dict[str, Any]) -> Iterator[Finding]:
