@@ -26,6 +26,7 @@ MODULES = [
     "skpuffer.ensemble",
     "skpuffer.compose",
     "skpuffer.ledger",
+    "skpuffer.certificate",
     "skpuffer.audit",
     "skpuffer.inspection",
     "skpuffer.datasets",

@@ -25,7 +25,7 @@ __all__ = ["Recomputed", "alternatives", "recomputed"]
 
 #: Part of a number by which two paths may differ: where each is exact, where cells or
 #: a grid are rounded up, and of a delta read off a grid.
-EXACT, BY_CELLS, BY_GRID = 1e-6, 1e-4, 1e-3
+EXACT, BY_CELLS, BY_GRID = 1e-6, 5e-4, 1e-3
 
 #: Most combinations of pairs of which it is not known which one dominates.
 _MOST_COMBINED = 64

@@ -368,6 +368,8 @@ def noise_shift(noise: dict[str, Any], shift: dict[str, Any]) -> NoiseShift:
     if family == "generalized_cauchy":
         _one_coordinate(shift, noise)
         return GeneralizedCauchyShift(_length(noise, shift, 2.0), noise["exponent"])
+    if family == "correlated_gaussian" and number(shift["norm"]) == 2:
+        return GaussianShift(_across(noise, shift))
     raise NotRecomputableError(
         f"the worst direction of {family} noise is found by a search of its own"
     )
@@ -383,6 +385,15 @@ def _generalized_gaussian(noise: dict[str, Any], shift: dict[str, Any]) -> Noise
     if number(shift["norm"]) > 1:
         _one_coordinate(shift, noise)
     return GeneralizedGaussianShift(_length(noise, shift, 1.0), beta)
+
+
+def _across(noise: dict[str, Any], shift: dict[str, Any]) -> float:
+    """Longest move of an l2 ball along the axis in which the noise varies least."""
+    if shift["weights"] is not None or shift["structure"] != "vector":
+        raise NotRecomputableError("the worst direction of weighted moves is a search")
+    variances = np.linalg.eigvalsh(np.array(noise["covariance"], float))
+    least = float(np.min(variances)) * float(np.max(noise["scale"])) ** 2
+    return number(shift["radius"]) / math.sqrt(least) if least > 0 else math.inf
 
 
 def _one_coordinate(shift: dict[str, Any], noise: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
+from ._composition import Steps
 from ._curves import BY_GRID, EXACT, Recomputed, alternatives, recomputed
 from ._noise import GaussianShift
 from ._numbers import NotRecomputableError, number
@@ -384,11 +385,11 @@ def _of_orders(
     curve: dict[str, Any], path: str, events: list[Any]
 ) -> Iterator[Finding]:
     left: list[float] = []
-    added = 0
+    added, stated_events = 0, json.dumps(events, sort_keys=True)
     rows = zip(curve["orders"], curve["epsilons"], strict=True)
     for at, (order, stated) in enumerate((number(a), number(e)) for a, e in rows):
         try:
-            found = _of_events(json.dumps(events), order)
+            found = _of_events(stated_events, order)
         except NotRecomputableError:
             left.append(order)
             continue
@@ -410,12 +411,17 @@ def _of_orders(
         yield _unknown(f"{path}.epsilons", f"costs at {orders} are not integrated here")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def _of_events(events: str, order: float) -> float:
     return max(
         sum(count * renyi_of(pair, order) for pair, count in steps)
-        for steps in alternatives(json.loads(events))
+        for steps in _steps_of(events)
     )
+
+
+@lru_cache(maxsize=64)
+def _steps_of(events: str) -> tuple[Steps, ...]:
+    return tuple(alternatives(json.loads(events)))
 
 
 # -- what has to agree -----------------------------------------------------------------

@@ -292,6 +292,7 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
         ...     print(title, text.splitlines()[0], sep=": ")
         Privacy: This is a guarantee.
         Privacy/Certificate: - **promise**: pure differential privacy: ε = 1
+        Privacy/Check: Beside this card belongs the JSON of `certificate.to_dict()`. ...
         """
         return certificate_card(self)
 
