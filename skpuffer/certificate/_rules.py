@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -69,14 +70,27 @@ def findings_of(certificate: dict[str, Any]) -> list[Finding]:
     found: list[Finding] = []
     for field, rule in _RULES:
         try:
-            found += rule(certificate)
+            found += _quietly(rule, certificate)
         except NotRecomputableError as error:
             found.append(_unknown(field, str(error)))
         # whatever absurd numbers lead to is no answer either
-        except (ArithmeticError, ValueError, IndexError, MemoryError) as error:
+        except (
+            ArithmeticError,
+            IndexError,
+            MemoryError,
+            RuntimeError,
+            ValueError,
+        ) as error:
             kind = type(error).__name__
             found.append(_unknown(field, f"what is stated cannot be computed ({kind})"))
     return found
+
+
+def _quietly(rule: Rule, certificate: dict[str, Any]) -> list[Finding]:
+    """Findings of a rule; what overflows in it ends as no number, and is said so."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return list(rule(certificate))
 
 
 def _follows(field: str, reason: str, stated: float, found: float) -> Finding:
