@@ -52,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(ascii(str(error))[1:-1], file=sys.stderr)
         return 2
     text = json.dumps(report.to_dict(), indent=2) if given.json else str(report)
-    print(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+    encoding = sys.stdout.encoding or "utf-8"
+    # whatever it is that is printed to
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
     confirmed = report.is_promise_recomputed or not given.strict
     return 0 if report.follows and confirmed else 1
 
