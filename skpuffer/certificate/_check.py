@@ -1,7 +1,6 @@
 """The check of a certificate: every number, by a second path and without data."""
 
 import copy
-import json
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -19,6 +18,9 @@ __all__ = ["check"]
 
 #: By which part of itself a number is changed to see whether another depends on it.
 _CHANGE = 0.01
+
+#: Numbers of an array that are changed one by one, and not as a whole.
+_FEW = 12
 
 #: Fields that are named where many no longer follow.
 _MOST_NAMED = 4
@@ -88,7 +90,7 @@ def check(source: "str | os.PathLike[str] | dict[str, Any] | Certificate") -> Re
     epsilon: 1, the epsilon at delta 1e-05
     delta: 1e-05, the delta at epsilon 1
     """
-    plain = json.loads(json.dumps(read_certificate(source)))
+    plain = read_certificate(source)
     found = findings_of(plain)
     if all(finding.state != State.DOES_NOT_FOLLOW for finding in found):
         found += _probed(plain, found)
@@ -112,10 +114,11 @@ def _probed(plain: dict[str, Any], found: list[Finding]) -> Iterator[Finding]:
             named = ", ".join(names[:_MOST_NAMED])
             if len(names) > _MOST_NAMED:
                 named += f" and {len(names) - _MOST_NAMED} more"
+            changed = "all changed" if isinstance(value, list) else "changed"
             yield Finding(
                 field=path,
                 state=State.RECOMPUTED,
-                reason=f"changed by a hundredth, it would not give {named}",
+                reason=f"{changed} by a hundredth, it would not give {named}",
             )
         else:
             yield Finding(
@@ -160,7 +163,7 @@ def _numbers(
 ) -> Iterator[tuple[str, Any, Callable[[Any], Any]]]:
     """Yield path, value and a setter, which returns what was there, of each number.
 
-    Arrays of numbers count as one. Zeros have nothing less, and infinity promises
+    Arrays of many numbers count as one. Zeros have nothing less, and infinity promises
     nothing.
     """
     if isinstance(value, dict):
@@ -170,7 +173,8 @@ def _numbers(
                 yield from _numbers(part, inner, _setter(value, name))
     elif isinstance(value, list):
         flat = list(_leaves(value))
-        if flat and all(_is_number(leaf) for leaf in flat):
+        # one by one, unless they are many
+        if len(flat) > _FEW and all(_is_number(leaf) for leaf in flat):
             yield path, copy.deepcopy(value), put
             return
         for at, part in enumerate(value):

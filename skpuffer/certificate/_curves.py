@@ -27,6 +27,9 @@ __all__ = ["Recomputed", "alternatives", "recomputed"]
 #: a grid are rounded up, and of a delta read off a grid.
 EXACT, BY_CELLS, BY_GRID = 1e-6, 5e-4, 1e-3
 
+#: Most moves of a coupling, each of which is asked for by itself.
+_MOST_MOVES = 10_000
+
 #: Most combinations of pairs of which it is not known which one dominates.
 _MOST_COMBINED = 64
 
@@ -216,7 +219,11 @@ class _UnderBelief(Recomputed):
 
     @cached_property
     def plain(self) -> Recomputed:
-        return recomputed(self.curve["curve"])
+        inner = self.curve["curve"]
+        # each would be asked for each of the ones above it
+        if "overlap" in inner["kind"]:
+            raise NotRecomputableError("a belief beside another is not amplified twice")
+        return recomputed(inner)
 
     @property
     def tolerance(self) -> float:  # type: ignore[override] # read, never assigned
@@ -291,6 +298,7 @@ class _Coupling(Recomputed):
         )
 
     def _log_moment(self, moves: dict[str, Any], alpha: float) -> float:
+        _few_moves(moves)
         if moves["kind"] == "gaussian_moves":
             return self._log_gaussian_moment(moves, alpha)
         if moves["steps"] is None:
@@ -334,6 +342,7 @@ class _Coupling(Recomputed):
         return float(np.sum(a * means**2 / left - np.log(left) / 2))
 
     def _mean_delta(self, moves: dict[str, Any], epsilon: float) -> float:
+        _few_moves(moves)
         at = np.array([epsilon])
         if moves["kind"] == "gaussian_moves":
             if len(moves["mean"]) > 1:
@@ -355,6 +364,11 @@ class _Coupling(Recomputed):
         if masses.shape[1] != len(deltas):
             raise NotRecomputableError("moves and masses are not as many")
         return float(np.max(masses @ deltas))
+
+
+def _few_moves(moves: dict[str, Any]) -> None:
+    if len(moves.get("radii", ())) > _MOST_MOVES:
+        raise NotRecomputableError(f"more than {_MOST_MOVES} moves are not tried")
 
 
 class _Quilts(Recomputed):

@@ -148,12 +148,15 @@ class DiscreteLaplaceShift(NoiseShift):
         return DiscreteLaplaceShift(self.u * factor, self.scale)
 
     def delta(self, epsilon: Floats) -> Floats:
-        """Summed up over the integers."""
-        e = np.atleast_1d(np.asarray(epsilon, float))
-        found = np.array(
-            [np.maximum(self._first - math.exp(v) * self._second, 0).sum() for v in e]
+        """Summed up over the integers where the loss, which rises, is beyond it."""
+        e = np.asarray(epsilon, float)
+        at = np.searchsorted(self._loss, e, side="right")
+        first, second = (
+            np.append(np.cumsum(masses[::-1])[::-1], 0.0)[at]
+            for masses in (self._first, self._second)
         )
-        return found.reshape(np.shape(epsilon))
+        value: Floats = np.maximum(first - np.exp(np.minimum(e, 700.0)) * second, 0.0)
+        return value
 
     def renyi(self, alpha: float) -> float:
         """Summed up over the integers."""
@@ -175,9 +178,9 @@ class DensityShift(NoiseShift):
     def law(self) -> Any:
         """The same as a distribution of SciPy."""
 
-    def loss(self, x: float) -> float:
+    def loss(self, x: Any) -> Any:
         """Privacy loss at x."""
-        return float(self.log_density(x - self.u) - self.log_density(x))
+        return self.log_density(x - self.u) - self.log_density(x)
 
     def renyi(self, alpha: float) -> float:
         """Mean of a power of the ratio, over pieces between which it is smooth."""
@@ -256,20 +259,22 @@ class GeneralizedGaussianShift(DensityShift):
 
     def delta(self, epsilon: Floats) -> Floats:
         """Beyond the one point where the loss, which rises, is epsilon."""
-        found = [self._delta(float(e)) for e in np.ravel(epsilon)]
-        return np.reshape(found, np.shape(epsilon))
-
-    def _delta(self, epsilon: float) -> float:
+        e = np.asarray(epsilon, float)
         if self.u == 0:
-            return max(0.0, -math.expm1(epsilon))
-        low, high = -1.0, self.u + 1.0
-        while self.loss(high) < epsilon:
-            high *= 2
-        while self.loss(low) > epsilon:
-            low *= 2
-        x = optimize.brentq(lambda x: self.loss(x) - epsilon, low, high, xtol=1e-14)
-        first, second = self.law.sf(x - self.u), self.law.sf(x)
-        return float(first - math.exp(epsilon) * second)
+            none: Floats = np.maximum(0.0, -np.expm1(e))
+            return none
+        low, high = np.full(e.shape, -1.0), np.full(e.shape, self.u + 1.0)
+        # the loss grows without bound on either side, as beta is above one
+        for _ in range(200):
+            low = np.where(self.loss(low) > e, 2 * low, low)
+            high = np.where(self.loss(high) < e, 2 * high, high)
+        for _ in range(70):
+            middle = (low + high) / 2
+            above = self.loss(middle) > e
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        first, second = self.law.sf(high - self.u), self.law.sf(high)
+        value: Floats = np.maximum(0.0, first - np.exp(np.minimum(e, 700.0)) * second)
+        return value
 
 
 class GeneralizedCauchyShift(DensityShift):
@@ -303,29 +308,24 @@ class GeneralizedCauchyShift(DensityShift):
 
     def delta(self, epsilon: Floats) -> Floats:
         """Between the two points where the loss is epsilon."""
-        found = [self._delta(float(e)) for e in np.ravel(epsilon)]
-        return np.reshape(found, np.shape(epsilon))
-
-    def _delta(self, epsilon: float) -> float:
-        # 1 + x² >= c (1 + (x - u)²) for c = exp(2 epsilon / k), as a polynomial
-        c, u = math.exp(2 * epsilon / self.exponent), self.u
-        if abs(c - 1) < 1e-12:
-            c = 1 + 1e-12
-        square = [1 - c, 2 * c * u, 1 - c * (1 + u * u)]
-        ends = np.roots(square)
-        if np.iscomplexobj(ends) and np.any(np.abs(ends.imag) > 0):
-            return 0.0 if epsilon > 0 else -math.expm1(epsilon)
-        low, high = np.sort(ends.real)
+        e = np.asarray(epsilon, float)
+        # 1 + x² >= c (1 + (x - u)²) for c = exp(2 epsilon / k), solved for x
+        c, u = np.exp(2 * e / self.exponent), self.u
+        c = np.where(np.abs(c - 1) < 1e-12, 1 + 1e-12, c)
+        square = c * (u * u - (c - 1) ** 2 / c)
+        root = np.sqrt(np.maximum(square, 0.0))
+        ends = (c * u - root) / (c - 1), (c * u + root) / (c - 1)
+        low, high = np.minimum(*ends), np.maximum(*ends)
         first = self.law.cdf(high - u) - self.law.cdf(low - u)
         second = self.law.cdf(high) - self.law.cdf(low)
-        inside = first - math.exp(epsilon) * second
+        inside = np.where(square > 0, first - np.exp(e) * second, 0.0)
         # below zero it is outside of the two points that the loss exceeds epsilon
-        whole = 1 - math.exp(epsilon)
-        return float(inside if c > 1 else whole - inside)
+        value: Floats = np.where(c > 1, inside, -np.expm1(e) - inside)
+        return value
 
     def _largest_loss(self) -> float:
         found = optimize.minimize_scalar(
-            lambda x: -self.loss(x),
+            lambda x: -float(self.loss(x)),
             bounds=(0, 2 * self.u + 2),
             method="bounded",
             options={"xatol": 1e-10},

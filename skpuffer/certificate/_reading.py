@@ -48,7 +48,7 @@ def read_certificate(source: Any) -> dict[str, Any]:
     if isinstance(source, str | os.PathLike):
         plain = _parsed(_text_of(Path(source)))
     else:
-        plain = source.to_dict() if hasattr(source, "to_dict") else source
+        plain = _as_json(source.to_dict() if hasattr(source, "to_dict") else source)
     _check_values(plain)
     if isinstance(plain, dict):
         _check_version(plain)
@@ -61,6 +61,16 @@ def read_certificate(source: Any) -> dict[str, Any]:
         )
     read: dict[str, Any] = plain
     return read
+
+
+def _as_json(plain: Any) -> Any:
+    """Data as it would come back from a file."""
+    try:
+        return json.loads(json.dumps(plain))
+    except (TypeError, ValueError, RecursionError):
+        raise CertificateFileError(
+            "certificate holds what JSON cannot, or nothing but itself."
+        ) from None
 
 
 def _text_of(path: Path) -> str:

@@ -58,6 +58,8 @@ _PREMISES = {
     "composable": "that other releases rest on the same coupling",
     "confidence": "that the public sample was drawn as is said",
     "profile": "that the slices are these",
+    "table": "that this is the table that was read",
+    "record": "that this is what the belief speaks of",
     "assumptions": "that they are true, and all that there are",
 }
 
@@ -371,11 +373,16 @@ def _noise_gain(c: dict[str, Any], stated: float) -> Iterator[Finding]:
 
 
 def _events(c: dict[str, Any]) -> Iterator[Finding]:
-    if c["events"] is None or c["curve"] is None:
+    if c["curve"] is None:
         return
     curve, path = c["curve"], "curve"
     while curve["kind"] in ("overlap", "pairwise_overlap_curve"):
         curve, path = curve["curve"], f"{path}.curve"
+    if c["events"] is None:
+        # of a table one cost sets epsilon, and the others what else is read off it
+        if curve["kind"] == "renyi" and len(curve["orders"]) > 1:
+            yield _unknown(f"{path}.epsilons", "of what they are costs is not stated")
+        return
     if curve["kind"] == "gaussian":
         yield _of_squares(curve, path, c["events"])
     elif curve["kind"] == "renyi":
