@@ -147,9 +147,9 @@ def _near(
 ) -> Iterator[_Quilt]:
     """Quilts of the records a before and b after one, of which one may be missing."""
     here = initial @ powers[i]
-    befores = [None, *range(1, min(i, far) + 1)]
-    afters = [None, *range(1, min(n - 1 - i, far) + 1)]
-    for a, b in itertools.product(befores, afters):
+    earlier = [None, *range(1, min(i, far) + 1)]
+    later = [None, *range(1, min(n - 1 - i, far) + 1)]
+    for a, b in itertools.product(earlier, later):
         size = (i if a is None else a - 1) + 1 + (n - 1 - i if b is None else b - 1)
         told = []
         for x, y in compared:
