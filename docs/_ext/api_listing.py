@@ -29,6 +29,7 @@ GROUPS = {
         "skpuffer.compose",
         "skpuffer.privacy",
         "skpuffer.ledger",
+        "skpuffer.certificate",
         "skpuffer.audit",
         "skpuffer.inspection",
         "skpuffer.datasets",

@@ -24,8 +24,16 @@ def certificate_card(certificate: "Certificate") -> dict[str, str]:
     }
     if certificate.assumptions:
         card["Privacy/Assumptions"] = _bullets(map(_plain, certificate.assumptions))
+    card["Privacy/Check"] = _CHECK
     return card
 
+
+#: How whoever reads the card checks the numbers.
+_CHECK = """\
+Beside this card belongs the JSON of `certificate.to_dict()`. Without any data,
+`python -m skpuffer.certificate FILE` recomputes from it the numbers that follow from
+others, by a second path, and names those that cannot be recomputed. Whether the
+assumptions are true is not checked, nor who wrote the file."""
 
 _ESTIMATE = "**This is an estimate, no guarantee.**"
 

@@ -9,6 +9,7 @@ from skpuffer.privacy_loss._curves import RepeatedCurve, compose_curves
 from skpuffer.utils._checks import check_count, check_order
 
 from ._certificate import Certificate
+from ._events import events_together
 from ._information import INFORMATION, sum_of_information
 from ._notions import Notion
 from ._repeated import repeated
@@ -213,6 +214,7 @@ def _refuse_other_columns(certificates: Sequence[Certificate]) -> None:
 def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
     """Composed certificate, except for the numbers of its promise."""
     first = certificates[0]
+    curve = compose_curves([c.curve for c in certificates if c.curve is not None])
     read = [c.columns for c in certificates if c.table == first.table and c.columns]
     return replace(
         first,
@@ -225,7 +227,8 @@ def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
         # Under one coupling the neighbouring tables are drawn together, and given them
         # the releases are mechanisms on fixed tables, whose losses add. Averaging over
         # the draw does not raise a divergence (joint quasi-convexity).
-        curve=compose_curves([c.curve for c in certificates if c.curve is not None]),
+        curve=curve,
+        events=events_together(certificates, curve),
         epsilon_lower=None,
         rpp_epsilon=math.inf,
         assumptions=tuple(

@@ -109,6 +109,7 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     if not dp:
         assumptions.insert(1, "records of different blocks are independent")
     parts = (text for c in certificates for text in c.assumptions)
+    curve = _curve([c.curve for c in certificates])
     counts = {c.coupling_count for c in certificates}
     return replace(
         worst,
@@ -117,7 +118,9 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
         event_delta=max(c.event_delta for c in certificates),
         # union bound over the events in which a part does not hold
         confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
-        curve=_curve([c.curve for c in certificates]),
+        curve=curve,
+        # those of a curve that all share
+        events=worst.events if curve is worst.curve else None,
         epsilon_lower=None,
         rpp_epsilon=max((c.rpp_epsilon for c in certificates), default=math.inf),
         coupling_id=None,

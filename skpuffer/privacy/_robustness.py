@@ -128,6 +128,7 @@ def _direct(base: "Certificate", distance: float) -> "Certificate":
     out = replace(
         base,
         curve=curve,
+        events=None,
         sensitivity=None if base.sensitivity is None else float(curve.shift.radius),
         source=base.source + "; triangle inequality of W_inf for a close prior",
     )
@@ -157,6 +158,7 @@ def _variation(base: "Certificate", variation: Any) -> "Certificate":
         base,
         notion=notion,
         curve=conditioned(missing),
+        events=None,
         delta=delta,
         event_delta=base.event_delta + missing,
         source=base.source + "; couplings of a close prior glued to it",
@@ -367,6 +369,7 @@ def _at_one_order(
         base,
         epsilon=epsilon,
         curve=RenyiCurve((alpha,), (epsilon,)) if math.isfinite(epsilon) else None,
+        events=None,
         rpp_epsilon=epsilon,
         sensitivity=None,
         norm=None,

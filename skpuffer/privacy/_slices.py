@@ -111,6 +111,7 @@ def processed(certificate: "Certificate") -> "Certificate":
         epsilon=float(epsilon),
         rpp_epsilon=rpp,
         curve=vector,
+        events=None,
         profile=None,
         source="W_inf of the whole output (Pierquin et al. 2024, Cor 3.1)",
     )

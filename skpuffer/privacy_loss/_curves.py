@@ -26,6 +26,7 @@ __all__ = [
     "CountLawCurve",
     "RenyiCurve",
     "RepeatedCurve",
+    "SymmetricPair",
     "WorstCurve",
     "compose_curves",
 ]
@@ -271,17 +272,15 @@ def _one_after_another(
     gaussian = [(c, times) for c, times in others if c.gaussian_mu is not None]
     mu = _distance(gaussian)
     if gaussian and mu is not None:
-        steps.append((_SymmetricPair(GaussianCurve(mu)), 1))
-    steps += [
-        (_SymmetricPair(c), times) for c, times in others if c.gaussian_mu is None
-    ]
+        steps.append((SymmetricPair(GaussianCurve(mu)), 1))
+    steps += [(SymmetricPair(c), times) for c, times in others if c.gaussian_mu is None]
     # no more memory than each of them was allowed
     memory = min(curve.max_memory for curve in stepwise)
     return PrivacyLossCurve(tuple(steps), memory)
 
 
 @dataclass(frozen=True)
-class _SymmetricPair(Plain, kind="symmetric_pair"):
+class SymmetricPair(Plain, kind="symmetric_pair"):
     """Dominating pair whose trade-off is the curve of additive symmetric noise."""
 
     curve: PrivacyCurve

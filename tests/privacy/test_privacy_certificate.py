@@ -1,6 +1,7 @@
 """The certificate: plain data, never upgraded, legible."""
 
 import dataclasses
+import hashlib
 import itertools
 import json
 import math
@@ -13,7 +14,7 @@ from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.distributions import PointMass, Samples
 from skpuffer.exceptions import UncertifiedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
-from skpuffer.privacy import Certificate, Notion
+from skpuffer.privacy import Certificate, Notion, compose
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
@@ -365,13 +366,13 @@ def test_samples_are_never_a_promise():
 
 def test_data_of_a_certificate_names_its_schema_and_version():
     plain = Certificate(notion="pure_dp", epsilon=1.0, alpha=math.inf).to_dict()
-    assert (plain["schema"], plain["version"]) == ("skpuffer.certificate", 1)
+    assert (plain["schema"], plain["version"]) == ("skpuffer.certificate", 2)
     assert Certificate.from_dict(plain).epsilon == 1.0
     for wrong in ({"schema": "other"}, {"schema": None}, {"version": "1"}):
         with pytest.raises(ValueError, match="not that of a certificate"):
             Certificate.from_dict(plain | wrong)
     with pytest.raises(ValueError, match="newer"):
-        Certificate.from_dict(plain | {"version": 2})
+        Certificate.from_dict(plain | {"version": 3})
     del plain["schema"]
     with pytest.raises(ValueError, match="schema"):
         Certificate.from_dict(plain)
@@ -420,7 +421,9 @@ def test_a_model_card_says_all_that_the_text_does():
         assumptions=("one [sic]", "two"),
     )
     card = certificate.to_card()
-    assert list(card) == ["Privacy", "Privacy/Certificate", "Privacy/Assumptions"]
+    parts = ("Certificate", "Assumptions", "Check")
+    assert list(card) == ["Privacy", *(f"Privacy/{part}" for part in parts)]
+    assert "python -m skpuffer.certificate FILE" in card["Privacy/Check"]
     assert card["Privacy"] == "This is a guarantee."
     assert card["Privacy/Assumptions"] == "- one \\[sic]\n- two"
     text = card["Privacy/Certificate"]
@@ -443,3 +446,51 @@ def test_skops_takes_the_sections():
     card.add(**made.to_card())
     assert "### Assumptions" in card.render() or "## Assumptions" in card.render()
     assert "it is so" in card.render()
+
+
+def test_what_was_changed_since_it_was_written_is_not_read():
+    plain = CERTIFICATES["renyi_dp"]().to_dict()
+    for change in ({"epsilon": 0.9}, {"assumptions": []}, {"digest": None}):
+        with pytest.raises(ValueError, match="changed since it was written"):
+            Certificate.from_dict(plain | change)
+
+
+def test_the_digest_is_of_what_is_meant_and_not_of_how_it_is_written():
+    plain = CERTIFICATES["renyi_dp"]().to_dict()
+    rest = {name: value for name, value in plain.items() if name != "digest"}
+
+    # one implementation in a few lines, as the guide describes it
+    def canonical(value):
+        if isinstance(value, dict):
+            parts = (f"{json.dumps(k)}:{canonical(value[k])}" for k in sorted(value))
+            return "{" + ",".join(parts) + "}"
+        if isinstance(value, list):
+            return "[" + ",".join(map(canonical, value)) + "]"
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return f"{value:.17g}" if number else json.dumps(value)
+
+    own = hashlib.sha256(canonical(rest).encode("ascii")).hexdigest()
+    assert plain["digest"] == f"sha256:{own}"
+    assert Certificate.from_dict(plain | {"confidence": 1, "delta": 0})
+
+
+def test_data_of_the_first_version_is_still_read():
+    certificate = CERTIFICATES["renyi_dp"]()
+    plain = certificate.to_dict() | {"version": 1}
+    del plain["digest"], plain["events"]
+    assert Certificate.from_dict(plain) == certificate
+    with pytest.raises(ValueError, match="unknown .'events'"):
+        Certificate.from_dict(plain | {"events": None})
+
+
+def test_a_certificate_states_what_its_curve_is_composed_of():
+    gaussian = [group(epsilon=1.0, delta=1e-5), group(epsilon=2.0, delta=1e-5)]
+    both = compose(gaussian, counts=[3, 1])
+    assert [count for _, count in both.events] == [3, 1]
+    scales = [pair.curve.noise.scale for pair, _ in both.events]
+    assert scales == [c.curve.noise.scale for c in gaussian]
+    squares = sum(n * pair.curve.gaussian_mu**2 for pair, n in both.events)
+    assert both.curve.mu == pytest.approx(math.sqrt(squares))
+    # what is read off another curve is not made of these
+    assert both.to_approximate(1e-6).events == both.events
+    assert Certificate.from_dict(both.to_dict()) == both

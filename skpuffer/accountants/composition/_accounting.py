@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from skpuffer.noise import Noise, Shift
 from skpuffer.noise._base import Evidence
+from skpuffer.privacy._events import Events
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency
@@ -31,6 +32,8 @@ class Accounting:
         What is not proved of the noise: of its Rényi costs, and of its trade-off.
     assumptions : tuple of str
         What the release takes for granted, in sentences.
+    events : tuple of (pair, int) or None
+        What the curve is composed of, where it is not one bound of all steps.
     """
 
     # Bounds the true curve from above in any case; whether it does so from below as
@@ -41,6 +44,7 @@ class Accounting:
     tight: bool
     evidence: Evidence
     assumptions: tuple[str, ...] = ()
+    events: Events | None = None
 
 
 @dataclass(frozen=True)

@@ -437,6 +437,8 @@ class _CompositionAccountant(_AdditiveAccountant):
             event_delta=event,
             relation=steps.relation,
             curve=curve,
+            # listed by the curve itself, where it keeps them
+            events=None if isinstance(curve, PrivacyLossCurve) else found.events,
             # a lower bound of the dominating pair is one of the run only if tables
             # attain it
             epsilon_lower=lower if found.tight and fact.certified else None,

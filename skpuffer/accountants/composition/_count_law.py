@@ -64,7 +64,8 @@ def law_account(
     curve = CountLawCurve(tuple(each.curve for each in found), weights, beyond)
     # a mean of bounds that single tables attain is attained by none
     assumptions = (*found[-1].assumptions, _REMARK)
-    return curve, replace(found[-1], tight=False, assumptions=assumptions)
+    told = replace(found[-1], tight=False, assumptions=assumptions, events=None)
+    return curve, told
 
 
 def law_scale(

@@ -296,7 +296,9 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 f"noise is correlated across steps, by {type(strategy).__name__}",
                 correlation_statement(self, strategy, noise),
             )
-        return Accounting(curve, cost.shift, source, tight, evidence, assumptions)
+        return Accounting(
+            curve, cost.shift, source, tight, evidence, assumptions, steps
+        )
 
     def dominated(self, noise: Noise) -> Dominated:
         """Return the dominating pairs of these steps under a noise.

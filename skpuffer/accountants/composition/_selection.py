@@ -37,4 +37,6 @@ class SelectionSteps(StepsOfRelease, kind=SelectionRelease):
             noise, self.release, self.relation, self.count, max_memory
         )
         source += ", and composition of dominating pairs (Zhu, Dong and Wang 2022)"
-        return Accounting(curve, shift, source, False, ((), ()), (statement,))
+        return Accounting(
+            curve, shift, source, False, ((), ()), (statement,), curve.steps
+        )

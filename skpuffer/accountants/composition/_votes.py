@@ -136,7 +136,8 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
             )
         # the test is of the same family, so nothing further is unproved
         evidence = cost.evidence(renyi=True), cost.evidence()
-        return Accounting(curve, one, _SOURCE, False, evidence, (statement,))
+        events = tuple(steps)
+        return Accounting(curve, one, _SOURCE, False, evidence, (statement,), events)
 
 
 #: What a certificate says of the relation between votes.

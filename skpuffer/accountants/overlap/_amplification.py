@@ -286,6 +286,7 @@ default='auto'
             confidence=fact.confidence,
             relation="replace",
             curve=curve,
+            events=plain.events,
             # Never to be added as it is, but amplified again or at the fallback, of
             # which the coupling is: see `compose`.
             coupling_id=plain.coupling_id,

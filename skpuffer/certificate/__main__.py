@@ -1,0 +1,63 @@
+"""Check a certificate: ``python -m skpuffer.certificate FILE``."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from ._check import check
+from ._structure import CertificateFileError, schema
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Recompute the numbers of a certificate, and print what was found.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        Those of the command line.
+
+    Returns
+    -------
+    int
+        0 if no number contradicts the others, 1 if one does or, under ``--strict``, if
+        that of the promise cannot be recomputed, 2 if the file is no certificate.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m skpuffer.certificate",
+        description="Recompute the numbers of a certificate from what it states, "
+        "without data. Whether its premises are true is not checked, nor who wrote it.",
+    )
+    parser.add_argument("file", nargs="?", help="the JSON of certificate.to_dict()")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail as well where the number of the promise cannot be recomputed",
+    )
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON Schema, and check nothing"
+    )
+    given = parser.parse_args(arguments)
+    if given.schema:
+        print(json.dumps(schema(), indent=2, ensure_ascii=True))
+        return 0
+    if given.file is None:
+        parser.error("the file of a certificate is needed")
+    try:
+        report = check(given.file)
+    except (CertificateFileError, OSError) as error:
+        print(ascii(str(error))[1:-1], file=sys.stderr)
+        return 2
+    text = json.dumps(report.to_dict(), indent=2) if given.json else str(report)
+    encoding = sys.stdout.encoding or "utf-8"
+    # whatever it is that is printed to
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
+    confirmed = report.is_promise_recomputed or not given.strict
+    return 0 if report.follows and confirmed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

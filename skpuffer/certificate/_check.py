@@ -1,0 +1,203 @@
+"""The check of a certificate: every number, by a second path and without data."""
+
+import copy
+import math
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ._reading import read_certificate
+from ._report import Finding, Report, State
+from ._rules import findings_of
+from ._structure import CertificateFileError, check_structure
+
+if TYPE_CHECKING:
+    from skpuffer.privacy import Certificate
+
+__all__ = ["check"]
+
+#: By which part of itself a number is changed to see whether another depends on it.
+_CHANGE = 0.01
+
+#: Numbers of an array that are changed one by one, and not as a whole.
+_FEW = 12
+
+#: Fields that are named where many no longer follow.
+_MOST_NAMED = 4
+
+#: Not numbers of the promise.
+_APART = ("schema", "version", "digest")
+
+
+def check(source: "str | os.PathLike[str] | dict[str, Any] | Certificate") -> Report:
+    """Recompute the numbers of a certificate from what it states.
+
+    Parameters
+    ----------
+    source : str, path, dict or Certificate
+        A file with the JSON of :meth:`skpuffer.privacy.Certificate.to_dict`, its data,
+        or a certificate.
+
+    Returns
+    -------
+    Report
+        True if no number contradicts the others. What cannot be recomputed is named,
+        with the reason.
+
+    Raises
+    ------
+    CertificateFileError
+        Naming the field, if the source is no certificate of the published schema, or
+        the digest is not that of the data.
+    OSError
+        If the file cannot be opened.
+
+    See Also
+    --------
+    skpuffer.certificate.schema : What is read.
+
+    Notes
+    -----
+    No table is read, and none of the functions by which the numbers were made is used:
+    steps are composed by dp-accounting, the other costs found by quadrature or in
+    closed form. A number that others rest on counts as recomputed if each of these no
+    longer follows once it is changed by one hundredth, either way.
+
+    What is checked is whether numbers follow, and not whether the premises are true.
+    Whoever makes up all of a certificate consistently passes. The digest is an
+    integrity check and no signature.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.certificate import check
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> release = QueryRelease(
+    ...     query=lambda X, y: X.sum(axis=0),
+    ...     n_records=100,
+    ...     dim=1,
+    ...     sensitivity=Sensitivity(add_remove={2: 1.0}),
+    ... )
+    >>> accountant = GroupPrivacy(epsilon=1.0, delta=1e-5, noise="gaussian")
+    >>> certificate = accountant.calibrate(release, RecordScenario()).certificate
+    >>> report = check(certificate)
+    >>> report.follows, report.is_promise_recomputed
+    (True, True)
+    >>> for finding in report.of("recomputed")[:2]:
+    ...     print(finding)
+    epsilon: 1, the epsilon at delta 1e-05
+    delta: 1e-05, the delta at epsilon 1
+    """
+    plain = read_certificate(source)
+    found = findings_of(plain)
+    if all(finding.state != State.DOES_NOT_FOLLOW for finding in found):
+        found += _probed(plain, found)
+    return Report(tuple(found), plain["notion"], tuple(plain["assumptions"]))
+
+
+def _probed(plain: dict[str, Any], found: list[Finding]) -> Iterator[Finding]:
+    """Findings of the numbers that no rule speaks of: whether a change would show."""
+    known = {finding.field for finding in found}
+    firm = {f.field for f in found if f.state == State.RECOMPUTED}
+    for path, value, put in _numbers(plain, "", _setter([plain], 0)):
+        if path in known or any(path.startswith(f"{name}[") for name in known):
+            continue
+        shown = [
+            _changed(plain, put, new, firm)
+            for new in (_moved(value, -1), _moved(value, 1))
+        ]
+        seen = sorted(set.intersection(*shown)) if all(shown) else []
+        if all(shown):
+            names = seen or sorted(set.union(*shown))
+            named = ", ".join(names[:_MOST_NAMED])
+            if len(names) > _MOST_NAMED:
+                named += f" and {len(names) - _MOST_NAMED} more"
+            changed = "all changed" if isinstance(value, list) else "changed"
+            yield Finding(
+                field=path,
+                state=State.RECOMPUTED,
+                reason=f"{changed} by a hundredth, it would not give {named}",
+            )
+        else:
+            yield Finding(
+                field=path,
+                state=State.NOT_RECOMPUTABLE,
+                reason="no other number follows from it so closely that a change by a "
+                "hundredth would show",
+            )
+
+
+def _changed(
+    plain: dict[str, Any], put: Callable[[Any], Any], new: Any, firm: set[str]
+) -> set[str]:
+    """Fields that no longer follow once a number is another."""
+    old = put(new)
+    try:
+        check_structure(plain)
+        found = findings_of(plain)
+    except CertificateFileError:
+        # such a number is none
+        return {"the schema"}
+    finally:
+        put(old)
+    held = {f.field for f in found if f.state == State.RECOMPUTED}
+    wrong = {f.field for f in found if f.state == State.DOES_NOT_FOLLOW}
+    return wrong | (firm - held)
+
+
+def _moved(value: Any, sign: int) -> Any:
+    """A number or an array of them, changed by a part of it or by one."""
+    if isinstance(value, list):
+        return [_moved(part, sign) for part in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if isinstance(value, int):
+        return value + sign * max(1, round(_CHANGE * abs(value)))
+    return value * (1 + sign * _CHANGE)
+
+
+def _numbers(
+    value: Any, path: str, put: Callable[[Any], Any]
+) -> Iterator[tuple[str, Any, Callable[[Any], Any]]]:
+    """Yield path, value and a setter, which returns what was there, of each number.
+
+    Arrays of many numbers count as one. Zeros have nothing less, and infinity promises
+    nothing.
+    """
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if path or name not in _APART:
+                inner = f"{path}.{name}" if path else name
+                yield from _numbers(part, inner, _setter(value, name))
+    elif isinstance(value, list):
+        flat = list(_leaves(value))
+        # one by one, unless they are many
+        if len(flat) > _FEW and all(_is_number(leaf) for leaf in flat):
+            yield path, copy.deepcopy(value), put
+            return
+        for at, part in enumerate(value):
+            yield from _numbers(part, f"{path}[{at}]", _setter(value, at))
+    elif _is_number(value) and value != 0 and math.isfinite(value):
+        yield path, value, put
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    for part in value:
+        if isinstance(part, list):
+            yield from _leaves(part)
+        else:
+            yield part
+
+
+def _setter(holder: Any, key: Any) -> Callable[[Any], Any]:
+    def put(new: Any) -> Any:
+        old, holder[key] = holder[key], new
+        return old
+
+    return put

@@ -1,0 +1,57 @@
+"""What leaves, and how often: the events that a curve of a certificate is made of."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from skpuffer.noise._base import ShiftCurve
+from skpuffer.privacy_loss import PrivacyLossCurve
+from skpuffer.privacy_loss._curves import RepeatedCurve, SymmetricPair
+from skpuffer.privacy_loss._protocols import ComposedPair
+
+from ._curve import Curve
+
+if TYPE_CHECKING:
+    from ._certificate import Certificate
+
+__all__ = ["Events", "events_together"]
+
+#: Dominating pairs, and how many releases or steps each one dominates.
+Events = tuple[tuple[ComposedPair, int], ...]
+
+
+def events_together(
+    certificates: "Sequence[Certificate]", curve: Curve | None
+) -> Events | None:
+    """Return the events of several releases under one curve.
+
+    Parameters
+    ----------
+    certificates : sequence of Certificate
+    curve : Curve or None
+        Of all of them together.
+
+    Returns
+    -------
+    tuple of (pair, int) or None
+        None where `curve` lists them itself, or those of a part are not known.
+    """
+    if curve is None or isinstance(curve, PrivacyLossCurve | ShiftCurve):
+        return None
+    found: list[tuple[ComposedPair, int]] = []
+    for certificate in certificates:
+        own = _events_of(certificate.curve, certificate.events)
+        if own is None:
+            return None
+        found += own
+    return tuple(found)
+
+
+def _events_of(curve: Curve | None, stated: Events | None) -> Events | None:
+    if isinstance(curve, RepeatedCurve):
+        once = _events_of(curve.curve, stated)
+        return once and tuple((pair, curve.times * count) for pair, count in once)
+    if isinstance(curve, PrivacyLossCurve):
+        return curve.steps
+    if isinstance(curve, ShiftCurve):
+        return ((SymmetricPair(curve), 1),)
+    return stated
