@@ -1,0 +1,208 @@
+"""Random number of runs, of which the best one leaves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq
+
+from skpuffer.utils._checks import check_real
+from skpuffer.utils._plain import Plain
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats
+
+__all__ = ["RandomRuns"]
+
+#: Masses below this are those of numbers that are never drawn.
+_NEVER = 1e-300
+
+
+@dataclass(frozen=True)
+class RandomRuns(Plain, kind="random_runs"):
+    """Distribution of the number of runs of a mechanism, of which the best one leaves.
+
+    A negative binomial or Poisson distribution, given that it is not zero.
+
+    Parameters
+    ----------
+    mean : float
+        Expected number of runs, above 1.
+    shape : float
+        Above -1: of the negative binomial distribution. 0 is the logarithmic
+        distribution, 1 the geometric one and infinity the Poisson distribution. The
+        number varies less with a larger one.
+
+    Notes
+    -----
+    With f the probability generating function, the best of K independent runs has the
+    quantile u of one run with density ``f'(u)``, which is all that is needed of the
+    distribution to account for it; see :class:`BestRunCurve`. It is ``f'(1 - p) = mean
+    (stop / (stop + (1 - stop) p))**(shape + 1)``, where `stop` is the parameter of the
+    negative binomial distribution, and for the Poisson one of the parameter `rate`
+    ``f'(1 - p) = mean exp(-rate p)``.
+
+    References
+    ----------
+    Papernot and Steinke (2022), Hyperparameter tuning with Rényi differential privacy,
+    Definition 1.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import RandomRuns
+    >>> runs = RandomRuns(mean=10.0, shape=1.0)
+    >>> round(runs.stop, 6), runs.chance_of_missing(0.1).round(6)
+    (0.1, 0.473684)
+    """
+
+    mean: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        mean = check_real(mean=self.mean)
+        if not 1 < mean <= 1e6:
+            raise ValueError(
+                "The parameter 'mean' must be above 1 and at most a million: it is a "
+                f"number of runs. Got {self.mean!r}."
+            )
+        shape = float(self.shape)
+        if not shape > -1:
+            raise ValueError(
+                "The parameter 'shape' must be above -1, or infinite. Got "
+                f"{self.shape!r}."
+            )
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "shape", shape)
+
+    @property
+    def is_poisson(self) -> bool:
+        """Whether it is the Poisson distribution."""
+        return math.isinf(self.shape)
+
+    @cached_property
+    def stop(self) -> float:
+        """Parameter in (0, 1) of the negative binomial distribution; 0 of Poisson."""
+        if self.is_poisson:
+            return 0.0
+        # the mean falls from infinity to one as it grows
+        low, high = math.log(1e-12 / self.mean), math.log1p(-1e-12)
+        if self.shape >= 0:
+            low = math.log(1e-3 / self.mean**2)
+        root: float = brentq(
+            lambda log: math.log(_mean(math.exp(log), self.shape) / self.mean),
+            max(low, -600.0),
+            high,
+            xtol=1e-14,
+            rtol=1e-14,
+        )
+        return math.exp(root)
+
+    @cached_property
+    def rate(self) -> float:
+        """Parameter of the Poisson distribution before zero is ruled out; else inf."""
+        if not self.is_poisson:
+            return math.inf
+        root: float = brentq(
+            lambda rate: rate / -math.expm1(-rate) - self.mean,
+            1e-12,
+            self.mean,
+            xtol=1e-14,
+            rtol=1e-14,
+        )
+        return root
+
+    def log_slope(self, p: Floats) -> Floats:
+        """Return the logarithm of the density of the best one's quantile.
+
+        Parameters
+        ----------
+        p : ndarray
+            In [0, 1], the probability that one run is better.
+
+        Returns
+        -------
+        ndarray
+            ``log(f'(1 - p))``, falling in p from the logarithm of the mean.
+        """
+        p = np.asarray(p, dtype=float)
+        if self.is_poisson:
+            return math.log(self.mean) - self.rate * p
+        fallen: Floats = np.log1p((1 - self.stop) / self.stop * p)
+        return math.log(self.mean) - (self.shape + 1) * fallen
+
+    def chance_of_missing(self, share: float) -> float:
+        """Return the probability that no run is one of a share of all candidates.
+
+        Parameters
+        ----------
+        share : float
+            In [0, 1], of candidates that are drawn uniformly, with replacement.
+
+        Returns
+        -------
+        float
+            The probability generating function at ``1 - share``.
+        """
+        masses = self.masses(1 - 1e-12)
+        return float(np.sum(masses * (1 - share) ** np.arange(1, len(masses) + 1)))
+
+    def masses(self, covered: float) -> Floats:
+        """Return the probabilities of 1, 2, ... runs, up to a total.
+
+        Parameters
+        ----------
+        covered : float
+            Below 1.
+
+        Returns
+        -------
+        ndarray
+        """
+        found, total, mass, k = [], 0.0, self._first(), 1
+        while total < covered and (mass > _NEVER or k < self.mean):
+            found.append(mass)
+            total += mass
+            mass *= self._ratio(k)
+            k += 1
+        return np.array(found)
+
+    def _first(self) -> float:
+        """Probability of a single run, ``f'(0)``."""
+        return float(np.exp(self.log_slope(np.array(1.0))))
+
+    def _ratio(self, k: int) -> float:
+        """Probability of k + 1 runs over that of k."""
+        if self.is_poisson:
+            return self.rate / (k + 1)
+        return (1 - self.stop) * (k + self.shape) / (k + 1)
+
+    def draw(self, rng: np.random.Generator) -> int:
+        """Draw a number of runs.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        int
+            At least 1.
+        """
+        left, mass, k = float(rng.random()), self._first(), 1
+        while left >= mass and (mass > _NEVER or k < self.mean):
+            left -= mass
+            mass *= self._ratio(k)
+            k += 1
+        return k
+
+
+def _mean(stop: float, shape: float) -> float:
+    """Mean of a negative binomial distribution, given that it is not zero."""
+    if shape == 0:
+        return (1 - stop) / stop / -math.log(stop)
+    # shape (1 - stop) / (stop (1 - stop^shape)), without its cancellations
+    return (1 - stop) / stop * shape / -math.expm1(shape * math.log(stop))
