@@ -12,6 +12,7 @@ from . import (
     inspection,
     ledger,
     linear_model,
+    model_selection,
     naive_bayes,
     neural_network,
     noise,
@@ -43,6 +44,7 @@ from .linear_model import (
     PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
+from .model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from .naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from .neural_network import PrivateMLPClassifier
 from .privacy import Certificate
@@ -74,6 +76,7 @@ __all__ = [
     "PrivateCDF",
     "PrivateCategoricalNB",
     "PrivateGaussianNB",
+    "PrivateGridSearchCV",
     "PrivateHuberRegressor",
     "PrivateKMeans",
     "PrivateLinearSVC",
@@ -82,6 +85,7 @@ __all__ = [
     "PrivateMean",
     "PrivatePCA",
     "PrivateQuantile",
+    "PrivateRandomizedSearchCV",
     "PrivateRidge",
     "PrivateSGDClassifier",
     "PrivateSGDRegressor",
@@ -105,6 +109,7 @@ __all__ = [
     "inspection",
     "ledger",
     "linear_model",
+    "model_selection",
     "naive_bayes",
     "neural_network",
     "noise",

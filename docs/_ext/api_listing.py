@@ -25,6 +25,7 @@ MODULES = [
     "skpuffer.synthesis",
     "skpuffer.ensemble",
     "skpuffer.compose",
+    "skpuffer.model_selection",
     "skpuffer.ledger",
     "skpuffer.audit",
     "skpuffer.inspection",
