@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._preview import _labels, _made_up_target
-from skpuffer._targets import declared_classes
 from skpuffer.accountants import Accountant, OverlapAmplification, PrivacyLoss
 from skpuffer.base import (
     DEFAULT_DELTA,
     DEFAULT_EPSILON,
     SEEDED,
+    UNNOISED_STEP,
     all_or_nothing,
     announce,
     announce_weakness,
@@ -37,7 +37,7 @@ from skpuffer.utils._checks import check_count, check_probability, noise_generat
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._entropy import spawned
 from skpuffer.utils._listeners import tell
-from skpuffer.utils._reading import as_table, ordered_labels, row_count
+from skpuffer.utils._reading import as_table, row_count
 from skpuffer.utils._sklearn import (
     HasMethods,
     Interval,
@@ -45,6 +45,7 @@ from skpuffer.utils._sklearn import (
     fit_context,
     safe_indexing,
 )
+from skpuffer.utils._steps import unnoised_steps
 
 from ._accounting import (
     SearchPlan,
@@ -59,6 +60,7 @@ from ._candidates import (
     check_held_out,
     innermost,
     read_part,
+    with_parameters,
 )
 from ._scores import Score, score_of
 from ._trials import Outcome, Trying, best_outcome, run_trials
@@ -203,17 +205,27 @@ class BasePrivateSearch(
         rng, seeded = noise_generator(self.random_state)
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
-        y = _as_target(y)
-        candidates, assumed = self._made_candidates(rng, lambda: ordered_labels(y, "y"))
+        candidates, assumed = self._made_candidates(rng), ASSUMED
         runs = runs_of(len(candidates))
-        table = self._read(candidates, accountant, as_table(X), y, rng, seeded)
+        # all of the table by one of them: what is no table is refused in its words
+        found = candidates[0].reading(X, y, rng if seeded else None)
+        if not candidates[0].declares_labels:
+            # of all of it, as a part may lack a class
+            labels = found.inner.classes_
+            candidates = [one.with_labels(labels) for one in candidates]
+            assumed = (*assumed, _LABELS)
+        table = self._read(candidates, accountant, X, y, rng, seeded)
         plan = plan_search(
             accountant, table.readings, table.score, table.n_scored, runs, rng
         )
         certificate = _stated(plan.certificate, runs, assumed, seeded)
+        # what scikit-learn tells of the steps before this one
+        leaks = tuple(map(UNNOISED_STEP.format, unnoised_steps(callback)))
+        for leak in leaks:
+            certificate = certificate.as_estimate(leak)
         # before a ledger hears of it: where warnings are errors, nothing is spent
         announce_weakness(self, certificate, callback.root_uuid)
-        announce(self, certificate, seeded, exact=False)
+        announce(self, certificate, seeded, exact=False, leaks=leaks)
         # One release, whatever the number of trials: a ledger may refuse it here, and
         # hears of none of the fits.
         ledger = callback.subcontext(task_name="release")
@@ -221,7 +233,7 @@ class BasePrivateSearch(
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
         tell(self, metadata, ledger)
         best = self._best(table, plan, runs, rng, seeded)
-        self._publish(candidates, table, plan, best, certificate)
+        self._publish_best(candidates, table, plan, best, certificate)
         self.accountant_ = accountant
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
         callback.call_on_fit_task_end(estimator=self, metadata=metadata)
@@ -239,7 +251,7 @@ class BasePrivateSearch(
         ready = [
             replace(
                 trying,
-                estimator=_with(trying.estimator, accountant=plan.accountant),
+                estimator=with_parameters(trying.estimator, accountant=plan.accountant),
                 planned=found.whole,
                 noise=plan.noise,
             )
@@ -265,7 +277,7 @@ class BasePrivateSearch(
             )
         return best
 
-    def _publish(
+    def _publish_best(
         self,
         candidates: Sequence[Candidate],
         table: _Table,
@@ -319,32 +331,22 @@ class BasePrivateSearch(
 
         return clone(accountant), runs_of
 
-    def _made_candidates(
-        self, rng: np.random.Generator, labels: Callable[[], Array]
-    ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
-        """Return the candidates, and what their certificates take for granted."""
-        estimator, assumed = self.estimator, ASSUMED
-        inner = innermost(_last(estimator))
-        if is_classifier(inner) and hasattr(inner, "classes"):
-            if declared_classes(inner) is None:
-                # of all of the table, as a part may lack one
-                estimator = _with(estimator, classes=labels())
-                assumed = (*assumed, _LABELS)
+    def _made_candidates(self, rng: np.random.Generator) -> list[Candidate]:
+        """Return the candidates, none of which has seen the table."""
         params = self._candidates(rng)
         if not params:
             raise ValueError("There is no candidate: the grid is empty.")
-        made = tuple(
-            candidate_of(estimator, one, tuple(self.row_wise)) for one in params
-        )
-        return made, assumed
+        declared = tuple(self.row_wise)
+        return [candidate_of(self.estimator, one, declared) for one in params]
 
     def _held_out(self, n_records: int) -> int:
         """Return how many records are held out."""
         held = round(self.validation_fraction * n_records)
         if not 1 <= held < n_records:
             raise ValueError(
-                f"The parameter 'validation_fraction' leaves {held} of {n_records} "
-                "records to score models by: both parts need some."
+                f"The parameter 'validation_fraction' holds out {held} of the "
+                f"records (n_samples={n_records}) to score models by: both parts need "
+                "some."
             )
         return held
 
@@ -361,7 +363,7 @@ class BasePrivateSearch(
 
         What is refused is refused here, whichever of them is going to be tried.
         """
-        check_consistent_length(X, y)
+        X, y = _by_rows(X), _by_rows(y)
         n_records = row_count(X)
         held = self._held_out(n_records)
         order = rng.permutation(n_records)
@@ -447,9 +449,11 @@ class BasePrivateSearch(
         # a copy of a generator, so that a fit afterwards draws what it would have drawn
         random_state = clone(self.random_state, safe=False)
         rng, seeded = noise_generator(random_state)
-        outer = innermost(_last(self.estimator))
-        labels = _labels(outer, classes)
-        candidates, assumed = self._made_candidates(rng, lambda: labels)
+        candidates, assumed = self._made_candidates(rng), ASSUMED
+        labels = _labels(innermost(candidates[0].estimator), classes)
+        if labels is not None and not candidates[0].declares_labels:
+            candidates = [one.with_labels(labels) for one in candidates]
+            assumed = (*assumed, _LABELS)
         runs = runs_of(len(candidates))
         held = self._held_out(n_records)
         n_rows = 2 if labels is None else max(2, len(labels))
@@ -562,18 +566,8 @@ def _last(estimator: Any) -> Any:
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
-def _with(estimator: Any, **parameters: Any) -> Any:
-    """Return a copy with parameters of the private estimator in it set."""
-    made = clone(estimator)
-    innermost(_last(made)).set_params(**parameters)
-    return made
-
-
-def _as_target(y: Any) -> Any:
-    """Return a target that can be taken apart by rows."""
-    if y is None:
-        raise ValueError(
-            "The target 'y' is needed: a search scores models by how well they predict "
-            "it. requires y to be passed, but the target y is None."
-        )
-    return y if hasattr(y, "shape") else np.asarray(y)
+def _by_rows(table: Any) -> Any:
+    """Return a table, or a target, that can be taken apart by rows."""
+    if hasattr(table, "tocsr"):
+        return table.tocsr()
+    return table if hasattr(table, "shape") else as_table(table)

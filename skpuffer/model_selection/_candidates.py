@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from skpuffer._preview import UnreadRows, refuse_unread
+from skpuffer._targets import declared_classes
 from skpuffer.base import FitPlan, Opening, PrivateEstimatorMixin, TableRead
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.exceptions import UnsupportedError
@@ -19,6 +20,7 @@ from skpuffer.utils._unquoted import unquoted
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.releases import PublicContext
+    from skpuffer.utils._types import Array
 
 __all__ = [
     "Candidate",
@@ -28,6 +30,7 @@ __all__ = [
     "held_out_context",
     "innermost",
     "read_part",
+    "with_parameters",
 ]
 
 #: What the search sets itself, in each of its fits.
@@ -121,6 +124,40 @@ class Candidate:
         # each says for itself which columns it knows of
         return self.fitted_steps(self.estimator._made_up(n_rows, **told))[1]
 
+    @property
+    def declares_labels(self) -> bool:
+        """Whether it is no classifier, or knows its labels without the table."""
+        inner = innermost(self.estimator)
+        return not is_classifier(inner) or declared_classes(inner) is not None
+
+    def with_labels(self, labels: Array) -> Candidate:
+        """Return the candidate with class labels declared.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_classes,)
+
+        Returns
+        -------
+        Candidate
+        """
+        name, estimator = self.last
+        return replace(self, last=(name, with_parameters(estimator, classes=labels)))
+
+    def reading(self, X: Any, y: Any, rng: Any) -> Reading:
+        """Read a table as it would in its fit.
+
+        Parameters
+        ----------
+        X, y : rows
+        rng : numpy.random.Generator or None
+
+        Returns
+        -------
+        Reading
+        """
+        return read_part(self.estimator, self.fitted_steps(X)[1], y, rng)
+
     def whole(self, steps: Sequence[tuple[str, Any]], last: Any) -> Any:
         """Return a fitted estimator of fitted parts."""
         if not self.last[0]:
@@ -133,6 +170,23 @@ def innermost(estimator: Any) -> Any:
     while isinstance(estimator, PublicPreprocessing):
         estimator = estimator.estimator
     return estimator
+
+
+def with_parameters(estimator: Any, **parameters: Any) -> Any:
+    """Return a copy, with parameters of the private estimator in it set.
+
+    Parameters
+    ----------
+    estimator : private estimator or PublicPreprocessing
+    **parameters : dict
+
+    Returns
+    -------
+    estimator
+    """
+    made = clone(estimator)
+    innermost(made).set_params(**parameters)
+    return made
 
 
 def candidate_of(
@@ -342,8 +396,7 @@ def read_part(
     UnsupportedError
         If what is read of the rows sets the noise.
     """
-    made = clone(estimator)
-    innermost(made).set_params(random_state=rng)
+    made = with_parameters(estimator, random_state=rng)
     inner, features = made, None
     if isinstance(made, PublicPreprocessing):
         inner, X, _, features = made._mapped(X, None, made_up=made_up)

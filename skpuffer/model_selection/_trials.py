@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from skpuffer.noise._on_grid import add_noise
 from skpuffer.utils._checks import noise_generator
@@ -159,7 +159,8 @@ def run_trials(
     list of Outcome
     """
     jobs = list(zip(drawn, random_states, strict=True))
-    if n_jobs in (None, 1):
+    # also where a context of joblib's asks for more than one
+    if effective_n_jobs(n_jobs) == 1:
         return [try_once(tryings[i], i, state) for i, state in jobs]
     # packed here, where nobody hears of it: an estimator that is packed takes along who
     # would hear of its fits in another process
