@@ -85,7 +85,7 @@ _OFFERED = frozenset(
 )
 
 #: What every certificate of a search rests on.
-ASSUMED = (
+ASSUMED: tuple[str, ...] = (
     "candidates and the number of held-out records are public, and which records those "
     "are was drawn without looking at any",
     "nobody learns how many trials there were, which, or what any but the best came "
@@ -310,7 +310,8 @@ class BasePrivateSearch(
         """Check the parameters, as plain code can; return the accountant and runs."""
         accountant = self.accountant
         if accountant is None:
-            scenario = innermost(_last(self.estimator)).scenario
+            # of what is no private estimator it is said later
+            scenario = getattr(innermost(_last(self.estimator)), "scenario", None)
             plain = scenario is None or isinstance(scenario, RecordScenario)
             kind = PrivacyLoss if plain else OverlapAmplification
             accountant = kind(DEFAULT_EPSILON, delta=DEFAULT_DELTA)
@@ -337,7 +338,14 @@ class BasePrivateSearch(
         if not params:
             raise ValueError("There is no candidate: the grid is empty.")
         declared = tuple(self.row_wise)
-        return [candidate_of(self.estimator, one, declared) for one in params]
+        made = [candidate_of(self.estimator, one, declared) for one in params]
+        there = {name for one in made for name, _ in one.steps}
+        if not {*declared} <= there:
+            raise ValueError(
+                "The parameter 'row_wise' names steps that are not there: "
+                f"{sorted({*declared} - there)}. There are {sorted(there)}."
+            )
+        return made
 
     def _held_out(self, n_records: int) -> int:
         """Return how many records are held out."""
@@ -467,7 +475,9 @@ class BasePrivateSearch(
             inner = innermost(candidate.estimator)
             X = candidate.made_up(n_rows, told)
             y = _made_up_target(inner, n_rows, labels, target_name)
-            reading = read_part(candidate.estimator, X, y, rng if seeded else None, made_up=True)
+            reading = read_part(
+                candidate.estimator, X, y, rng if seeded else None, made_up=True
+            )
             readings.append(reading.unread(n_records - held))
         score = _score_for(self.scoring, readings[0].inner)
         plan = plan_search(accountant, readings, score, held, runs, rng)

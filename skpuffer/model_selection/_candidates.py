@@ -341,7 +341,8 @@ def held_out_context(plan: FitPlan, n_records: int) -> PublicContext:
     -------
     PublicContext
     """
-    return replace(plan.release.context, n_records=n_records, groups=None)
+    context: PublicContext = plan.release.context
+    return replace(context, n_records=n_records, groups=None)
 
 
 def check_held_out(reading: Reading, plan: FitPlan) -> None:

@@ -34,9 +34,10 @@ class PrivateGridSearchCV(BasePrivateSearch):
     Parameters
     ----------
     estimator : estimator
-        A private classifier or regressor, :class:`~skpuffer.compose.PublicPreprocessing`
-        around one, or a pipeline that ends in one, with steps before it that are public
-        or change each record by itself. Its own `accountant` and `random_state` stay
+        A private classifier or regressor,
+        :class:`~skpuffer.compose.PublicPreprocessing` around one, or a pipeline that
+        ends in one, with steps before it that are public or change each record by
+        itself. Its own `accountant` and `random_state` stay
         None. Its scenario is about single records: a
         :class:`~skpuffer.scenarios.RecordScenario`, or one with a belief about a record
         and :class:`~skpuffer.accountants.OverlapAmplification`.

@@ -24,7 +24,7 @@ __all__ = ["PrivateRandomizedSearchCV"]
 
 
 class PrivateRandomizedSearchCV(BasePrivateSearch):
-    """Search over drawn parameters, of which search and winner together keep one budget.
+    """Search over drawn parameters: search and winner together keep one budget.
 
     As :class:`PrivateGridSearchCV`, of candidates that are drawn from distributions
     before any record is looked at.

@@ -127,7 +127,8 @@ class Score:
 def _correct(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
     known = y >= 0
     truth = np.asarray(model.classes_)[np.where(known, y, 0)]
-    return (known & (np.asarray(model.predict(X)) == truth)).astype(float)
+    right: Floats = (known & (np.asarray(model.predict(X)) == truth)).astype(float)
+    return right
 
 
 def _brier(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
@@ -142,7 +143,8 @@ def _distance(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
     """How far predictions are from targets, as shares of the range of the target."""
     low, high = bounds
     predicted = np.clip(np.asarray(model.predict(X), dtype=float).ravel(), low, high)
-    return np.abs(predicted - np.clip(y, low, high)) / (high - low)
+    far: Floats = np.abs(predicted - np.clip(y, low, high)) / (high - low)
+    return far
 
 
 def _absolute(model: Any, X: Any, y: Array, bounds: Any) -> Floats:

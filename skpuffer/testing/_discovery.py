@@ -75,13 +75,11 @@ def _composed() -> dict[str, Callable[[], Any]]:
         "PrivateGridSearchCV": lambda: model_selection.PrivateGridSearchCV(
             linear_model.PrivateLogisticRegression(), {"C": [0.5, 1.0]}, n_trials=1.5
         ),
-        "PrivateRandomizedSearchCV": lambda: (
-            model_selection.PrivateRandomizedSearchCV(
-                linear_model.PrivateRidge(target_bounds=(-1.0, 1.0)),
-                {"alpha": [0.5, 1.0]},
-                n_iter=2,
-                n_trials=1.5,
-            )
+        "PrivateRandomizedSearchCV": lambda: model_selection.PrivateRandomizedSearchCV(
+            linear_model.PrivateRidge(target_bounds=(-1.0, 1.0)),
+            {"alpha": [0.5, 1.0]},
+            n_iter=2,
+            n_trials=1.5,
         ),
         "PrivateStatistic": lambda: summary.PrivateStatistic(sensitivity=0.2),
         # seeded within, because scikit-learn's checks seed the outermost estimator only

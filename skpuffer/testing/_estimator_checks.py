@@ -684,7 +684,9 @@ def privacy_checks(estimator: BaseEstimator) -> list[tuple[str, Callable[[], Non
     checks = _CHECKS if _is_private(estimator) else (check_no_canary_is_quoted,)
     if _is_search(estimator):
         # what it publishes varies by more than noise: by which trial was the best
-        checks = tuple(c for c in checks if c is not check_noise_is_of_the_certified_scale)
+        checks = tuple(
+            c for c in checks if c is not check_noise_is_of_the_certified_scale
+        )
     return [(check.__name__, partial(check, estimator)) for check in checks]
 
 

@@ -1,4 +1,4 @@
-"""Scores: each record is worth from zero to one, so that one record moves a sum by one."""
+"""Scores: each record is worth from zero to one, and moves a sum by no more."""
 
 import numpy as np
 import pytest
@@ -91,9 +91,9 @@ def test_a_record_without_a_label_or_a_target_is_worth_nothing():
 def test_whole_counts_are_released_as_integers_and_others_are_not():
     context = PublicContext(n_records=80)
     assert score_of("accuracy", MODEL, LABELS, None).release(context).is_integer
-    assert not score_of("neg_brier_score", MODEL, LABELS, None).release(
-        context
-    ).is_integer
+    assert (
+        not score_of("neg_brier_score", MODEL, LABELS, None).release(context).is_integer
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from skpuffer.accountants import (
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.exceptions import (
     BudgetExceededError,
+    CompositionError,
     PrivacyLeakWarning,
     PrivacyWarning,
     SeededNoiseWarning,
@@ -89,7 +90,7 @@ def test_search_and_winner_keep_one_budget():
 
 
 @pytest.mark.parametrize(
-    ("accountant", "notion"),
+    "accountant, notion",
     [
         (RenyiDP(1.0), "approximate_dp"),
         (RenyiDP(1.0, None, alpha=6.0), "renyi_dp"),
@@ -120,8 +121,9 @@ def test_two_records_cost_fit_and_score():
             scenario=RecordScenario(k=2, relation="replace")
         )
     )
-    one, two = one.preview(569, n_features=6, classes=[0, 1]), two.preview(
-        569, n_features=6, classes=[0, 1]
+    one, two = (
+        one.preview(569, n_features=6, classes=[0, 1]),
+        two.preview(569, n_features=6, classes=[0, 1]),
     )
     assert two.noise.scale > 2.5 * one.noise.scale
     assert two.certificate.coupling_id == "replace:2"
@@ -204,7 +206,7 @@ def test_the_winner_is_the_model_that_was_scored():
     found = search(accountant=PrivacyLoss(8.0)).fit(X, y)
     assert found.best_params_ in found.candidates_
     assert found.candidates_[found.best_index_] == found.best_params_
-    assert found.best_estimator_.C == found.best_params_["C"]
+    assert found.best_params_ == {"C": found.best_estimator_.C}
     np.testing.assert_array_equal(found.predict(X), found.best_estimator_.predict(X))
     np.testing.assert_array_equal(
         found.predict_proba(X), found.best_estimator_.predict_proba(X)
@@ -230,16 +232,12 @@ def test_nothing_tells_how_many_trials_there_were():
         "certificate_",
         "noise_",
     }
-    # fits of one, and of many trials, are of one size
+    # to the last byte what is kept is as long after one trial as after many
     sizes = set()
     for n_trials in (1, 17):
         with mock.patch.object(searches.RandomRuns, "draw", return_value=n_trials):
-            made = search({"C": [1.0]}).fit(X, y)
-        made.best_score_ = made.best_estimator_.coef_ = None
-        made.best_estimator_.intercept_ = None
-        sizes.add(len(pickle.dumps(vars(made.best_estimator_).keys())))
-        sizes.add(len(pickle.dumps(vars(made).keys())))
-    assert len(sizes) == 2
+            sizes.add(len(pickle.dumps(search({"C": [1.0]}).fit(X, y))))
+    assert len(sizes) == 1
 
 
 def test_the_score_has_the_noise_that_is_certified(n_trials):
@@ -260,8 +258,6 @@ def test_the_score_has_the_noise_that_is_certified(n_trials):
         exact = trying.score.total(made.best_estimator_, trying.X_score, trying.y_score)
         errors.append(made.best_score_ * len(trying.y_score) - exact[0])
         stds.append(made.best_score_std_ * len(trying.y_score))
-    # whole numbers, as counts and their noise are
-    np.testing.assert_allclose(errors, np.round(errors), atol=1e-9)
     ratio = np.std(errors) / stds[0]
     assert abs(ratio - 1) < 5 / math.sqrt(2 * n)
     assert set(stds) == {stds[0]}
@@ -553,7 +549,7 @@ LOGISTIC = PrivateLogisticRegression()
 
 
 @pytest.mark.parametrize(
-    ("made", "match"),
+    "made, match",
     [
         (search({"accountant__epsilon": [1, 2]}), "accountant__epsilon"),
         (search({"accountant": [PrivacyLoss()]}), "'accountant' cannot be searched"),
@@ -574,7 +570,7 @@ LOGISTIC = PrivateLogisticRegression()
         (search(model=PrivateMean(bounds=(0, 1)), grid={}), "neither a classifier"),
         (search(model=make_pipeline(StandardScaler(), LOGISTIC), grid={}), "standards"),
         (search(model=make_pipeline(Centre(), LOGISTIC), grid={}), "centre"),
-        (search(model=search()), "private estimator of skpuffer"),
+        (search({}, search()), "private estimator of skpuffer"),
         (search(model=GridSearchCV(LOGISTIC, GRID), grid={}), "chooses by scores"),
         (
             search(model=PrivateLogisticRegression(accountant=PrivacyLoss())),
@@ -594,14 +590,9 @@ def test_what_is_refused_names_the_parameter(made, match):
 
 
 @pytest.mark.parametrize(
-    ("model", "accountant", "match"),
+    "model, accountant, match",
     [
         (LOGISTIC, Best(), "nothing is known of what the best"),
-        (
-            PrivateLogisticRegression(scenario=MarkovChainScenario([[0.9, 0.1]] * 2)),
-            PrivacyLoss(),
-            "neighbouring|single records|whole table",
-        ),
         (
             PrivateLogisticRegression(
                 scenario=AttributeScenario("f", level="record", prior="empirical")
@@ -612,9 +603,16 @@ def test_what_is_refused_names_the_parameter(made, match):
     ],
 )
 def test_what_no_promise_follows_from_is_refused(model, accountant, match):
-    with pytest.raises(ValueError, match=match), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        search(model=model, accountant=accountant).fit(FRAME, y)
+    made = search(model=model, accountant=accountant)
+    with pytest.raises(ValueError, match=match):
+        made.fit(FRAME, y)
+
+
+def test_parts_of_a_chain_are_no_chains():
+    chain = MarkovChainScenario([[0.9, 0.1]] * 2, states=[[0.0, 0.0], [1.0, 1.0]])
+    made = search(model=PrivateLogisticRegression(scenario=chain))
+    with pytest.raises(CompositionError, match="different neighbouring tables"):
+        made.preview(500, n_features=2, classes=[0, 1])
 
 
 def test_subclasses_of_accountants_are_not_known():

@@ -176,8 +176,8 @@ def test_what_no_promise_follows_from_is_refused():
     replaced = trial(scenario=RecordScenario(relation="replace"))
     with pytest.raises(CompositionError, match="different neighbouring"):
         best_of_runs([Trial(one.fit, replaced.score)], RUNS, delta=1e-5)
+    mixed = Trial(trial(scenario=RACE, kind=OverlapAmplification).fit, replaced.score)
     with pytest.raises(CompositionError, match="different beliefs"):
-        mixed = Trial(trial(scenario=RACE, kind=OverlapAmplification).fit, replaced.score)
         best_of_runs([mixed], RUNS, delta=1e-5)
     narrow = AttributeScenario("race", level="record", prior=BoundedOdds(2.0))
     other = trial(scenario=narrow, kind=OverlapAmplification)
@@ -185,6 +185,6 @@ def test_what_no_promise_follows_from_is_refused():
         best_of_runs(
             [trial(scenario=RACE, kind=OverlapAmplification), other], RUNS, delta=1e-5
         )
+    event = replace(one.fit, event_delta=1e-7)
     with pytest.raises(CompositionError, match="event"):
-        event = replace(one.fit, event_delta=1e-7)
         best_of_runs([Trial(event, one.score)], RUNS, delta=1e-5)

@@ -91,9 +91,7 @@ class FiniteCurve:
         low, high = 0.0, 100.0
         for _ in range(70):
             middle = (low + high) / 2
-            low, high = (
-                (low, middle) if self.delta(middle) <= delta else (middle, high)
-            )
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
         return high
 
 
@@ -161,7 +159,7 @@ def test_drawn_numbers_have_that_distribution(shape, n_trials):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_it_bounds_randomised_response_enumerated(shape):
-    """Two answers, the truth told at odds of e: the best of all runs, in closed form."""
+    """Two answers, the truth told at odds of e: the best of all runs."""
     for epsilon in (0.2, 1.0, 2.5):
         truth = 1 / (1 + math.exp(-epsilon))
         first, second = np.array([1 - truth, truth]), np.array([truth, 1 - truth])
@@ -231,9 +229,9 @@ def test_a_cost_that_forgot_the_repetitions_is_caught():
 # -- what papers state -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("shape", "times"), [(0.0, 2.0), (1.0, 3.0), (0.5, 2.5)])
+@pytest.mark.parametrize("shape, times", [(0.0, 2.0), (1.0, 3.0), (0.5, 2.5)])
 def test_a_pure_promise_costs_up_to_two_plus_shape_times(shape, times):
-    """Theorem 3.5 of Liu and Talwar, and section 3.1 of Papernot and Steinke."""
+    """Liu and Talwar for geometric numbers; Papernot and Steinke for the others."""
     pure = PrivacyLossCurve(((PurePair(0.1), 1),))
     for mean in (5.0, 50.0, 1e5):
         cost = BestRunCurve(pure, RandomRuns(mean, shape)).renyi(math.inf)
@@ -249,7 +247,9 @@ def test_it_never_costs_more_than_the_theorems_in_closed_form(shape, mean):
     for mu in (0.05, 0.3, 1.0):
         accountant = RdpAccountant()
         accountant.compose(
-            dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(1 / mu), mean, shape)
+            dp_event.RepeatAndSelectDpEvent(
+                dp_event.GaussianDpEvent(1 / mu), mean, shape
+            )
         )
         theirs = accountant.get_epsilon(1e-5)
         ours = BestRunCurve(GaussianCurve(mu), RandomRuns(mean, shape)).epsilon(1e-5)
@@ -327,7 +327,9 @@ def test_curves_of_every_kind_may_be_repeated():
 def test_it_composes_by_its_costs_and_is_plain_data():
     best = BestRunCurve(GaussianCurve(0.2), RandomRuns(6.0, math.inf))
     both = compose_curves([best, GaussianCurve(0.5)])
-    assert both.renyi(2.0) == pytest.approx(best.renyi(2.0) + GaussianCurve(0.5).renyi(2.0))
+    assert both.renyi(2.0) == pytest.approx(
+        best.renyi(2.0) + GaussianCurve(0.5).renyi(2.0)
+    )
     assert both.epsilon(1e-5) > best.epsilon(1e-5)
     again = from_plain(json.loads(json.dumps(best.to_dict())))
     assert again == best

@@ -24,9 +24,9 @@ def most_probable(curve: PrivacyCurve, matters: float) -> tuple[Floats, Floats]:
     """Bound an event's probability on one table by that on a neighbouring one.
 
     For every event, of the probabilities p and p' on two neighbouring tables, and every
-    e >= 0, ``p' <= exp(e) p + delta(e)``; and so for its complement, that is ``p' <= 1 -
-    exp(-e) (1 - delta(e) - p)``. The least of finitely many of these lines, and of 1, is
-    a concave bound of p' by p, in pieces that are straight.
+    e >= 0, ``p' <= exp(e) p + delta(e)``; and so for its complement, which is to say
+    ``p' <= 1 - exp(-e) (1 - delta(e) - p)``. The least of finitely many of these lines,
+    and of 1, is a concave bound of p' by p, in pieces that are straight.
 
     Parameters
     ----------

@@ -59,8 +59,8 @@ class BestRunCurve(Plain, kind="best_run"):
       is at most the mean number of runs times that of one run at ``epsilon - c``, as
       ``f'(F) dQ - exp(epsilon) f'(F') dQ' <= f'(F) (dQ - exp(epsilon - c) dQ')`` and
       ``f'(F) <= f'(1)``, the mean. For a pure promise and geometric or logarithmic
-      numbers this is Theorem 3.5 of Liu and Talwar, and a bit less than three or two
-      times the epsilon of one run.
+      numbers that is a bit less than three (as Liu and Talwar have it) or two times
+      the epsilon of one run.
 
     Whichever is smaller holds.
 
@@ -198,4 +198,5 @@ def _largest(runs: RandomRuns, p: Floats, bound: Floats, orders: Floats) -> Floa
         # along the piece
         reached = bound[:-1] + np.diff(bound) / np.diff(p) * (at - p[:-1])
         found = np.maximum(found, np.max(value(at, reached), axis=1))
-    return np.maximum(found, 0.0)
+    most: Floats = np.maximum(found, 0.0)
+    return most
