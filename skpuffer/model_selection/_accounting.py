@@ -146,7 +146,7 @@ def plan_search(
     readings: Sequence[Reading],
     score: Score,
     n_scored: int,
-    runs: RandomRuns,
+    runs: RandomRuns | None,
     rng: np.random.Generator,
 ) -> SearchPlan:
     """Find the noise of trials with which a search keeps its promise.
@@ -163,7 +163,8 @@ def plan_search(
     score : Score
     n_scored : int
         Number of held-out records.
-    runs : RandomRuns
+    runs : RandomRuns or None
+        None tries every candidate once, and releases all scores.
     rng : numpy.random.Generator
         Of the kind by which noise is drawn.
 
@@ -196,8 +197,13 @@ def plan_search(
         trials = [Trial(plan.whole, scored) for plan in plans]
         return one, plans, calibration, trials
 
+    def together(trials: Sequence[Trial]) -> Certificate:
+        if runs is None:
+            return every_trial_once(trials, **asked)
+        return best_of_runs(trials, runs, **asked)
+
     def spent(epsilon: float) -> float:
-        certificate = best_of_runs(trials_at(epsilon)[-1], runs, **asked)
+        certificate = together(trials_at(epsilon)[-1])
         assert certificate.epsilon is not None  # as of every promise here
         found = certificate.epsilon
         most = getattr(accountant, "max_fallback", None)
@@ -212,7 +218,7 @@ def plan_search(
         # where any noise would do it says so itself
         bound = plans[0].task.scenario.bind(release.context)
         accountant.calibrate(release, bound)
-    certificate = best_of_runs(trials, runs, **asked).as_asked(budget)
+    certificate = together(trials).as_asked(budget)
     return SearchPlan(
         certificate=replace(
             certificate,
@@ -227,10 +233,15 @@ def plan_search(
 
 
 def _compared(
-    trials: Sequence[Trial], runs: RandomRuns, asked: dict[str, float | None]
+    trials: Sequence[Trial], runs: RandomRuns | None, asked: dict[str, float | None]
 ) -> str:
     """What the noise of a trial would promise without a search, and of a plain one."""
     single = one_trial(trials, **asked).epsilon
+    if runs is None:
+        return (
+            f"each of {len(trials)} candidates once, with all scores released; with "
+            f"the same noise a single fit and its score would promise ε = {single:.4g}"
+        )
     plain = every_trial_once(trials, **asked).epsilon
     return (
         f"the best of {runs.mean:g} trials on average, of {len(trials)} candidates; "

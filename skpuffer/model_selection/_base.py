@@ -79,6 +79,9 @@ __all__ = ["BasePrivateSearch"]
 #: Shapes of the distribution of the number of trials, by name.
 _SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": np.inf}
 
+#: No distribution: every candidate once, which need not be secret.
+_EACH = "each"
+
 #: What is taken of the estimator's methods.
 _OFFERED = frozenset(
     {"predict", "predict_proba", "predict_log_proba", "decision_function", "score"}
@@ -88,10 +91,17 @@ _OFFERED = frozenset(
 ASSUMED: tuple[str, ...] = (
     "candidates and the number of held-out records are public, and which records those "
     "are was drawn without looking at any",
+)
+
+#: What one with a random number of trials rests on besides.
+_UNTOLD = (
     "nobody learns how many trials there were, which, or what any but the best came "
     "to: nothing of that is kept, and how long the search took, which tells of it, is "
-    "not published either",
+    "not published either"
 )
+
+#: What is said of one that tries every candidate.
+_EVERY = "every candidate is fitted once, and no model but the best one is kept"
 
 #: What is said of labels where none are declared.
 _LABELS = "the class labels found in the target are public"
@@ -144,7 +154,10 @@ class BasePrivateSearch(
         "estimator": [HasMethods(["fit"])],
         "accountant": [Accountant, None],
         "n_trials": [Interval(Real, 1, None, closed="neither"), None],
-        "trials": [StrOptions(set(_SHAPES)), Interval(Real, -1, None, closed="right")],
+        "trials": [
+            StrOptions({*_SHAPES, _EACH}),
+            Interval(Real, -1, None, closed="right"),
+        ],
         "scoring": [str, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "row_wise": [Collection],
@@ -232,22 +245,33 @@ class BasePrivateSearch(
         metadata = {"certificate": certificate}
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
         tell(self, metadata, ledger)
-        best = self._best(table, plan, runs, rng, seeded)
+        outcomes = self._outcomes(table, plan, runs, rng, seeded)
+        if runs is None:
+            # of every candidate in turn; of one that raised an error there is none
+            scores = [table.score.of_total(o.score, table.n_scored) for o in outcomes]
+            self.scores_ = np.where(np.isfinite(scores), scores, np.nan)
+        best = best_outcome(outcomes)
+        if best.estimator is None:
+            raise ValueError(
+                f"No trial of {type(self).__name__} came to a model, and it publishes "
+                "nothing; the budget of the search is spent. Fit a candidate by itself "
+                "on public rows to see why."
+            )
         self._publish_best(candidates, table, plan, best, certificate)
         self.accountant_ = accountant
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
         callback.call_on_fit_task_end(estimator=self, metadata=metadata)
         return self
 
-    def _best(
+    def _outcomes(
         self,
         table: _Table,
         plan: SearchPlan,
-        runs: RandomRuns,
+        runs: RandomRuns | None,
         rng: np.random.Generator,
         seeded: bool,
-    ) -> Outcome:
-        """Run the trials, and return the best of them and nothing else."""
+    ) -> list[Outcome]:
+        """Run the trials, of which one is going to be published."""
         ready = [
             replace(
                 trying,
@@ -257,9 +281,10 @@ class BasePrivateSearch(
             )
             for trying, found in zip(table.tryings, plan.plans, strict=True)
         ]
-        n_trials = runs.draw(rng)
-        drawn = rng.integers(len(ready), size=n_trials).tolist()
-        states = spawned(rng, n_trials) if seeded else [None] * n_trials
+        drawn = list(range(len(ready)))
+        if runs is not None:
+            drawn = rng.integers(len(ready), size=runs.draw(rng)).tolist()
+        states = spawned(rng, len(drawn)) if seeded else [None] * len(drawn)
         outcomes = run_trials(ready, drawn, states, self.n_jobs)
         if not all(outcome.as_planned for outcome in outcomes):
             # of public facts, as noise is: so this tells nothing of the rows
@@ -268,14 +293,7 @@ class BasePrivateSearch(
                 "and publishes nothing: this is an error of skpuffer, or of an "
                 "estimator that is not its own. The budget of the search is spent."
             )
-        best = best_outcome(outcomes)
-        if best.estimator is None:
-            raise ValueError(
-                f"No trial of {type(self).__name__} came to a model, and it publishes "
-                "nothing; the budget of the search is spent. Fit a candidate by itself "
-                "on public rows to see why."
-            )
-        return best
+        return outcomes
 
     def _publish_best(
         self,
@@ -322,12 +340,20 @@ class BasePrivateSearch(
             )
         check_accountant(accountant)
         check_probability(validation_fraction=self.validation_fraction)
-        shape = _SHAPES[self.trials] if isinstance(self.trials, str) else self.trials
+        if self.trials == _EACH and self.n_trials is not None:
+            raise ValueError(
+                "The parameter 'n_trials' is for random numbers of trials, and "
+                "trials='each' has one for each candidate: leave it None."
+            )
 
-        def runs_of(n_candidates: int) -> RandomRuns:
+        def runs_of(n_candidates: int) -> RandomRuns | None:
+            if self.trials == _EACH:
+                return None
             mean = self.n_trials
             if mean is None:
                 mean = self._usual_trials(n_candidates)
+            named = isinstance(self.trials, str)
+            shape = _SHAPES[self.trials] if named else self.trials
             return RandomRuns(float(mean), float(shape))
 
         return clone(accountant), runs_of
@@ -544,11 +570,16 @@ def _(node: Any, name: str) -> Iterator[StepAudit]:
 
 def _stated(
     certificate: Certificate,
-    runs: RandomRuns,
+    runs: RandomRuns | None,
     assumed: Sequence[str],
     seeded: bool,
 ) -> Certificate:
     """Return the certificate of a search with what it rests on besides its trials."""
+    # what is said of noise from a seed is said of each trial already
+    if seeded and SEEDED not in certificate.assumptions:
+        certificate = certificate.assuming(SEEDED)
+    if runs is None:
+        return certificate.assuming(*assumed, _EVERY)
     law = next((name for name, shape in _SHAPES.items() if shape == runs.shape), None)
     if law is None:
         law = f"negative binomial of shape {runs.shape:g}"
@@ -557,10 +588,7 @@ def _stated(
         f"that there is one, of mean {runs.mean:g}; each is of a candidate drawn "
         "uniformly, and an error in one counts as the lowest score"
     )
-    # what is said of noise from a seed is said of each trial already
-    said = SEEDED in certificate.assumptions
-    stated = certificate.assuming(*assumed, number)
-    return stated if said or not seeded else stated.assuming(SEEDED)
+    return certificate.assuming(*assumed, _UNTOLD, number)
 
 
 def _score_for(scoring: str | None, inner: Any) -> Score:

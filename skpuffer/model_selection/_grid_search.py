@@ -49,10 +49,12 @@ class PrivateGridSearchCV(BasePrivateSearch):
         :class:`~skpuffer.accountants.OverlapAmplification` under any other scenario.
     n_trials : float, default=None
         How many trials there are on average, above 1. None is two for each candidate.
-    trials : {'geometric', 'logarithmic', 'poisson'} or float, default='geometric'
+    trials : {'geometric', 'logarithmic', 'poisson', 'each'} or float, \
+default='geometric'
         Distribution of their number. A number is the shape of a negative binomial one,
         of which 'logarithmic' is 0, 'geometric' 1 and 'poisson' infinity. A larger
-        shape misses the best candidate less often, and needs more noise.
+        shape misses the best candidate less often, and needs more noise. 'each' is a
+        plain search: every candidate once, and all scores are released.
     scoring : {'accuracy', 'neg_brier_score', 'neg_mean_squared_error', \
 'neg_mean_absolute_error'}, default=None
         The first two are for classifiers, the others for regressors, whose target has
@@ -84,6 +86,9 @@ class PrivateGridSearchCV(BasePrivateSearch):
         Its position among the candidates.
     candidates_ : list of dict
         Parameters of all candidates.
+    scores_ : ndarray of shape (n_candidates,)
+        Scores of all candidates, with noise; NaN of one whose fit raised an error. Only
+        with ``trials='each'``.
     certificate_ : Certificate
         What was promised of search and winner together.
     accountant_ : Accountant
@@ -112,10 +117,9 @@ class PrivateGridSearchCV(BasePrivateSearch):
 
     The certificate's line *chosen* says what a single fit with the same noise would
     promise, and what a plain search, in which every candidate is fitted once and all
-    scores are published. A plain search over two or three candidates may be cheaper,
-    and sees each of them: set a :class:`~skpuffer.ledger.PrivacyLedger` on it. A search
-    costs a part of the records and at least a quarter of the epsilon: where one
-    candidate is known to do, fit that.
+    scores are released. Of a few candidates that is no dearer, and tries each of them:
+    ``trials='each'`` composes it under the same budget. Either costs a part of the
+    records and of the epsilon: where one candidate is known to do, fit that.
 
     All candidates are calibrated to one epsilon of a single trial, and the largest of
     their curves is what is accounted for. A record is in one of the two parts, so that

@@ -45,8 +45,10 @@ class PrivateRandomizedSearchCV(BasePrivateSearch):
         :class:`~skpuffer.accountants.OverlapAmplification` under any other scenario.
     n_trials : float, default=None
         How many trials there are on average, above 1. None is `n_iter`.
-    trials : {'geometric', 'logarithmic', 'poisson'} or float, default='geometric'
-        Distribution of their number, as for :class:`PrivateGridSearchCV`.
+    trials : {'geometric', 'logarithmic', 'poisson', 'each'} or float, \
+default='geometric'
+        Distribution of their number, as for :class:`PrivateGridSearchCV`; 'each' tries
+        every candidate once, and releases all scores.
     scoring : {'accuracy', 'neg_brier_score', 'neg_mean_squared_error', \
 'neg_mean_absolute_error'}, default=None
         The first two are for classifiers, the others for regressors, whose target has
@@ -78,6 +80,9 @@ class PrivateRandomizedSearchCV(BasePrivateSearch):
         Its position among the candidates.
     candidates_ : list of dict
         Parameters of all candidates.
+    scores_ : ndarray of shape (n_candidates,)
+        Scores of all candidates, with noise; NaN of one whose fit raised an error. Only
+        with ``trials='each'``.
     certificate_ : Certificate
         What was promised of search and winner together.
     accountant_ : Accountant

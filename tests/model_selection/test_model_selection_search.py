@@ -655,3 +655,56 @@ def test_parameters_are_cloned_and_listed():
     found = made.fit(X, y)
     assert json.loads(json.dumps(found.certificate_.to_dict()))["n_releases"] == 1
     assert pickle.loads(pickle.dumps(found)).best_score_ == found.best_score_
+
+
+# -- every candidate once --------------------------------------------------------------
+
+
+def test_a_plain_search_is_composed_and_tells_all_scores():
+    found = search(trials="each", accountant=PrivacyLoss(2.0)).fit(X, y)
+    certificate = found.certificate_
+    assert (certificate.epsilon, certificate.n_releases) == (2.0, 1)
+    # three fits, or three scores: a record is in one of the parts
+    assert certificate.curve.gaussian_mu == pytest.approx(
+        math.sqrt(3) / float(found.noise_.scale), rel=1e-6
+    )
+    assert found.scores_.shape == (3,)
+    assert found.scores_.argmax() == found.best_index_
+    assert found.best_score_ == found.scores_.max()
+    said = " ".join(certificate.assumptions)
+    assert "nobody learns" not in said
+    assert "every candidate is fitted once" in said
+    assert "each of 3 candidates once" in certificate.choice
+    preview = search(trials="each", accountant=PrivacyLoss(2.0)).preview(
+        len(X), n_features=6, classes=[0, 1]
+    )
+    assert preview.certificate == certificate
+
+
+def test_of_many_candidates_a_plain_search_takes_more_noise():
+    def scale(n, trials):
+        grid = {"C": np.geomspace(0.01, 100, n).tolist()}
+        made = search(grid, trials=trials)
+        return made.preview(500, n_features=6, classes=[0, 1]).noise.scale
+
+    # two for each on average, which nearly always tries both
+    assert scale(2, "each") < scale(2, "poisson")
+    assert scale(12, "each") > scale(12, "geometric")
+    # as the composition of Gaussian releases has it
+    assert scale(12, "each") == pytest.approx(scale(3, "each") * 2, rel=2e-3)
+
+
+def test_a_plain_search_under_a_belief_and_with_errors():
+    model = PrivateLogisticRegression(data_norm=2.0, scenario=RACE)
+    found = search(model=model, accountant=OverlapAmplification(0.4), trials="each")
+    certificate = found.fit(FRAME, y).certificate_
+    assert certificate.notion == "approximate_pufferfish"
+    assert isinstance(certificate.curve, OverlapCurve)
+    made = search({"C": [0.1, 10.0]}, Fails(), trials="each").fit(X, y)
+    assert np.isnan(made.scores_[0]) and made.best_params_ == {"C": 10.0}
+    assert not hasattr(search().fit(X, y), "scores_")
+
+
+def test_a_plain_search_has_no_number_of_trials():
+    with pytest.raises(ValueError, match="'n_trials' is for random"):
+        search(trials="each", n_trials=5).fit(X, y)
