@@ -32,6 +32,11 @@ from skpuffer.compose._audit_pipeline import StepAudit, _audited, _step
 from skpuffer.compose._delegation import delegates, inherit_tags
 from skpuffer.privacy import Preview
 from skpuffer.privacy_loss import RandomRuns
+from skpuffer.privacy_loss.repetition._runs import (
+    LEAST_MEAN,
+    MOST_RUNS,
+    MOST_SHAPE,
+)
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._checks import check_count, check_probability, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
@@ -156,7 +161,7 @@ class BasePrivateSearch(
         "n_trials": [Interval(Real, 1, None, closed="neither"), None],
         "trials": [
             StrOptions({*_SHAPES, _EACH}),
-            Interval(Real, -1, None, closed="right"),
+            Interval(Real, 0, MOST_SHAPE, closed="both"),
         ],
         "scoring": [str, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -352,6 +357,11 @@ class BasePrivateSearch(
             mean = self.n_trials
             if mean is None:
                 mean = self._usual_trials(n_candidates)
+            if not LEAST_MEAN <= mean <= MOST_RUNS:
+                raise ValueError(
+                    "The parameter 'n_trials' must be above 1 and at most a million. "
+                    f"Got {self.n_trials!r}."
+                )
             named = isinstance(self.trials, str)
             shape = _SHAPES[self.trials] if named else self.trials
             return RandomRuns(float(mean), float(shape))

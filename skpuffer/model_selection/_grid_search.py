@@ -51,10 +51,10 @@ class PrivateGridSearchCV(BasePrivateSearch):
         How many trials there are on average, above 1. None is two for each candidate.
     trials : {'geometric', 'logarithmic', 'poisson', 'each'} or float, \
 default='geometric'
-        Distribution of their number. A number is the shape of a negative binomial one,
-        of which 'logarithmic' is 0, 'geometric' 1 and 'poisson' infinity. A larger
-        shape misses the best candidate less often, and needs more noise. 'each' is a
-        plain search: every candidate once, and all scores are released.
+        Distribution of their number. A number up to 1000 is the shape of a negative
+        binomial one, of which 'logarithmic' is 0, 'geometric' 1 and 'poisson' infinity.
+        A larger shape misses the best candidate less often, and needs more noise.
+        'each' is a plain search: every candidate once, and all scores are released.
     scoring : {'accuracy', 'neg_brier_score', 'neg_mean_squared_error', \
 'neg_mean_absolute_error'}, default=None
         The first two are for classifiers, the others for regressors, whose target has
@@ -147,7 +147,8 @@ default='geometric'
     >>> from skpuffer.model_selection import PrivateGridSearchCV
     >>> from skpuffer.schema import Schema
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> schema = Schema({name: (0, 40) for name in X.columns[:2]}, classes=[0, 1])
+    >>> columns = {name: (0, 40) for name in X.columns[:2]}
+    >>> schema = Schema(columns | {"target": [0, 1]}, target="target")
     >>> search = PrivateGridSearchCV(
     ...     PrivateLogisticRegression(schema=schema),
     ...     {"C": [0.1, 1.0, 10.0]},

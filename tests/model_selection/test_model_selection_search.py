@@ -158,7 +158,7 @@ def test_a_belief_that_is_enough_is_refused_or_capped():
     assert 2.9 < found.certificate_.fallback <= 3.0
 
 
-@pytest.mark.parametrize("trials", ["logarithmic", "geometric", "poisson", 3.0, -0.5])
+@pytest.mark.parametrize("trials", ["logarithmic", "geometric", "poisson", 3.0, 0.2])
 def test_more_certain_numbers_of_trials_take_more_noise(trials):
     found = search(trials=trials, n_trials=12).preview(
         569, n_features=6, classes=[0, 1]
@@ -561,6 +561,8 @@ LOGISTIC = PrivateLogisticRegression()
         (search([]), "empty"),
         (search(scoring="f1"), "'accuracy' or"),
         (search(n_trials=1), "n_trials"),
+        (search(n_trials=1e7), "n_trials"),
+        (search(trials=1e4), "trials"),
         (search(trials="fixed"), "trials"),
         (search(trials=-1.0), "trials"),
         (search(validation_fraction=0.0), "validation_fraction"),

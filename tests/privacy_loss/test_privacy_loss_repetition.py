@@ -29,7 +29,7 @@ from skpuffer.privacy_loss.overlap import OverlapCurve
 from skpuffer.privacy_loss.overlap._kinds import finite_overlap
 from skpuffer.utils._plain import from_plain
 
-SHAPES = [-0.5, 0.0, 0.5, 1.0, 4.0, math.inf]
+SHAPES = [0.0, 0.2, 0.5, 1.0, 4.0, math.inf]
 
 
 # -- exact distributions, by code that shares nothing with the library -----------------
@@ -42,12 +42,8 @@ def masses_of(runs):
         found = poisson.pmf(counts, runs.rate)
     elif runs.shape == 0:
         return counts, logser.pmf(counts, 1 - runs.stop)
-    elif runs.shape > 0:
-        found = nbinom.pmf(counts, runs.shape, runs.stop)
     else:
-        # generalised binomial coefficients, up to the constant
-        ratios = (counts[:-1] + runs.shape) / (counts[:-1] + 1) * (1 - runs.stop)
-        found = np.concatenate([[1.0], np.cumprod(ratios)])
+        found = nbinom.pmf(counts, runs.shape, runs.stop)
     return counts, found / found.sum()
 
 
@@ -134,6 +130,8 @@ def test_numbers_of_runs_have_the_distribution_that_is_named(shape, mean):
     assert runs.chance_of_missing(0.2) == pytest.approx(
         np.sum(expected * 0.8**counts), rel=1e-6
     )
+    assert runs.chance_of_missing(0.0) == pytest.approx(1.0)
+    assert runs.chance_of_missing(1.0) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_geometric_number_is_scipys():
@@ -152,6 +150,19 @@ def test_drawn_numbers_have_that_distribution(shape, n_trials):
     np.testing.assert_allclose(
         drawn / n, expected, atol=5 * math.sqrt(0.25 / n), rtol=0
     )
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0, 100.0, 1000.0, math.inf])
+def test_large_numbers_are_drawn_as_well(shape, n_trials):
+    """The first masses of a Poisson number of thousands are less than a float holds."""
+    runs, n = RandomRuns(3000.0, shape), n_trials(300)
+    rng = np.random.default_rng(0)
+    drawn = [runs.draw(rng) for _ in range(n)]
+    counts, masses = masses_of(runs)
+    deviation = math.sqrt(np.sum(masses * (counts - 3000.0) ** 2))
+    assert abs(np.mean(drawn) - 3000.0) < 5 * deviation / math.sqrt(n)
+    assert np.std(drawn) > 0.7 * deviation
+    assert len(set(drawn)) > n / 20
 
 
 # -- the promise against the truth -----------------------------------------------------
@@ -336,13 +347,13 @@ def test_it_composes_by_its_costs_and_is_plain_data():
     assert again.epsilon(1e-6) == best.epsilon(1e-6)
 
 
-@pytest.mark.parametrize("mean", [1.0, 0.5, -2, math.inf, math.nan, 1e9])
+@pytest.mark.parametrize("mean", [1.0, 1 + 1e-9, 0.5, -2, math.inf, math.nan, 1e9])
 def test_bad_means_are_refused(mean):
     with pytest.raises(ValueError, match="'mean'|mean"):
         RandomRuns(mean, 1.0)
 
 
-@pytest.mark.parametrize("shape", [-1.0, -3.0, math.nan])
+@pytest.mark.parametrize("shape", [-1.0, -0.5, 1e4, math.nan])
 def test_bad_shapes_are_refused(shape):
     with pytest.raises(ValueError, match="'shape'"):
         RandomRuns(5.0, shape)

@@ -14,12 +14,20 @@ from skpuffer.utils._checks import check_real
 from skpuffer.utils._plain import Plain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from skpuffer.utils._types import Floats
 
-__all__ = ["RandomRuns"]
+__all__ = ["LEAST_MEAN", "MOST_RUNS", "MOST_SHAPE", "RandomRuns"]
 
-#: Masses below this are those of numbers that are never drawn.
-_NEVER = 1e-300
+#: Means and shapes that are taken: beyond them rounding is all there is, or time.
+LEAST_MEAN, MOST_RUNS, MOST_SHAPE = 1 + 1e-6, 1_000_000, 1000
+
+#: Logarithms of powers of the parameter that are nearer to zero are those of shape zero.
+_FLAT = 1e-12
+
+#: Logarithms of masses below this are those of numbers that are never drawn.
+_NEVER = -700.0
 
 
 @dataclass(frozen=True)
@@ -31,11 +39,12 @@ class RandomRuns(Plain, kind="random_runs"):
     Parameters
     ----------
     mean : float
-        Expected number of runs, above 1.
+        Expected number of runs, above 1 (by a millionth at least) and at most a
+        million.
     shape : float
-        Above -1: of the negative binomial distribution. 0 is the logarithmic
-        distribution, 1 the geometric one and infinity the Poisson distribution. The
-        number varies less with a larger one.
+        Of the negative binomial distribution, in [0, 1000], or infinite. 0 is the
+        logarithmic distribution, 1 the geometric one and infinity the Poisson
+        distribution. The number varies less with a larger one.
 
     Notes
     -----
@@ -55,7 +64,7 @@ class RandomRuns(Plain, kind="random_runs"):
     --------
     >>> from skpuffer.privacy_loss import RandomRuns
     >>> runs = RandomRuns(mean=10.0, shape=1.0)
-    >>> round(runs.stop, 6), runs.chance_of_missing(0.1).round(6)
+    >>> round(runs.stop, 6), round(runs.chance_of_missing(0.1), 6)
     (0.1, 0.473684)
     """
 
@@ -64,15 +73,15 @@ class RandomRuns(Plain, kind="random_runs"):
 
     def __post_init__(self) -> None:
         mean = check_real(mean=self.mean)
-        if not 1 < mean <= 1e6:
+        if not LEAST_MEAN <= mean <= MOST_RUNS:
             raise ValueError(
                 "The parameter 'mean' must be above 1 and at most a million: it is a "
                 f"number of runs. Got {self.mean!r}."
             )
         shape = float(self.shape)
-        if not shape > -1:
+        if not (0 <= shape <= MOST_SHAPE or shape == math.inf):
             raise ValueError(
-                "The parameter 'shape' must be above -1, or infinite. Got "
+                f"The parameter 'shape' must be in [0, {MOST_SHAPE}], or infinite. Got "
                 f"{self.shape!r}."
             )
         object.__setattr__(self, "mean", mean)
@@ -88,14 +97,12 @@ class RandomRuns(Plain, kind="random_runs"):
         """Parameter in (0, 1) of the negative binomial distribution; 0 of Poisson."""
         if self.is_poisson:
             return 0.0
-        # the mean falls from infinity to one as it grows
-        low, high = math.log(1e-12 / self.mean), math.log1p(-1e-12)
-        if self.shape >= 0:
-            low = math.log(1e-3 / self.mean**2)
+        # the mean falls to one as it grows, and is at least one over it where it is
+        # small, but for a logarithm
         root: float = brentq(
             lambda log: math.log(_mean(math.exp(log), self.shape) / self.mean),
-            max(low, -600.0),
-            high,
+            math.log(1e-2 / self.mean**2),
+            math.log1p(-1e-12),
             xtol=1e-14,
             rtol=1e-14,
         )
@@ -147,8 +154,25 @@ class RandomRuns(Plain, kind="random_runs"):
         float
             The probability generating function at ``1 - share``.
         """
-        masses = self.masses(1 - 1e-12)
-        return float(np.sum(masses * (1 - share) ** np.arange(1, len(masses) + 1)))
+        share = float(share)
+        if self.is_poisson:
+            # (exp(rate (1 - share)) - 1) / (exp(rate) - 1)
+            whole = -math.expm1(-self.rate)
+            return (
+                math.exp(-self.rate * share)
+                * -math.expm1(-self.rate * (1 - share))
+                / whole
+                if share < 1
+                else 0.0
+            )
+        first = math.log1p(-(1 - self.stop) * (1 - share))
+        last = math.log(self.stop)
+        if self.shape * last > -_FLAT:
+            return first / last
+        # (1 - (1 - stop) x)^-shape - 1 over stop^-shape - 1
+        return math.exp(self.shape * (last - first)) * (
+            math.expm1(self.shape * first) / math.expm1(self.shape * last)
+        )
 
     def masses(self, covered: float) -> Floats:
         """Return the probabilities of 1, 2, ... runs, up to a total.
@@ -162,17 +186,23 @@ class RandomRuns(Plain, kind="random_runs"):
         -------
         ndarray
         """
-        found, total, mass, k = [], 0.0, self._first(), 1
-        while total < covered and (mass > _NEVER or k < self.mean):
+        found: list[float] = []
+        total = 0.0
+        for mass in self._each_mass():
+            if total >= covered:
+                break
             found.append(mass)
             total += mass
-            mass *= self._ratio(k)
-            k += 1
         return np.array(found)
 
-    def _first(self) -> float:
-        """Probability of a single run, ``f'(0)``."""
-        return float(np.exp(self.log_slope(np.array(1.0))))
+    def _each_mass(self) -> Iterator[float]:
+        """Yield the probabilities of 1, 2, ... runs until they are next to nothing."""
+        # in logarithms, as the first ones may be less than a float can hold
+        log_mass, k = float(self.log_slope(np.array(1.0))), 1
+        while log_mass > _NEVER or k < self.mean:
+            yield math.exp(log_mass)
+            log_mass += math.log(self._ratio(k))
+            k += 1
 
     def _ratio(self, k: int) -> float:
         """Probability of k + 1 runs over that of k."""
@@ -192,17 +222,18 @@ class RandomRuns(Plain, kind="random_runs"):
         int
             At least 1.
         """
-        left, mass, k = float(rng.random()), self._first(), 1
-        while left >= mass and (mass > _NEVER or k < self.mean):
-            left -= mass
-            mass *= self._ratio(k)
+        left, k = float(rng.random()), 0
+        for mass in self._each_mass():
             k += 1
+            if left < mass:
+                break
+            left -= mass
         return k
 
 
 def _mean(stop: float, shape: float) -> float:
     """Mean of a negative binomial distribution, given that it is not zero."""
-    if shape == 0:
-        return (1 - stop) / stop / -math.log(stop)
+    least = shape * math.log(stop)
     # shape (1 - stop) / (stop (1 - stop^shape)), without its cancellations
-    return (1 - stop) / stop * shape / -math.expm1(shape * math.log(stop))
+    spread = -math.log(stop) if least > -_FLAT else -math.expm1(least) / shape
+    return (1 - stop) / stop / spread
