@@ -13,8 +13,9 @@ whose C is not known, at one (epsilon, 1e-5) for all that is released:
 
 Of 4 and 16 candidates from 1e-4 to 1e4, on 4000 records of Adult, ten draws each of
 what is random; the number of trials is two for each candidate, and twenty at most.
-Beside it the epsilon of a single trial, by which its noise is set. The data files are those that SKPUFFER_TEST_DATA names. Stores the figures
-in ``benchmarks/results/private_search.csv``. ``--quick`` takes few draws and a made-up
+Beside it the epsilon of a single trial, by which its noise is set. The data files are
+those that SKPUFFER_TEST_DATA names. Stores the figures with versions in
+``benchmarks/results/private_search.csv``. ``--quick`` takes few draws and a made-up
 table, checks what must hold on every machine, and stores nothing.
 """
 

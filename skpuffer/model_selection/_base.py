@@ -65,6 +65,7 @@ from ._candidates import (
     check_held_out,
     innermost,
     read_part,
+    targets_of,
     with_parameters,
 )
 from ._scores import Score, score_of
@@ -434,7 +435,7 @@ class BasePrivateSearch(
                     X_fit=X_read,
                     y_fit=y_fit,
                     X_score=X_scored,
-                    y_score=np.asarray(scored.table.y),
+                    y_score=targets_of(scored.inner, y_held),
                     score=score,
                 )
             )

@@ -10,7 +10,12 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from skpuffer._preview import UnreadRows, refuse_unread
-from skpuffer._targets import declared_classes
+from skpuffer._targets import (
+    class_indices,
+    declared_classes,
+    numeric_targets,
+    target_values,
+)
 from skpuffer.base import FitPlan, Opening, PrivateEstimatorMixin, TableRead
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.exceptions import UnsupportedError
@@ -30,6 +35,7 @@ __all__ = [
     "held_out_context",
     "innermost",
     "read_part",
+    "targets_of",
     "with_parameters",
 ]
 
@@ -411,6 +417,30 @@ def read_part(
             "record."
         )
     return Reading(inner=inner, opening=opening, table=table)
+
+
+def targets_of(estimator: Any, y: Any) -> Array:
+    """Return targets as scores read them, in their own units.
+
+    What an estimator makes of them for its fit, some in units of the noise, is its own.
+
+    Parameters
+    ----------
+    estimator : private estimator
+        Of declared classes, if it is a classifier.
+    y : array-like of shape (n_records,)
+
+    Returns
+    -------
+    ndarray of shape (n_records,)
+        Indices of classes, -1 for none; or numbers, NaN for none.
+    """
+    if is_classifier(estimator):
+        return class_indices(estimator, y, y)
+    schema = estimator.schema
+    if schema is not None and schema.target_bounds is not None:
+        return target_values(estimator, schema, y)
+    return numeric_targets(estimator, y)
 
 
 def _leaking(estimator: Any, leak: str) -> UnsupportedError:

@@ -30,6 +30,7 @@ from skpuffer.accountants import (
     PrivacyLoss,
     RenyiDP,
 )
+from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.exceptions import (
     BudgetExceededError,
@@ -41,7 +42,12 @@ from skpuffer.exceptions import (
     WeakPromiseWarning,
 )
 from skpuffer.ledger import PrivacyLedger
-from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
+from skpuffer.linear_model import (
+    PrivateHuberRegressor,
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateSGDRegressor,
+)
 from skpuffer.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from skpuffer.model_selection import _base as searches
 from skpuffer.privacy_loss import BestRunCurve
@@ -411,6 +417,37 @@ def test_polars_and_pandas_give_names():
     polars = pytest.importorskip("polars")
     found = search().fit(polars.DataFrame(FRAME.to_dict("list")), y)
     assert list(found.feature_names_in_) == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PrivateRidge(data_norm=0.2, target_bounds=(25, 346)),
+        PrivateHuberRegressor(data_norm=0.2, target_bounds=(25, 346)),
+        PrivateSGDRegressor(data_norm=0.2, target_bounds=(25, 346), max_iter=2),
+        PrivateAdditiveRegressor(
+            schema=Schema(
+                {f"c{i}": (-0.2, 0.2) for i in range(10)} | {"y": (25, 346)}, target="y"
+            ),
+            n_rounds=2,
+        ),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_scores_of_regressors_are_in_the_units_of_the_target(model):
+    """Some read their targets in other units, in which no prediction is."""
+    data, target = load_diabetes(return_X_y=True)
+    table = pd.DataFrame(data, columns=[f"c{i}" for i in range(10)])
+    made = PrivateGridSearchCV(
+        model,
+        {},
+        accountant=PrivacyLoss(9.0),
+        n_trials=1.1,
+        scoring="neg_mean_absolute_error",
+    ).fit(table, target)
+    error = np.mean(np.abs(np.clip(made.predict(table), 25, 346) - target))
+    # of a fifth of 442 records
+    assert abs(-made.best_score_ - error) < 25
 
 
 # -- ledgers and other listeners -------------------------------------------------------

@@ -23,7 +23,7 @@ __all__ = ["LEAST_MEAN", "MOST_RUNS", "MOST_SHAPE", "RandomRuns"]
 #: Means and shapes that are taken: beyond them rounding is all there is, or time.
 LEAST_MEAN, MOST_RUNS, MOST_SHAPE = 1 + 1e-6, 1_000_000, 1000
 
-#: Logarithms of powers of the parameter that are nearer to zero are those of shape zero.
+#: Logarithms of powers of the parameter that are nearer to zero count as zero.
 _FLAT = 1e-12
 
 #: Logarithms of masses below this are those of numbers that are never drawn.
