@@ -363,8 +363,8 @@ class BasePrivateSearch(
                     "The parameter 'n_trials' must be above 1 and at most a million. "
                     f"Got {self.n_trials!r}."
                 )
-            named = isinstance(self.trials, str)
-            shape = _SHAPES[self.trials] if named else self.trials
+            trials = self.trials
+            shape = _SHAPES[trials] if isinstance(trials, str) else trials
             return RandomRuns(float(mean), float(shape))
 
         return clone(accountant), runs_of

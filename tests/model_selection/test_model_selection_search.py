@@ -649,7 +649,8 @@ def test_what_no_promise_follows_from_is_refused(model, accountant, match):
 
 def test_parts_of_a_chain_are_no_chains():
     chain = MarkovChainScenario([[0.9, 0.1]] * 2, states=[[0.0, 0.0], [1.0, 1.0]])
-    made = search(model=PrivateLogisticRegression(scenario=chain))
+    model = PrivateLogisticRegression(scenario=chain)
+    made = search(model=model, accountant=PrivacyLoss())
     with pytest.raises(CompositionError, match="different neighbouring tables"):
         made.preview(500, n_features=2, classes=[0, 1])
 
