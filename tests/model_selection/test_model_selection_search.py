@@ -651,7 +651,7 @@ def test_parts_of_a_chain_are_no_chains():
     chain = MarkovChainScenario([[0.9, 0.1]] * 2, states=[[0.0, 0.0], [1.0, 1.0]])
     model = PrivateLogisticRegression(scenario=chain)
     made = search(model=model, accountant=PrivacyLoss())
-    with pytest.raises(CompositionError, match="different neighbouring tables"):
+    with pytest.raises(CompositionError, match="single records"):
         made.preview(500, n_features=2, classes=[0, 1])
 
 
