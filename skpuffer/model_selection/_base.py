@@ -228,7 +228,7 @@ class BasePrivateSearch(
         runs = runs_of(len(candidates))
         # all of the table by one of them: what is no table is refused in its words
         found = candidates[0].reading(X, y, rng if seeded else None)
-        if not candidates[0].declares_labels:
+        if not all(one.declares_labels for one in candidates):
             # of all of it, as a part may lack a class
             labels = found.inner.classes_
             candidates = [one.with_labels(labels) for one in candidates]
@@ -496,7 +496,7 @@ class BasePrivateSearch(
         rng, seeded = noise_generator(random_state)
         candidates, assumed = self._made_candidates(rng), ASSUMED
         labels = _labels(innermost(candidates[0].estimator), classes)
-        if labels is not None and not candidates[0].declares_labels:
+        if labels is not None and not all(one.declares_labels for one in candidates):
             candidates = [one.with_labels(labels) for one in candidates]
             assumed = (*assumed, _LABELS)
         runs = runs_of(len(candidates))

@@ -137,7 +137,7 @@ class Candidate:
         return not is_classifier(inner) or declared_classes(inner) is not None
 
     def with_labels(self, labels: Array) -> Candidate:
-        """Return the candidate with class labels declared.
+        """Return the candidate with class labels declared, if it declares none.
 
         Parameters
         ----------
@@ -147,6 +147,8 @@ class Candidate:
         -------
         Candidate
         """
+        if self.declares_labels:
+            return self
         name, estimator = self.last
         return replace(self, last=(name, with_parameters(estimator, classes=labels)))
 
