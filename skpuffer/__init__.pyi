@@ -13,6 +13,7 @@ from . import (
     inspection,
     ledger,
     linear_model,
+    model_selection,
     naive_bayes,
     neural_network,
     noise,
@@ -44,6 +45,7 @@ from .linear_model import (
     PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
+from .model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from .naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from .neural_network import PrivateMLPClassifier
 from .privacy import Certificate
@@ -75,6 +77,7 @@ __all__ = [
     "PrivateCDF",
     "PrivateCategoricalNB",
     "PrivateGaussianNB",
+    "PrivateGridSearchCV",
     "PrivateHuberRegressor",
     "PrivateKMeans",
     "PrivateLinearSVC",
@@ -83,6 +86,7 @@ __all__ = [
     "PrivateMean",
     "PrivatePCA",
     "PrivateQuantile",
+    "PrivateRandomizedSearchCV",
     "PrivateRidge",
     "PrivateSGDClassifier",
     "PrivateSGDRegressor",
@@ -107,6 +111,7 @@ __all__ = [
     "inspection",
     "ledger",
     "linear_model",
+    "model_selection",
     "naive_bayes",
     "neural_network",
     "noise",

@@ -79,6 +79,7 @@ __all__ = [
     "DEFAULT_EPSILON",
     "FLOATING_POINT",
     "SEEDED",
+    "UNNOISED_STEP",
     "UNTOUCHED_ROWS",
     "PrivateEstimatorMixin",
     "Task",
@@ -157,7 +158,7 @@ UNTOUCHED_ROWS = (
 )
 
 #: What is said of a step that makes the sentence above false.
-_UNNOISED_STEP = (
+UNNOISED_STEP = (
     "the step {} before it was fitted on the same rows without noise, so that rows "
     "reach it changed by the others; compose.audit_pipeline() names such steps, and "
     "compose.PublicPreprocessing fits them on public rows"
@@ -535,7 +536,7 @@ class PrivateEstimatorMixin(
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
         # what scikit-learn tells of the steps before this one
-        unnoised = map(_UNNOISED_STEP.format, unnoised_steps(callback))
+        unnoised = map(UNNOISED_STEP.format, unnoised_steps(callback))
         opening = replace(opening, leaks=(*opening.leaks, *unnoised))
 
         table = self._read_table(opening.scenario, X, y, secret, groups, feature_map)

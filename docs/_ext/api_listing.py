@@ -27,6 +27,7 @@ GROUPS = {
         "skpuffer.synthesis",
         "skpuffer.ensemble",
         "skpuffer.compose",
+        "skpuffer.model_selection",
         "skpuffer.privacy",
         "skpuffer.ledger",
         "skpuffer.certificate",

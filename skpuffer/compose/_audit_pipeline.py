@@ -393,7 +393,7 @@ _TUNES = (
 _CHOOSES = (
     "chooses by scores of private rows: each fit is a release, and best_params_, "
     "cv_results_ and what was chosen are outside of all certificates. Search on public "
-    "rows."
+    "rows, or by model_selection.PrivateGridSearchCV."
 )
 
 for bagging in (BaggingClassifier, BaggingRegressor):

@@ -155,7 +155,7 @@ def compose(
     total = _sum_of(certificates)
     if belief is not None:
         total = amplified(total, belief)
-    return _promise_of(total, certificates, alpha, delta)
+    return promise_of(total, certificates, alpha, delta)
 
 
 def _counted(
@@ -247,7 +247,7 @@ def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
     )
 
 
-def _promise_of(
+def promise_of(
     total: Certificate,
     parts: Sequence[Certificate],
     alpha: float | None,

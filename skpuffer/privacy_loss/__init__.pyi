@@ -32,8 +32,10 @@ from ._sliced_divergences import (
     shift_divergence_bound,
     sliced_gaussian_divergences,
 )
+from .repetition import BestRunCurve, RandomRuns
 
 __all__ = [
+    "BestRunCurve",
     "BoundedRangePair",
     "CountLawCurve",
     "DominatingPair",
@@ -45,6 +47,7 @@ __all__ = [
     "PoissonPair",
     "PrivacyLossCurve",
     "PurePair",
+    "RandomRuns",
     "RenyiCurve",
     "ReplacePoissonPair",
     "ShiftPair",

@@ -91,6 +91,26 @@ class RenyiCurve(Plain, kind="renyi"):
         return renyi_to_approximate(self.orders, self.epsilons, delta)
 
 
+def costs_at(curve: PrivacyCurve, orders: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the Rényi costs of a curve at many orders, together where that is less.
+
+    Parameters
+    ----------
+    curve : curve
+    orders : tuple of float
+        In (1, inf].
+
+    Returns
+    -------
+    tuple of float
+        In nats.
+    """
+    of_many = getattr(curve, "renyi_costs", None)
+    if of_many is None:
+        return tuple(float(curve.renyi(alpha)) for alpha in orders)
+    return tuple(of_many(orders))
+
+
 @dataclass(frozen=True)
 class WorstCurve(Plain, kind="worst_curve"):
     """The largest of several curves in each form of a promise: of any one of them.
@@ -106,7 +126,12 @@ class WorstCurve(Plain, kind="worst_curve"):
 
     def renyi(self, alpha: float) -> float:
         """Return the Rényi cost at an order."""
-        return max(float(curve.renyi(alpha)) for curve in self.curves)
+        return self.renyi_costs((alpha,))[0]
+
+    def renyi_costs(self, orders: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the Rényi costs at many orders."""
+        costs = [costs_at(curve, orders) for curve in self.curves]
+        return tuple(np.max(costs, axis=0).tolist())
 
     def delta(self, epsilon: float) -> float:
         """Return the delta at an epsilon."""
@@ -236,7 +261,8 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
     mu = _distance(counted)
     if mu is not None:
         return GaussianCurve(mu)
-    tabulated = [c.orders for c, _ in counted if isinstance(c, RenyiCurve)]
+    # by the attribute: the best of several runs is known by its costs as well
+    tabulated = [c.orders for c, _ in counted if hasattr(c, "orders")]
     stepwise = [c for c, _ in counted if isinstance(c, PrivacyLossCurve)]
     if stepwise and not tabulated:
         return _one_after_another(counted, stepwise)

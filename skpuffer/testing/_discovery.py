@@ -17,6 +17,7 @@ _PACKAGES = (
     "decomposition",
     "ensemble",
     "linear_model",
+    "model_selection",
     "naive_bayes",
     "neural_network",
     "preprocessing",
@@ -62,6 +63,7 @@ def _composed() -> dict[str, Callable[[], Any]]:
     compose = importlib.import_module("skpuffer.compose")
     ensemble = importlib.import_module("skpuffer.ensemble")
     linear_model = importlib.import_module("skpuffer.linear_model")
+    model_selection = importlib.import_module("skpuffer.model_selection")
     preprocessing = importlib.import_module("skpuffer.preprocessing")
     summary = importlib.import_module("skpuffer.summary")
     return {
@@ -77,6 +79,16 @@ def _composed() -> dict[str, Callable[[], Any]]:
             n_clusters=2,
             bounds=(-10.0, 10.0),
             accountant=accountants.PrivacyLoss(50.0, 1e-5),
+        ),
+        # as few trials as there can be, as checks fit it often
+        "PrivateGridSearchCV": lambda: model_selection.PrivateGridSearchCV(
+            linear_model.PrivateLogisticRegression(), {"C": [0.5, 1.0]}, n_trials=1.5
+        ),
+        "PrivateRandomizedSearchCV": lambda: model_selection.PrivateRandomizedSearchCV(
+            linear_model.PrivateRidge(target_bounds=(-1.0, 1.0)),
+            {"alpha": [0.5, 1.0]},
+            n_iter=2,
+            n_trials=1.5,
         ),
         "PrivateStatistic": lambda: summary.PrivateStatistic(sensitivity=0.2),
         # seeded within, because scikit-learn's checks seed the outermost estimator only

@@ -42,6 +42,7 @@ PARTS = (
     "distributions",
     "information",
     "ledger",
+    "model_selection",
     "noise",
     "privacy",
     "privacy_loss",

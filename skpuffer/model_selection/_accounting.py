@@ -1,0 +1,276 @@
+"""Noise of the trials of a search, by the budget of all of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skpuffer.accountants import (
+    GroupPrivacy,
+    OverlapAmplification,
+    PrivacyLoss,
+    RenyiDP,
+)
+from skpuffer.accountants._base import name_of
+from skpuffer.base import on_grid
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.privacy._best_run import (
+    Trial,
+    best_of_runs,
+    every_trial_once,
+    one_trial,
+)
+
+from ._candidates import held_out_context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.base import FitPlan
+    from skpuffer.noise import Noise
+    from skpuffer.privacy import Certificate
+    from skpuffer.privacy_loss import RandomRuns
+    from skpuffer.releases import QueryRelease
+
+    from ._candidates import Reading
+    from ._scores import Score
+
+__all__ = ["SearchPlan", "check_accountant", "plan_search", "trial_accountant"]
+
+#: Accountants whose certificates hold a curve for any neighbouring tables.
+_KINDS = (PrivacyLoss, RenyiDP, GroupPrivacy, OverlapAmplification)
+
+#: How much of the budget the epsilon of a trial may leave: calibrating all candidates
+#: takes its time.
+_LEFT = 2e-3
+
+#: Steps of the search for it.
+_STEPS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchPlan:
+    """What a search is going to release, with which noise and which promise.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of all of the search.
+    accountant : Accountant
+        Of one trial.
+    plans : tuple of FitPlan
+        One for each candidate.
+    release : QueryRelease
+        Of a score.
+    noise : Noise
+        Of the sum of the score.
+    """
+
+    certificate: Certificate
+    accountant: Accountant
+    plans: tuple[FitPlan, ...]
+    release: QueryRelease
+    noise: Noise
+
+
+def check_accountant(accountant: Accountant) -> None:
+    """Refuse an accountant from which no promise about a search follows.
+
+    Parameters
+    ----------
+    accountant : Accountant
+
+    Raises
+    ------
+    UnsupportedError
+    """
+    accountant.check()
+    # by exact type: what a subclass promises may be something else
+    if type(accountant) not in _KINDS:
+        names = ", ".join(kind.__name__ for kind in _KINDS)
+        raise UnsupportedError(
+            f"The parameter 'accountant' is {name_of(accountant)}, and nothing is "
+            "known of what the best of several of its releases promises. Those whose "
+            f"promises hold for any neighbouring tables are {names}."
+        )
+
+
+def _asked(accountant: Any) -> dict[str, float | None]:
+    """Order or delta of what an accountant promises."""
+    alpha, delta = getattr(accountant, "alpha", None), accountant.delta
+    if type(accountant) is GroupPrivacy and alpha is None and delta is None:
+        alpha = 2.0  # as documented there
+    if alpha is not None:
+        return {"alpha": float(alpha), "delta": None}
+    return {"alpha": None, "delta": float(delta)}
+
+
+def trial_accountant(accountant: Any, epsilon: float) -> Any:
+    """Return the accountant of one trial's fit.
+
+    Parameters
+    ----------
+    accountant : Accountant
+        Of the whole search.
+    epsilon : float
+
+    Returns
+    -------
+    Accountant
+    """
+    made = clone(accountant).set_params(epsilon=epsilon)
+    if type(made) is OverlapAmplification:
+        # how much the belief leaves of the whole search is seen to there
+        made.set_params(if_belief_suffices="cap")
+    return made
+
+
+def _of_score(accountant: Any) -> Any:
+    """Accountant of one trial's score: of noise as a fit has, unless it was chosen."""
+    made = clone(accountant)
+    # Of one number Laplace noise errs less at one (epsilon, delta), and costs more in
+    # between: the search would pay for that at every order.
+    if made.noise == "auto" and _asked(made)["alpha"] != math.inf:
+        made.set_params(noise="gaussian")
+    return made
+
+
+def plan_search(
+    accountant: Accountant,
+    readings: Sequence[Reading],
+    score: Score,
+    n_scored: int,
+    runs: RandomRuns | None,
+    rng: np.random.Generator,
+) -> SearchPlan:
+    """Find the noise of trials with which a search keeps its promise.
+
+    All candidates, and the score, are calibrated to one epsilon of a single trial, the
+    largest one at which the whole search keeps within its budget.
+
+    Parameters
+    ----------
+    accountant : Accountant
+        Of the whole search.
+    readings : sequence of Reading
+        Of the part that is fitted, one for each candidate.
+    score : Score
+    n_scored : int
+        Number of held-out records.
+    runs : RandomRuns or None
+        None tries every candidate once, and releases all scores.
+    rng : numpy.random.Generator
+        Of the kind by which noise is drawn.
+
+    Returns
+    -------
+    SearchPlan
+
+    Raises
+    ------
+    UnsupportedError
+        If a candidate cannot be accounted for, or a belief alone is within the budget.
+    """
+    asked = _asked(accountant)
+    budget = float(accountant.epsilon)
+    release: Any = None
+
+    def trials_at(
+        epsilon: float,
+    ) -> tuple[Any, list[FitPlan], Any, list[Trial]]:
+        nonlocal release
+        one = trial_accountant(accountant, epsilon)
+        plans = [reading.plan(one) for reading in readings]
+        context = held_out_context(plans[0], n_scored)
+        if release is None:
+            release = score.release(context)
+        bound = plans[0].task.scenario.bind(context)
+        calibration = _of_score(one).calibrate(release, bound, rng)
+        calibration, digits = on_grid(calibration, release, rng)
+        scored = calibration.certificate.assuming(digits)
+        trials = [Trial(plan.whole, scored) for plan in plans]
+        return one, plans, calibration, trials
+
+    def together(trials: Sequence[Trial]) -> Certificate:
+        if runs is None:
+            return every_trial_once(trials, **asked)
+        return best_of_runs(trials, runs, **asked)
+
+    def spent(epsilon: float) -> float:
+        certificate = together(trials_at(epsilon)[-1])
+        assert certificate.epsilon is not None  # as of every promise here
+        found = certificate.epsilon
+        most = getattr(accountant, "max_fallback", None)
+        if most is not None and certificate.fallback is not None:
+            # in units of the budget, so that both are kept
+            found = max(found, certificate.fallback / float(most) * budget)
+        return found
+
+    one = _largest_within(spent, budget)
+    of_trial, plans, calibration, trials = trials_at(one)
+    if getattr(accountant, "if_belief_suffices", None) == "raise":
+        # where any noise would do it says so itself
+        bound = plans[0].task.scenario.bind(release.context)
+        accountant.calibrate(release, bound)
+    certificate = together(trials).as_asked(budget)
+    return SearchPlan(
+        certificate=replace(
+            certificate,
+            accountant=name_of(accountant),
+            choice=_compared(trials, runs, asked),
+        ),
+        accountant=of_trial,
+        plans=tuple(plans),
+        release=release,
+        noise=calibration.noise,
+    )
+
+
+def _compared(
+    trials: Sequence[Trial], runs: RandomRuns | None, asked: dict[str, float | None]
+) -> str:
+    """What the noise of a trial would promise without a search, and of a plain one."""
+    single = one_trial(trials, **asked).epsilon
+    if runs is None:
+        return (
+            f"each of {len(trials)} candidates once, with all scores released; with "
+            f"the same noise a single fit and its score would promise ε = {single:.4g}"
+        )
+    plain = every_trial_once(trials, **asked).epsilon
+    return (
+        f"the best of {runs.mean:g} trials on average, of {len(trials)} candidates; "
+        f"with the same noise a single fit and its score would promise ε = "
+        f"{single:.4g}, and every candidate once, with all scores published, ε = "
+        f"{plain:.4g}"
+    )
+
+
+def _largest_within(spent: Callable[[float], float], budget: float) -> float:
+    """Return nearly the largest epsilon of a trial with which a search keeps a budget.
+
+    What is spent grows with it, about in proportion. Whatever it does, an epsilon is
+    taken only if what is spent there is within the budget.
+    """
+    epsilon, found = budget, 0.0
+    for _ in range(_STEPS):
+        total = spent(epsilon)
+        if total <= budget:
+            found = max(found, epsilon)
+            # nothing is gained by more than the whole budget for one trial
+            if total >= budget * (1 - _LEFT) or epsilon >= budget:
+                break
+        epsilon = min(epsilon * budget / max(total, 1e-300) * (1 - _LEFT / 4), budget)
+        if epsilon <= found:
+            break
+    if not found:
+        raise UnsupportedError(
+            "No noise was found with which a search keeps so small a budget: give the "
+            "parameter 'accountant' a larger epsilon, or ask for fewer trials."
+        )
+    return found

@@ -1,0 +1,451 @@
+"""Candidates of a search, and what each would release: from public facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+
+from skpuffer._preview import UnreadRows, refuse_unread
+from skpuffer._targets import (
+    class_indices,
+    declared_classes,
+    numeric_targets,
+    target_values,
+)
+from skpuffer.base import FitPlan, Opening, PrivateEstimatorMixin, TableRead
+from skpuffer.compose import PublicPreprocessing, audit_pipeline
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.utils._silence import muted
+from skpuffer.utils._unquoted import unquoted
+
+if TYPE_CHECKING:
+    from skpuffer.accountants import Accountant
+    from skpuffer.releases import PublicContext
+    from skpuffer.utils._types import Array
+
+__all__ = [
+    "Candidate",
+    "Reading",
+    "candidate_of",
+    "check_held_out",
+    "held_out_context",
+    "innermost",
+    "read_part",
+    "targets_of",
+    "with_parameters",
+]
+
+#: What the search sets itself, in each of its fits.
+_ITS_OWN = {
+    "accountant": "it is the search that calibrates all candidates to one cost, by its "
+    "own parameter 'accountant'",
+    "scenario": "one search has one scenario, that of the estimator",
+    "random_state": "the search draws the noise of its trials",
+    "schema": "one search has one code book, that of the estimator",
+    "classes": "one search has one set of classes, those of the estimator",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One combination of parameters, set on a copy of the estimator.
+
+    Parameters
+    ----------
+    params : dict
+    steps : tuple of (str, transformer)
+        Steps of a pipeline that change each record by itself.
+    last : tuple of (str, estimator)
+        The private estimator, or public preprocessing around one. Its name is empty
+        where there is no pipeline.
+    """
+
+    params: Mapping[str, Any]
+    steps: tuple[tuple[str, Any], ...]
+    last: tuple[str, Any]
+
+    @property
+    def estimator(self) -> Any:
+        """The private estimator, or public preprocessing around one."""
+        return self.last[1]
+
+    def fitted_steps(self, X: Any) -> tuple[list[tuple[str, Any]], Any]:
+        """Return the steps, fitted to the columns of a table, and what they make of it.
+
+        Parameters
+        ----------
+        X : table
+
+        Returns
+        -------
+        steps : list of (str, transformer)
+        X : table
+        """
+        fitted = []
+        for name, step in self.steps:
+            # what is left of a step that does nothing
+            if step is None or isinstance(step, str):
+                fitted.append((name, step))
+                continue
+            made = muted(step)
+            X = unquoted(f"The step {name!r}", made.fit_transform, X, None)
+            fitted.append((name, made))
+        return fitted, X
+
+    def mapped(self, steps: Sequence[tuple[str, Any]], X: Any) -> Any:
+        """Return what fitted steps make of other rows.
+
+        Parameters
+        ----------
+        steps : list of (str, transformer)
+        X : table
+
+        Returns
+        -------
+        table
+        """
+        for name, step in steps:
+            if hasattr(step, "transform"):
+                X = unquoted(f"The step {name!r}", step.transform, X)
+        return X
+
+    def made_up(self, n_rows: int, told: Mapping[str, Any]) -> Any:
+        """Return made-up rows, as they reach the private estimator.
+
+        Parameters
+        ----------
+        n_rows : int
+        told : mapping
+            What a preview is told of the columns: `n_features`, `feature_names` or
+            `example`.
+
+        Returns
+        -------
+        table
+        """
+        # each says for itself which columns it knows of
+        return self.fitted_steps(self.estimator._made_up(n_rows, **told))[1]
+
+    @property
+    def declares_labels(self) -> bool:
+        """Whether it is no classifier, or knows its labels without the table."""
+        inner = innermost(self.estimator)
+        return not is_classifier(inner) or declared_classes(inner) is not None
+
+    def with_labels(self, labels: Array) -> Candidate:
+        """Return the candidate with class labels declared, if it declares none.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_classes,)
+
+        Returns
+        -------
+        Candidate
+        """
+        if self.declares_labels:
+            return self
+        name, estimator = self.last
+        return replace(self, last=(name, with_parameters(estimator, classes=labels)))
+
+    def reading(self, X: Any, y: Any, rng: Any) -> Reading:
+        """Read a table as it would in its fit.
+
+        Parameters
+        ----------
+        X, y : rows
+        rng : numpy.random.Generator or None
+
+        Returns
+        -------
+        Reading
+        """
+        return read_part(self.estimator, self.fitted_steps(X)[1], y, rng)
+
+    def whole(self, steps: Sequence[tuple[str, Any]], last: Any) -> Any:
+        """Return a fitted estimator of fitted parts."""
+        if not self.last[0]:
+            return last
+        return Pipeline([*steps, (self.last[0], last)])
+
+
+def innermost(estimator: Any) -> Any:
+    """Return the private estimator behind public preprocessing."""
+    while isinstance(estimator, PublicPreprocessing):
+        estimator = estimator.estimator
+    return estimator
+
+
+def with_parameters(estimator: Any, **parameters: Any) -> Any:
+    """Return a copy, with parameters of the private estimator in it set.
+
+    Parameters
+    ----------
+    estimator : private estimator or PublicPreprocessing
+    **parameters : dict
+
+    Returns
+    -------
+    estimator
+    """
+    made = clone(estimator)
+    innermost(made).set_params(**parameters)
+    return made
+
+
+def candidate_of(
+    estimator: Any, params: Mapping[str, Any], row_wise: Sequence[str] = ()
+) -> Candidate:
+    """Return a candidate, if a trial of it releases nothing but its private fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+    params : dict
+    row_wise : sequence of str, default=()
+        Steps that are declared to change each record by itself.
+
+    Returns
+    -------
+    Candidate
+
+    Raises
+    ------
+    ValueError
+        If a parameter is one that the search itself sets, or there is no such
+        parameter.
+    UnsupportedError
+        If it is no private estimator, with public or row-wise steps before it.
+    """
+    for name in params:
+        for part in name.split("__"):
+            if part in _ITS_OWN:
+                raise ValueError(
+                    f"The parameter {name!r} cannot be searched: {_ITS_OWN[part]}."
+                )
+    made = clone(estimator).set_params(
+        # a candidate that is an estimator must not be shared by trials
+        **{key: clone(value, safe=False) for key, value in params.items()}
+    )
+    audit = audit_pipeline(made, row_wise=_named(made, row_wise))
+    private = [step for step in audit.steps if step.kind == "private"]
+    other = [s for s in audit.steps if s.kind not in ("private", "public", "row_wise")]
+    if other or len(private) != 1:
+        why = str(other[0]) if other else f"it has {len(private)} private steps."
+        raise UnsupportedError(
+            "The parameter 'estimator' must be one private estimator of skpuffer, with "
+            f"public or row-wise steps before it, and: {why}"
+        )
+    steps: tuple[tuple[str, Any], ...] = ()
+    name, last = "", made
+    if isinstance(made, Pipeline):
+        *before, (name, last) = made.steps
+        steps = tuple(before)
+    if not isinstance(innermost(last), PrivateEstimatorMixin):
+        raise UnsupportedError(
+            "The parameter 'estimator' must be a private estimator of skpuffer, or a "
+            f"pipeline that ends in one. Got a {type(last).__name__} at its end."
+        )
+    inner = innermost(last)
+    if inner.accountant is not None:
+        raise ValueError(
+            "The parameter 'estimator' has an accountant of its own, of a budget that "
+            "a search of many fits cannot keep. Leave it None there, and give the "
+            "search an 'accountant' for all of it."
+        )
+    if inner.random_state is not None:
+        raise ValueError(
+            "The parameter 'estimator' has a 'random_state' of its own: trials would "
+            "all draw the same noise. Leave it None there, and give the search one, if "
+            "any."
+        )
+    if getattr(inner, "warm_start", False) or getattr(inner, "init", None) is not None:
+        raise ValueError(
+            "The parameter 'estimator' starts from what was released before "
+            "('warm_start' or 'init'), which no trial of a search can: leave both out."
+        )
+    return Candidate(params=dict(params), steps=steps, last=(name, last))
+
+
+def _named(estimator: Any, row_wise: Sequence[str]) -> list[str]:
+    """Declared steps that a candidate has: another may have others."""
+    found = [step.name for step in audit_pipeline(estimator).steps]
+    there = {*found, *(name.rpartition("__")[2] for name in found)}
+    return [name for name in row_wise if name in there]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """A part of a table, as one candidate reads it.
+
+    Parameters
+    ----------
+    inner : private estimator
+        A copy, whose attributes say how the part was read.
+    opening : Opening
+    table : TableRead
+    """
+
+    inner: PrivateEstimatorMixin
+    opening: Opening
+    table: TableRead
+
+    def plan(self, accountant: Accountant) -> FitPlan:
+        """Return what a fit to the part would release, by an accountant.
+
+        From public facts alone, as in any fit: the template makes it.
+
+        Parameters
+        ----------
+        accountant : Accountant
+
+        Returns
+        -------
+        FitPlan
+
+        Raises
+        ------
+        UnsupportedError
+            If the fit would leak, as then no certificate holds.
+        """
+        self.inner.set_params(accountant=accountant)
+        opening = replace(self.opening, accountant=clone(accountant))
+        plan = self.inner._plan_fit(opening, self.table, None)
+        for leak in plan.leaks:
+            raise _leaking(self.inner, leak)
+        return plan
+
+    def unread(self, n_records: int | None = None) -> Reading:
+        """Return the reading without any rows, of which as many are told of.
+
+        Parameters
+        ----------
+        n_records : int, default=None
+            None is as many as were read.
+
+        Returns
+        -------
+        Reading
+        """
+        rows = UnreadRows(type(self.inner).__name__)
+        n = self.table.n_given if n_records is None else n_records
+        return replace(self, table=replace(self.table, X=rows, y=rows, n_given=n))
+
+
+def held_out_context(plan: FitPlan, n_records: int) -> PublicContext:
+    """Return the public facts of the held-out part, given those of the other one.
+
+    Parameters
+    ----------
+    plan : FitPlan
+    n_records : int
+        Number of held-out records.
+
+    Returns
+    -------
+    PublicContext
+    """
+    context: PublicContext = plan.release.context
+    return replace(context, n_records=n_records, groups=None)
+
+
+def check_held_out(reading: Reading, plan: FitPlan) -> None:
+    """Refuse held-out records that no promise would hold for.
+
+    Parameters
+    ----------
+    reading : Reading
+        Of the held-out part.
+    plan : FitPlan
+        Of a fit to the other one.
+
+    Raises
+    ------
+    ValueError
+        If the scenario rules a record out.
+    UnsupportedError
+        If something else is told of the records.
+    """
+    table = reading.table
+    context = held_out_context(plan, table.n_given)
+    bound = plan.task.scenario.bind(context)
+    rows = bound.check_rows(table.X)
+    bound.check_table(rows, table.y)
+    for leak in bound.leaks(rows, table.secret):
+        raise _leaking(reading.inner, leak)
+
+
+def read_part(
+    estimator: Any, X: Any, y: Any, rng: Any, *, made_up: bool = False
+) -> Reading:
+    """Read a part of a table as an estimator would in its fit.
+
+    Parameters
+    ----------
+    estimator : private estimator or PublicPreprocessing
+        Not changed.
+    X, y : rows
+    rng : numpy.random.Generator or None
+        Of the noise that a fit would draw, which decides how exactly it is drawn.
+    made_up : bool, default=False
+        Whether the rows stand for others.
+
+    Returns
+    -------
+    Reading
+
+    Raises
+    ------
+    ValueError
+        If the rows are none that it takes.
+    UnsupportedError
+        If what is read of the rows sets the noise.
+    """
+    made = with_parameters(estimator, random_state=rng)
+    inner, features = made, None
+    if isinstance(made, PublicPreprocessing):
+        inner, X, _, features = made._mapped(X, None, made_up=made_up)
+    inner._validate_params()
+    opening = inner._opening(y)
+    refuse_unread(inner, opening.scenario, opening.leaks)
+    table = inner._read_table(opening.scenario, X, y, None, None, features)
+    if table.has_target and getattr(table.y, "ndim", 1) > 1:
+        raise ValueError(
+            "The target of a search must be one column: a score is a number for each "
+            "record."
+        )
+    return Reading(inner=inner, opening=opening, table=table)
+
+
+def targets_of(estimator: Any, y: Any) -> Array:
+    """Return targets as scores read them, in their own units.
+
+    What an estimator makes of them for its fit, some in units of the noise, is its own.
+
+    Parameters
+    ----------
+    estimator : private estimator
+        Of declared classes, if it is a classifier.
+    y : array-like of shape (n_records,)
+
+    Returns
+    -------
+    ndarray of shape (n_records,)
+        Indices of classes, -1 for none; or numbers, NaN for none.
+    """
+    if is_classifier(estimator):
+        return class_indices(estimator, y, y)
+    schema = estimator.schema
+    if schema is not None and schema.target_bounds is not None:
+        return target_values(estimator, schema, y)
+    return numeric_targets(estimator, y)
+
+
+def _leaking(estimator: Any, leak: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"A search cannot keep its promise for {type(estimator).__name__}: {leak}."
+    )

@@ -1,0 +1,241 @@
+"""Scores that one record moves by a bounded amount: sums over held-out records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.releases import QueryRelease, Sensitivity
+
+if TYPE_CHECKING:
+    from skpuffer.releases import PublicContext
+    from skpuffer.utils._types import Array, Floats
+
+__all__ = ["Score", "score_of"]
+
+#: How far the sum moves with one record: each is worth from zero to one.
+_ONE = {1.0: 1.0, 2.0: 1.0}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score of a model on held-out records, as a sum of one number for each.
+
+    Parameters
+    ----------
+    name : str
+        As scikit-learn has it: more is better.
+    worth : callable
+        Takes the model, the records, their targets as they were read (indices of
+        classes, -1 of no class; or numbers, NaN of none) and `bounds`. Returns what
+        each record is worth, in [0, 1].
+    needs : str
+        Method of the model that it calls.
+    low, high : float
+        Score of a model for which every record is worth nothing, and of one for which
+        each is worth one.
+    is_integer : bool
+        Whether each is worth zero or one.
+    bounds : tuple of float or None
+        Of the target, of a regressor.
+    """
+
+    name: str
+    worth: Callable[[Any, Any, Array, Any], Floats]
+    needs: str
+    low: float = 0.0
+    high: float = 1.0
+    is_integer: bool = False
+    bounds: tuple[float, float] | None = None
+
+    def release(self, context: PublicContext) -> QueryRelease:
+        """Return the release of the sum, of whichever model.
+
+        Parameters
+        ----------
+        context : PublicContext
+            Of the held-out records.
+        """
+        return QueryRelease(
+            # which model is to be scored is not known before it is released
+            query=self._of_no_model,
+            n_records=context.n_records,
+            dim=1,
+            name=f"{self.name} of {context.n_records} held-out records",
+            context=context,
+            is_integer=self.is_integer,
+            sensitivity=Sensitivity(add_remove=_ONE, replace=_ONE),
+        )
+
+    def _of_no_model(self, X: Any, y: Any) -> Floats:
+        raise UnsupportedError(
+            f"The {self.name} of a search is that of a model, which is not known "
+            "before it is fitted; use an accountant that does not simulate tables."
+        )
+
+    def total(self, model: Any, X: Any, y: Array) -> Floats:
+        """Return the exact sum; it must not be released without noise.
+
+        Parameters
+        ----------
+        model : fitted estimator
+        X : table of shape (n, n_features)
+        y : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (1,)
+        """
+        worth = np.nan_to_num(np.asarray(self.worth(model, X, y, self.bounds), float))
+        # whatever a model predicts, one record is worth no more
+        return np.array([np.sum(np.clip(worth, 0.0, 1.0))])
+
+    def of_total(self, total: float, n_records: int) -> float:
+        """Return the score for a sum.
+
+        Parameters
+        ----------
+        total : float
+        n_records : int
+
+        Returns
+        -------
+        float
+        """
+        return self.low + (self.high - self.low) * total / n_records
+
+    def width(self, std: float, n_records: int) -> float:
+        """Return the standard deviation of the score for that of a sum.
+
+        Parameters
+        ----------
+        std : float
+        n_records : int
+
+        Returns
+        -------
+        float
+        """
+        return (self.high - self.low) * std / n_records
+
+
+def _correct(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
+    known = y >= 0
+    truth = np.asarray(model.classes_)[np.where(known, y, 0)]
+    right: Floats = (known & (np.asarray(model.predict(X)) == truth)).astype(float)
+    return right
+
+
+def _brier(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
+    chances = np.asarray(model.predict_proba(X), dtype=float)
+    truth = np.zeros_like(chances)
+    known = y >= 0
+    truth[np.flatnonzero(known), y[known]] = 1.0
+    return np.where(known, 1 - np.sum((chances - truth) ** 2, axis=1) / 2, 0.0)
+
+
+def _distance(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
+    """How far predictions are from targets, as shares of the range of the target."""
+    low, high = bounds
+    predicted = np.clip(np.asarray(model.predict(X), dtype=float).ravel(), low, high)
+    far: Floats = np.abs(predicted - np.clip(y, low, high)) / (high - low)
+    return far
+
+
+def _absolute(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
+    return 1 - _distance(model, X, y, bounds)
+
+
+def _squared(model: Any, X: Any, y: Array, bounds: Any) -> Floats:
+    return 1 - _distance(model, X, y, bounds) ** 2
+
+
+#: Scores of classifiers: what each record is worth, the method, whether integers.
+_CLASSIFIERS: dict[str, tuple[Any, str, bool]] = {
+    "accuracy": (_correct, "predict", True),
+    "neg_brier_score": (_brier, "predict_proba", False),
+}
+
+#: Scores of regressors: what each record is worth, and the power of the range.
+_REGRESSORS: dict[str, tuple[Any, int]] = {
+    "neg_mean_squared_error": (_squared, 2),
+    "neg_mean_absolute_error": (_absolute, 1),
+}
+
+
+def score_of(
+    scoring: Any,
+    model: Any,
+    classes: Array | None,
+    bounds: tuple[float, float] | None,
+) -> Score:
+    """Return the score of a name, for a kind of model.
+
+    Parameters
+    ----------
+    scoring : str or None
+        None is 'accuracy' of classifiers and 'neg_mean_squared_error' of regressors.
+    model : estimator
+    classes : ndarray or None
+        Public labels of a classifier.
+    bounds : (float, float) or None
+        Public bounds of the target of a regressor.
+
+    Returns
+    -------
+    Score
+
+    Raises
+    ------
+    ValueError
+        If it is none of those whose sensitivity is known, or a regressor declares no
+        bounds of its target.
+    """
+    names: tuple[str, ...]
+    if is_classifier(model):
+        names = tuple(_CLASSIFIERS)
+    elif is_regressor(model):
+        names = tuple(_REGRESSORS)
+    else:
+        raise ValueError(
+            f"The parameter 'estimator' is a {type(model).__name__}, neither a "
+            "classifier nor a regressor: there is no score to choose it by."
+        )
+    if scoring is None:
+        scoring = names[0]
+    if not isinstance(scoring, str) or scoring not in names:
+        raise ValueError(
+            "The parameter 'scoring' must be a score that one record moves by a known "
+            f"amount: {' or '.join(map(repr, names))} for a {type(model).__name__}. "
+            f"Got {scoring!r}. Ratios and ranks, such as 'f1', 'r2' or 'roc_auc', and "
+            "functions may move by any amount with one record."
+        )
+    if is_classifier(model):
+        assert classes is not None  # of every classifier, once they are declared
+        worth, method, whole = _CLASSIFIERS[scoring]
+        if not hasattr(model, method):
+            raise ValueError(
+                f"The parameter 'scoring' is {scoring!r}, and a "
+                f"{type(model).__name__} has no {method}: use 'accuracy'."
+            )
+        low, high = (0.0, 1.0)
+        if scoring == "neg_brier_score":
+            # as scikit-learn: half of the sum of squares where there are two classes
+            low, high = (-1.0 if len(classes) == 2 else -2.0), 0.0
+        return Score(scoring, worth, method, low, high, whole)
+    if bounds is None:
+        raise ValueError(
+            f"The parameter 'scoring' is {scoring!r}, which is private within public "
+            "bounds of the target: give the estimator 'target_bounds', or a schema "
+            "that has them."
+        )
+    worth, power = _REGRESSORS[scoring]
+    low, high = float(bounds[0]), float(bounds[1])
+    return Score(
+        scoring, worth, "predict", -((high - low) ** power), 0.0, False, (low, high)
+    )

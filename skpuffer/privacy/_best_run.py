@@ -1,0 +1,274 @@
+"""Certificate of the best of a random number of fits, each scored on its own rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skpuffer.exceptions import CompositionError
+from skpuffer.privacy_loss import (
+    BestRunCurve,
+    GaussianCurve,
+    RandomRuns,
+    compose_curves,
+)
+from skpuffer.privacy_loss._curves import WorstCurve
+from skpuffer.privacy_loss.overlap import OverlapCurve
+
+from ._compose import promise_of
+from ._neighbours import arbitrary_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skpuffer.privacy_loss._protocols import PrivacyCurve
+
+    from ._certificate import Certificate
+
+__all__ = ["Trial", "best_of_runs", "every_trial_once", "one_trial"]
+
+SOURCE = (
+    "the best of a random number of runs: Papernot and Steinke (2022), Lemma 7; Liu "
+    "and Talwar (2019)"
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one candidate of a search releases whenever it is tried.
+
+    Parameters
+    ----------
+    fit : Certificate
+        Of the model, which reads one part of the table.
+    score : Certificate
+        Of its noisy score, which reads the rest of the table, and the model.
+    """
+
+    fit: Certificate
+    score: Certificate
+
+    @property
+    def parts(self) -> tuple[Certificate, Certificate]:
+        """Both certificates."""
+        return self.fit, self.score
+
+
+def best_of_runs(
+    trials: Sequence[Trial],
+    runs: RandomRuns,
+    alpha: float | None = None,
+    delta: float | None = None,
+) -> Certificate:
+    """Return the certificate of the best of a random number of trials.
+
+    Each run draws one of the trials uniformly, whatever the data, and what leaves is
+    that with the highest score: which trial it was, its model and its score.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        One for each candidate.
+    runs : RandomRuns
+    alpha : float, default=None
+        Rényi order of the promise.
+    delta : float, default=None
+        For an (epsilon, delta) promise. One of the two is needed.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    CompositionError
+        If a trial promises nothing about any neighbouring tables, or not all rest on
+        one belief.
+
+    See Also
+    --------
+    skpuffer.privacy_loss.BestRunCurve : The theorem, and why a belief amplifies last.
+    """
+    _refuse_unfit(trials)
+    plain = BestRunCurve(_worst(_curves(trials)), runs)
+    return _certificate(trials, plain, SOURCE, alpha, delta)
+
+
+def every_trial_once(
+    trials: Sequence[Trial], alpha: float | None = None, delta: float | None = None
+) -> Certificate:
+    """Return the certificate of all trials together, with every score and model.
+
+    What a plain search over the same grid costs, with the same noise.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+    alpha, delta : float, default=None
+        As for :func:`best_of_runs`.
+
+    Returns
+    -------
+    Certificate
+    """
+    _refuse_unfit(trials)
+    sides = [[_plain(part) for part in side] for side in _sides(trials)]
+    if _count(trials) == 1:
+        # the record is in one of the two parts
+        plain = _worst([compose_curves(side) for side in sides])
+    else:
+        plain = compose_curves([curve for side in sides for curve in side])
+    return _certificate(trials, plain, "every trial once", alpha, delta)
+
+
+def one_trial(
+    trials: Sequence[Trial], alpha: float | None = None, delta: float | None = None
+) -> Certificate:
+    """Return the certificate of a single trial, whichever it is.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+    alpha, delta : float, default=None
+        As for :func:`best_of_runs`.
+
+    Returns
+    -------
+    Certificate
+    """
+    _refuse_unfit(trials)
+    return _certificate(trials, _worst(_curves(trials)), "one trial", alpha, delta)
+
+
+def _sides(trials: Sequence[Trial]) -> tuple[list[Certificate], list[Certificate]]:
+    """Certificates of all fits, and of all scores."""
+    return [trial.fit for trial in trials], [trial.score for trial in trials]
+
+
+def _curves(trials: Sequence[Trial]) -> list[PrivacyCurve]:
+    """Curves of one run of each trial, whatever is believed, for any record.
+
+    One record lies in one of the two parts. If that is the part that is fitted, the
+    score is computed from the noisy model and rows that are the same on both tables;
+    if it is the other one, the model is. Of several records some may lie in each, and
+    then the two are composed.
+    """
+    if _count(trials) == 1:
+        return [_plain(part) for trial in trials for part in trial.parts]
+    return [compose_curves([_plain(part) for part in trial.parts]) for trial in trials]
+
+
+def _worst(curves: Sequence[PrivacyCurve]) -> PrivacyCurve:
+    """Curve that is above all of some curves."""
+    known = [curve.gaussian_mu for curve in curves if curve.gaussian_mu is not None]
+    kept: list[PrivacyCurve] = [c for c in curves if c.gaussian_mu is None]
+    if known:
+        # of Gaussians the one farthest apart is above all others
+        kept.append(GaussianCurve(max(known)))
+    kept = list(dict.fromkeys(kept))
+    return kept[0] if len(kept) == 1 else WorstCurve(tuple(kept))
+
+
+def _plain(certificate: Certificate) -> PrivacyCurve:
+    """Curve of a release for records that become any other."""
+    curve = certificate.curve
+    assert curve is not None  # as has been seen to
+    return curve.curve if isinstance(curve, OverlapCurve) else curve
+
+
+def _count(trials: Sequence[Trial]) -> int:
+    """How many records neighbouring tables differ in."""
+    count = arbitrary_count(trials[0].fit)
+    assert count is not None  # as has been seen to
+    return count
+
+
+def _belief(certificate: Certificate) -> tuple[object, ...] | None:
+    """What a promise under a belief about one record rests on, None without."""
+    curve = certificate.curve
+    if not isinstance(curve, OverlapCurve):
+        return None
+    return (
+        curve.overlap,
+        curve.wider,
+        certificate.record,
+        certificate.event_delta,
+        certificate.confidence,
+    )
+
+
+def _refuse_unfit(trials: Sequence[Trial]) -> None:
+    """Refuse trials from which no promise about their best one follows."""
+    if not trials:
+        raise CompositionError("There is no trial to choose from.")
+    every = [part for trial in trials for part in trial.parts]
+    for part in every:
+        if not part.certified or part.curve is None or part.notion.approximate is None:
+            raise CompositionError(
+                f"{part!r} of {part.release!r} is an estimate, or holds no curve of "
+                "which an (epsilon, delta) promise follows: nothing is known of the "
+                "best of several such releases."
+            )
+        # In a part of the table may be any of the records that a coupling moves, and a
+        # chain or a block with gaps is another table.
+        if not part.composable or arbitrary_count(part) is None:
+            raise CompositionError(
+                f"{part!r} of {part.release!r} rests on a coupling of one whole table "
+                "or a distance of distributions, and a search reads parts of it. Use "
+                "a scenario about single records: RecordScenario, or "
+                "OverlapAmplification under a belief about one record."
+            )
+        # one that is about the tables would count once for each candidate
+        if part.event_delta and _belief(part) is None:
+            raise CompositionError(
+                f"{part!r} of {part.release!r} rests on an event of the prior, and "
+                "nothing is known of the best of several such releases."
+            )
+    if len({(part.coupling_id, part.relation) for part in every}) > 1:
+        raise CompositionError(
+            "The trials speak of different neighbouring tables: "
+            f"{sorted({str(part.coupling_id) for part in every})}."
+        )
+    if any(_belief(part) != _belief(every[0]) for part in every):
+        raise CompositionError(
+            "The trials rest on different beliefs about a record, as not all of them "
+            "read it in the same columns: search among candidates with one "
+            "preprocessing and one scenario."
+        )
+
+
+def _certificate(
+    trials: Sequence[Trial],
+    plain: PrivacyCurve,
+    source: str,
+    alpha: float | None,
+    delta: float | None,
+) -> Certificate:
+    """Certificate of a curve for any record, amplified once where there is a belief."""
+    parts = [part for trial in trials for part in trial.parts]
+    first = trials[0].fit
+    curve = first.curve
+    amplified = plain
+    if isinstance(curve, OverlapCurve):
+        amplified = OverlapCurve(plain, curve.overlap, curve.wider)
+        source = f"amplified once, after {source}"
+    total = replace(
+        first,
+        curve=amplified,
+        n_records=None
+        if first.n_records is None or trials[0].score.n_records is None
+        else first.n_records + trials[0].score.n_records,
+        epsilon_lower=None,
+        rpp_epsilon=math.inf,
+        assumptions=tuple(dict.fromkeys(a for c in parts for a in c.assumptions)),
+        sensitivity=None,
+        norm=None,
+        record_sensitivity=None,
+        noise_gain=None,
+        source="; ".join([source, *sorted({c.source for c in parts})]),
+        choice="",
+        release=" | ".join(dict.fromkeys(c.release for c in parts)),
+        n_releases=1,
+    )
+    return promise_of(total, parts, alpha, delta)

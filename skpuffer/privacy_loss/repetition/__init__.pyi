@@ -1,0 +1,4 @@
+from ._curve import BestRunCurve
+from ._runs import RandomRuns
+
+__all__ = ["BestRunCurve", "RandomRuns"]
