@@ -20,9 +20,11 @@ from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.base import FitPlan, PrivateEstimatorMixin
 from skpuffer.exceptions import CompositionError, UnsupportedError
 from skpuffer.privacy import Certificate, Preview, compose
+from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._reading import matching_names
-from skpuffer.utils._silence import silence
+from skpuffer.utils._silence import muted, silence
 
+from ._feature_map import FeatureMap
 from ._settled_steps import Flow, settle
 
 if TYPE_CHECKING:
@@ -223,7 +225,7 @@ class _Planner:
         self.units, self.budget = units, budget
         self.y, self.n_records, self.groups = y, n_records, groups
         self.last = last
-        self.flows: dict[str, Flow] = {}
+        self.reads: dict[str, tuple[Any, FeatureMap | None]] = {}
 
     def __call__(self, name: str, node: Any, flow: Flow) -> Any:
         """Note where rows of a private step come from, and let something stand for it.
@@ -241,17 +243,19 @@ class _Planner:
         """
         unit = self.units[name]
         scenario = unit.estimator.scenario
-        if flow.released and not (scenario is None or scenario.any_records):
+        # blocks of records are those of a scenario of their own
+        of_records = getattr(scenario, "scenario", scenario)
+        if flow.released and not isinstance(of_records, RecordScenario | None):
             raise UnsupportedError(
                 f"The step {name!r} reads what {', '.join(map(repr, flow.released))} "
                 f"released, and {type(scenario).__name__} speaks of raw columns: what it "
                 "knows of these would be known only once the budget is spent. Put the "
                 "step first, or give it a RecordScenario."
             )
-        self.flows[name] = flow
         features = flow.feature_map()
         if features is not None:
             features.check_by_record(flow.base)
+        self.reads[name] = flow.base, features
         if name == self.last:
             return node
         return self._stand_in(name, flow)
@@ -260,7 +264,8 @@ class _Planner:
         """The step, fitted to made-up rows: only what columns it returns is asked."""
         accountant = self.budget.accountant
         whole = getattr(accountant, "epsilon", None)
-        copy = self.units[name].with_budget(accountant, whole)
+        # nobody hears of it, not even a callback of the step's own
+        copy = muted(self.units[name].with_budget(accountant, whole))
         if flow.steps:
             # between zero and one, where most functions have values
             rng = np.random.default_rng(0)
@@ -279,16 +284,16 @@ class _Planner:
 
     def planned(self, name: str, epsilon: float | None) -> tuple[Any, Any, FitPlan]:
         """Return a step with a budget, a copy that was planned, and its plan."""
-        flow = self.flows[name]
+        base, features = self.reads[name]
         estimator = self.units[name].with_budget(self.budget.accountant, epsilon)
         copy = clone(estimator)
         with silence():
             plan = copy._plan_unread(
-                flow.base,
+                base,
                 self.y,
                 n_records=self.n_records,
                 groups=self.groups,
-                feature_map=flow.feature_map(),
+                feature_map=features,
             )
         return estimator, copy, plan
 

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -44,7 +45,7 @@ from skpuffer.utils._reading import (
 from skpuffer.utils._sklearn import BaseComposition, VisualBlock, fit_context
 
 from ._audit_pipeline import StepAudit, audited
-from ._delegation import delegates, inherit_tags
+from ._delegation import delegates, inherit_tags, offered
 from ._fixed_steps import Chain, as_read
 from ._pipeline_plan import (
     Budget,
@@ -79,6 +80,12 @@ class _Opening:
     steps: list[tuple[str, Any]]
     units: dict[str, Unit]
     budget: Budget
+
+    @property
+    def is_bounded_part(self) -> bool:
+        """Whether a budget is given, and steps have budgets of their own."""
+        fixed = any(unit.is_fixed for unit in self.units.values())
+        return fixed and self.budget.accountant is not None
 
     @property
     def estimators(self) -> list[Any]:
@@ -403,8 +410,7 @@ class PrivatePipeline(
             raise ValueError(_SAME)
         X = as_table(X)
         for step in opening.estimators:
-            scenario, _ = scenario_and_accountant(step)
-            X, secret = step._split_secret(scenario, X, secret)
+            X, secret = _split_secret(step, X, secret)
         base = self._validate(X, reset=True)
         public = None
         if self.reference is not None:
@@ -415,9 +421,9 @@ class PrivatePipeline(
 
     def _public(self, opening: _Opening, base: Any) -> Any:
         """Public rows with the columns of the data."""
-        public = self.reference
+        public = as_table(self.reference)
         for step in opening.estimators:
-            public = step._without_secret(public, self.n_features_in_)
+            public = _without_secret(step, public, self.n_features_in_)
         return rows_like(public, base, _OWNER)
 
     def _plan_fit(
@@ -427,7 +433,7 @@ class PrivatePipeline(
 
         One alone needs no plan: nothing is split, and nothing added up.
         """
-        if len(opening.units) == 1:
+        if len(opening.units) == 1 and not opening.is_bounded_part:
             return None
         n_records = row_count(flow.base)
         places = np.arange(min(_EXCERPT, n_records))
@@ -555,8 +561,7 @@ class PrivatePipeline(
         )
         y = _made_up_target(model, n_rows, labels, target_name)
         for step in opening.estimators:
-            scenario, _ = scenario_and_accountant(step)
-            X = step._split_secret(scenario, X, None)[0]
+            X, _ = _split_secret(step, X, None)
         base = copy._validate(X, reset=True)
         public = None if self.reference is None else copy._public(opening, base)
         plan = plan_steps(
@@ -582,7 +587,8 @@ class PrivatePipeline(
         if name == "inverse_transform":
             asked += before
         if name == "set_output":
-            asked = []
+            # of what a 'transform' returns
+            name = "transform"
         for step in asked:
             if is_passed_over(step) and name in ("transform", "inverse_transform"):
                 continue
@@ -599,7 +605,7 @@ class PrivatePipeline(
             return X
         raw = as_table(X)
         for _, step in _private(self.steps_):
-            raw = step._without_secret(raw, self.n_features_in_)
+            raw = _without_secret(step, raw, self.n_features_in_)
         raw = self._validate(raw, reset=False)
         *before, (_, last) = self.steps_
         rows = Chain(
@@ -615,6 +621,7 @@ class PrivatePipeline(
                 out.index = raw.index
         return out
 
+    @offered("set_output")
     def set_output(self, *, transform: str | None = None) -> Self:
         """Set what `transform` of the last step returns.
 
@@ -633,6 +640,7 @@ class PrivatePipeline(
                 steps[-1][1].set_output(transform=transform)
         return self
 
+    @offered("transform")
     def fit_transform(
         self,
         X: Table,
@@ -822,6 +830,20 @@ def _(node: PrivatePipeline, name: str) -> Iterator[StepAudit]:
         yield StepAudit(under(name, step.name), step.estimator, step.kind, step.reason)
 
 
+def _split_secret(step: Any, X: Any, secret: Any) -> tuple[Any, Any]:
+    """Raw rows without the secret of a step's scenario, and its values."""
+    scenario, _ = scenario_and_accountant(step)
+    split: tuple[Any, Any] = step._split_secret(scenario, X, secret)
+    return split
+
+
+def _without_secret(step: Any, X: Any, width: int) -> Any:
+    """Raw rows without the secret, if it is there."""
+    if matching_names(X) is None and getattr(X, "shape", ())[1:] == (width,):
+        return X
+    return _split_secret(step, X, None)[0]
+
+
 def _of_records(step: Any) -> bool:
     return step.scenario is None or bool(step.scenario.any_records)
 
@@ -845,12 +867,13 @@ def _private(steps: Any) -> Iterator[tuple[str, Any]]:
     for name, node in steps:
         if isinstance(node, PrivateEstimatorMixin):
             yield name, node
+        # by exact type, as the steps are fitted
         parts: Any = ()
         if type(node) is Pipeline:
             parts = node.steps
-        elif hasattr(node, "transformer_list"):
+        elif type(node) is FeatureUnion:
             parts = node.transformer_list
-        elif hasattr(node, "transformers"):
+        elif type(node) is ColumnTransformer:
             parts = [pair[:2] for pair in node.transformers]
         yield from _private((under(name, part), one) for part, one in parts)
 

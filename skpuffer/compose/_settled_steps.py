@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.utils._reading import matching_names, row_count
@@ -19,7 +20,7 @@ from skpuffer.utils._unquoted import unquoted
 
 from ._feature_map import FeatureMap
 from ._fixed_steps import Chain, ColumnSelection, as_read
-from ._step_kinds import is_passed_over, under
+from ._step_kinds import is_known, is_passed_over, under
 
 __all__ = ["FitPrivate", "Flow", "chosen_rows", "settle"]
 
@@ -67,7 +68,10 @@ class Flow:
         said = _FIXED.format(names)
         if self.released:
             said = _RELEASED.format(names, ", ".join(map(repr, self.released)))
-        return FeatureMap(Chain(self.steps), matching_names(self.base), said)
+        owner = f"The step {names}" if len(self.steps) == 1 else f"The chain of steps {names}"
+        return FeatureMap(
+            Chain(self.steps), matching_names(self.base), said, owner=owner
+        )
 
     def selecting(self, name: str, columns: Any) -> Flow:
         """Columns of the rows, for a part of a column transformer."""
@@ -142,7 +146,7 @@ def settle(
         parts, released = [], flow.released
         for part, one in node.transformer_list:
             done, of = settle(one, under(name, part), flow, fit_private)
-            parts.append((part, _frozen(done)))
+            parts.append((part, _frozen(done, flow)))
             released = _joined(released, of)
         union = _alone(node, transformer_list=parts)
         return _fitted(union, name, flow), released
@@ -152,12 +156,12 @@ def settle(
             path = under(name, part)
             # once: public rows may have other types
             columns = columns(flow.rows) if callable(columns) else columns
-            done = one
+            done, inner = one, flow
             if not is_passed_over(one):
                 inner = flow.selecting(path, columns)
                 done, of = settle(one, path, inner, fit_private)
                 released = _joined(released, of)
-            parts.append((part, _frozen(done), columns))
+            parts.append((part, _frozen(done, inner), columns))
         # whether a table is sparse it would settle by counting the zeros of the rows
         made = _alone(node, transformers=parts, sparse_threshold=0)
         return _fitted(made, name, flow), released
@@ -187,11 +191,14 @@ def _joined(*names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for some in names for name in some))
 
 
-def _frozen(step: Any) -> Any:
+def _frozen(step: Any, flow: Flow) -> Any:
+    """Keep a fitted part of a composition from being fitted again."""
     if is_passed_over(step) or isinstance(step, FrozenEstimator):
         return step
-    # a chain of one, as rows reach it from outside
-    return FrozenEstimator(step if isinstance(step, Chain) else Chain((("", step),)))
+    # one that saw arrays, and is given frames
+    if as_read(step, flow.rows) is not flow.rows:
+        step = Chain((("step", step),))
+    return FrozenEstimator(step)
 
 
 def _alone(node: Any, **params: Any) -> Any:
@@ -204,6 +211,9 @@ def _fitted(step: Any, name: str, flow: Flow) -> Any:
     """Fit a step on public rows; without any it learns no more than the columns."""
     fresh = muted(step)
     if flow.public is None:
+        # foreign code that needs no fit might keep what it is given
+        if not is_known(fresh) and not get_tags(fresh).requires_fit:
+            return fresh
         unquoted(f"The step {name!r}", fresh.fit, flow.rows, None)
         return fresh
     try:

@@ -15,12 +15,17 @@ from skpuffer.base import PrivateEstimatorMixin
 
 from ._audit_pipeline import StepAudit, audited
 
-__all__ = ["is_passed_over", "refuse_steps", "step_kinds", "under"]
+__all__ = ["is_known", "is_passed_over", "refuse_steps", "step_kinds", "under"]
 
 
 def is_passed_over(node: Any) -> bool:
     """Whether a step is none: None, 'passthrough' or 'drop'."""
     return node is None or (isinstance(node, str) and node in ("passthrough", "drop"))
+
+
+def is_known(node: Any) -> bool:
+    """Whether an estimator is of a library whose estimators are known here."""
+    return type(node).__module__.partition(".")[0] in ("sklearn", "skpuffer")
 
 
 def under(name: str, part: str) -> str:
@@ -49,7 +54,14 @@ def refuse_steps(kinds: Sequence[StepAudit], row_wise: Collection[str]) -> None:
             "Each step of a PrivatePipeline must be private, public or row-wise. "
             f"{reasons}"
         )
-    known = {step.name for step in kinds}
+    names = [step.name for step in kinds]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        # else the certificate of one of them would be left out
+        raise ValueError(
+            f"The parameter 'steps' has several steps of the names {twice}: give each "
+            "a name of its own."
+        )
+    known = set(names)
     known |= {name.rpartition("__")[2] for name in known}
     if unknown := sorted(set(row_wise) - known):
         raise ValueError(
@@ -190,7 +202,7 @@ def _one_kind(
             "'reference'.",
         )
     (step,) = parts if len(parts) == 1 else (None,)
-    if isinstance(node, FrozenEstimator) and hasattr(node, "certificate_"):
+    if isinstance(node, FrozenEstimator) and _holds_release(node.estimator):
         return _step(
             node,
             name,
@@ -220,10 +232,18 @@ def _one_kind(
     )
 
 
+def _holds_release(node: Any) -> bool:
+    """Whether a fitted estimator, or what is nested in it, was released privately."""
+    nested = node.get_params(deep=True).values() if hasattr(node, "get_params") else ()
+    return any(
+        hasattr(one, "certificate_") or isinstance(one, PrivateEstimatorMixin)
+        for one in (node, *nested)
+    )
+
+
 def _learns_nothing(node: Any, step: StepAudit) -> bool:
     """Whether a step that is known to be row-wise is what is known to be."""
     if step.kind != "row_wise":
         return False
     # a subclass of one that learns the number of columns may learn more
-    own = type(node).__module__.partition(".")[0]
-    return own in ("sklearn", "skpuffer") or not get_tags(node).requires_fit
+    return is_known(node) or not get_tags(node).requires_fit
