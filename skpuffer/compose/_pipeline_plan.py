@@ -30,7 +30,14 @@ from ._settled_steps import Flow, settle
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
 
-__all__ = ["Budget", "PipelinePlan", "PipelinePreview", "Unit", "differing", "plan_steps"]
+__all__ = [
+    "Budget",
+    "PipelinePlan",
+    "PipelinePreview",
+    "Unit",
+    "differing",
+    "plan_steps",
+]
 
 #: What two certificates of one promise have in common: all but words and gains.
 _PROMISE = (
@@ -248,9 +255,9 @@ class _Planner:
         if flow.released and not isinstance(of_records, RecordScenario | None):
             raise UnsupportedError(
                 f"The step {name!r} reads what {', '.join(map(repr, flow.released))} "
-                f"released, and {type(scenario).__name__} speaks of raw columns: what it "
-                "knows of these would be known only once the budget is spent. Put the "
-                "step first, or give it a RecordScenario."
+                f"released, and {type(scenario).__name__} speaks of raw columns: what "
+                "follows for the rows that reach the step would be known only once the "
+                "budget is spent. Put the step first, or give it a RecordScenario."
             )
         features = flow.feature_map()
         if features is not None:
@@ -393,7 +400,9 @@ def _split(
         probes = [planner.planned(name, most / len(free))[2] for name in free]
         shares = shares_of_least_error(
             [
-                relative_noise(p.release, p.calibration.noise, p.certificate.sensitivity)
+                relative_noise(
+                    p.release, p.calibration.noise, p.certificate.sensitivity
+                )
                 for p in probes
             ]
         )

@@ -130,8 +130,8 @@ class PrivatePipeline(
         others.
     row_wise : collection of str, default=()
         Names of steps that are declared to change each row by itself:
-        :class:`~sklearn.preprocessing.FunctionTransformer`, of whose function nothing is
-        known.
+        :class:`~sklearn.preprocessing.FunctionTransformer`, of whose function nothing
+        is known.
     random_state : int, RandomState instance, Generator or None, default=None
         Seeds private steps whose own is None. None draws noise from the operating
         system's entropy. A seed warns.
@@ -185,8 +185,8 @@ class PrivatePipeline(
     else in the fit is stopped before it does. If a later step fails, what the earlier
     ones released has been paid for, and nothing is fitted.
 
-    There is no `memory`, and steps with one are refused: a fit from a cache is a release
-    that no ledger hears of.
+    There is no `memory`, and steps with one are refused: a fit from a cache is a
+    release that no ledger hears of.
 
     Examples
     --------
@@ -317,8 +317,8 @@ class PrivatePipeline(
             if fitted:
                 error.add_note(
                     "Before this the private steps "
-                    f"{', '.join(map(repr, fitted))} of the pipeline were released: what "
-                    "they cost is spent, though nothing is fitted."
+                    f"{', '.join(map(repr, fitted))} of the pipeline were released: "
+                    "what they cost is spent, though nothing is fitted."
                 )
             raise
         self.steps_ = steps
@@ -692,7 +692,9 @@ class PrivatePipeline(
         if names is None:
             names = getattr(self, "feature_names_in_", None)
         if names is None:
-            names = np.array([f"x{i}" for i in range(self.n_features_in_)], dtype=object)
+            names = np.array(
+                [f"x{i}" for i in range(self.n_features_in_)], dtype=object
+            )
         return Chain(steps).get_feature_names_out(names)
 
     # -- a list of steps -------------------------------------------------------------
@@ -757,7 +759,7 @@ class PrivatePipeline(
             raise ValueError("Pipeline slicing only supports a step of 1")
         part = steps[which]
         if not fitted:
-            return type(self)(part, **{**self.get_params(deep=False), "steps": part})
+            return type(self)(**{**self.get_params(deep=False), "steps": part})
         return Pipeline(
             [
                 (name, step if is_passed_over(step) else FrozenEstimator(step))
@@ -924,5 +926,3 @@ def _is_same(public: Any, X: Any) -> bool:
         return any(np.shares_memory(a, b, max_work=10_000) for a, b in pairs)
     except np.exceptions.TooHardError:
         return False  # equal records are looked for besides
-
-

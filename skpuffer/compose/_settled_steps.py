@@ -68,7 +68,11 @@ class Flow:
         said = _FIXED.format(names)
         if self.released:
             said = _RELEASED.format(names, ", ".join(map(repr, self.released)))
-        owner = f"The step {names}" if len(self.steps) == 1 else f"The chain of steps {names}"
+        owner = (
+            f"The step {names}"
+            if len(self.steps) == 1
+            else f"The chain of steps {names}"
+        )
         return FeatureMap(
             Chain(self.steps), matching_names(self.base), said, owner=owner
         )
@@ -79,7 +83,9 @@ class Flow:
         rows = selection.transform(self.rows)
         if not self.steps:
             # raw columns, which keep their names
-            return replace(self, base=rows, rows=rows, public=self._of_public(selection))
+            return replace(
+                self, base=rows, rows=rows, public=self._of_public(selection)
+            )
         return replace(
             self,
             steps=(*self.steps, (name, selection)),
@@ -89,9 +95,7 @@ class Flow:
 
     def after(self, name: str, step: Any, released: tuple[str, ...]) -> Flow:
         """Rows that a fitted step has been applied to."""
-        rows = unquoted(
-            f"The step {name!r}", step.transform, as_read(step, self.rows)
-        )
+        rows = unquoted(f"The step {name!r}", step.transform, as_read(step, self.rows))
         # one row more or less would change how many records one person has
         if row_count(rows) != row_count(self.rows):
             raise ValueError(

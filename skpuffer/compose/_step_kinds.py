@@ -70,8 +70,8 @@ def refuse_steps(kinds: Sequence[StepAudit], row_wise: Collection[str]) -> None:
         )
     if not any(step.kind == "private" for step in kinds):
         raise ValueError(
-            "No step of the PrivatePipeline is private, so there is nothing to promise: "
-            "use sklearn.pipeline.Pipeline."
+            "No step of the PrivatePipeline is private, so that there is nothing to "
+            "promise: use sklearn.pipeline.Pipeline."
         )
 
 
