@@ -23,7 +23,12 @@ BLOCK = re.compile(
 )
 # written when the documentation is built
 GENERATED = {"api", "sg_execution_times"}
-PAGES = sorted(path.stem for path in DOCS.glob("*.rst") if path.stem not in GENERATED)
+PAGES = sorted(
+    path.relative_to(DOCS).with_suffix("").as_posix()
+    for folder in (DOCS, DOCS / "guide")
+    for path in folder.glob("*.rst")
+    if path.stem not in GENERATED
+)
 
 
 @pytest.fixture(autouse=True)

@@ -43,8 +43,8 @@ def common_scale(
     Returns
     -------
     scale : float
-        At which ``total(scale) <= target``, as evaluated; at most ``target /
-        max(shares)``, as all releases cost no less than one of them.
+        At which ``total(scale) <= target`` as evaluated, but for rounding; at most
+        ``target / max(shares)``, as all releases cost no less than one of them.
     """
 
     def miss(log_scale: float) -> float:

@@ -14,7 +14,11 @@ from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import Bunch, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from skpuffer._preview import PreviewMixin, _labels, _made_up_target
 from skpuffer._targets import declared_classes
@@ -438,6 +442,7 @@ class PrivatePipeline(
         n_records = row_count(flow.base)
         places = np.arange(min(_EXCERPT, n_records))
         if y is not None:
+            check_consistent_length(flow.base, y)
             if self._needs_labels():
                 _, first = np.unique(read_labels(y), return_index=True)
                 places = np.unique([*places, *first])
@@ -828,6 +833,7 @@ def make_private_pipeline(*steps: Any, **params: Any) -> PrivatePipeline:
 
 @audited.register
 def _(node: PrivatePipeline, name: str) -> Iterator[StepAudit]:
+    node._check_names()
     for step in node._kinds():
         yield StepAudit(under(name, step.name), step.estimator, step.kind, step.reason)
 
@@ -923,6 +929,7 @@ def _is_same(public: Any, X: Any) -> bool:
     else:
         return False
     try:
-        return any(np.shares_memory(a, b, max_work=10_000) for a, b in pairs)
+        most: Any = 10_000  # steps; the stubs know two special values only
+        return any(np.shares_memory(a, b, max_work=most) for a, b in pairs)
     except np.exceptions.TooHardError:
         return False  # equal records are looked for besides

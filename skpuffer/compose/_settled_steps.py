@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -155,7 +156,8 @@ def settle(
         union = _alone(node, transformer_list=parts)
         return _fitted(union, name, flow), released
     if type(node) is ColumnTransformer:
-        parts, released = [], flow.released
+        named: list[tuple[str, Any, Any]] = []
+        released = flow.released
         for part, one, columns in node.transformers:
             path = under(name, part)
             # once: public rows may have other types
@@ -165,9 +167,9 @@ def settle(
                 inner = flow.selecting(path, columns)
                 done, of = settle(one, path, inner, fit_private)
                 released = _joined(released, of)
-            parts.append((part, _frozen(done, inner), columns))
+            named.append((part, _frozen(done, inner), columns))
         # whether a table is sparse it would settle by counting the zeros of the rows
-        made = _alone(node, transformers=parts, sparse_threshold=0)
+        made = _alone(node, transformers=named, sparse_threshold=0)
         return _fitted(made, name, flow), released
     if isinstance(node, PrivateEstimatorMixin):
         return fit_private(name, node, flow), _joined(flow.released, (name,))
@@ -207,8 +209,11 @@ def _frozen(step: Any, flow: Flow) -> Any:
 
 def _alone(node: Any, **params: Any) -> Any:
     """A copy of a composition of fitted parts, which runs in this process."""
-    given = {**node.get_params(deep=False), **params, "n_jobs": None, "verbose": False}
-    return type(node)(**given)
+    # what its output is set to stays with a clone; the parts are not to be cloned
+    fresh = clone(node)
+    for name, value in {**params, "n_jobs": None, "verbose": False}.items():
+        setattr(fresh, name, value)
+    return fresh
 
 
 def _fitted(step: Any, name: str, flow: Flow) -> Any:
