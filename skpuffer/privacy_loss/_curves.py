@@ -204,9 +204,9 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
     -------
     curve
         Exact when all are Gaussian. With a :class:`PrivacyLossCurve` among them, or of
-        Gaussian noise beside noise of another family, one of all steps together, unless
-        another knows Rényi costs only; otherwise Rényi costs added order by order, on
-        the orders of the tabulated curves or on a default grid.
+        Gaussian noise beside Laplace noise, one of all steps together, unless another
+        knows Rényi costs only; otherwise Rényi costs added order by order, on the
+        orders of the tabulated curves or on a default grid.
     """
     counted = [
         (c.curve, c.times) if isinstance(c, RepeatedCurve) else (c, 1) for c in curves
@@ -220,7 +220,10 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
     stepwise = [c for c, _ in counted if isinstance(c, PrivacyLossCurve)]
     # a pure cost beside a Gaussian one is lost on most Rényi orders
     gaussian = any(c.gaussian_mu is not None for c, _ in counted)
-    noises = all(c.gaussian_mu is not None or hasattr(c, "times") for c, _ in counted)
+    noises = all(
+        c.gaussian_mu is not None or getattr(c, "exact_trade_off", False)
+        for c, _ in counted
+    )
     if not tabulated and (stepwise or (gaussian and noises)):
         return _one_after_another(counted, stepwise)
     # Rényi costs of independent or adaptive mechanisms add, order by order.
