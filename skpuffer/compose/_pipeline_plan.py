@@ -25,7 +25,7 @@ from skpuffer.utils._reading import matching_names
 from skpuffer.utils._silence import muted, silence
 
 from ._feature_map import FeatureMap
-from ._settled_steps import Flow, settle
+from ._settled_steps import AS_IT_IS, Flow, settle
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
@@ -185,9 +185,12 @@ class PipelinePlan:
         What each would release.
     certificate : Certificate
     previews : dict of {str: Preview}
+    copies : dict of {str: private estimator}
+        Those that were planned, which know what is public of the table.
     """
 
     estimators: dict[str, Any]
+    copies: dict[str, Any]
     plans: dict[str, FitPlan]
     certificate: Certificate
     previews: dict[str, Preview]
@@ -250,9 +253,10 @@ class _Planner:
         """
         unit = self.units[name]
         scenario = unit.estimator.scenario
-        # blocks of records are those of a scenario of their own
-        of_records = getattr(scenario, "scenario", scenario)
-        if flow.released and not isinstance(of_records, RecordScenario | None):
+        # blocks of records are those of a scenario of their own; by exact type, as
+        # another one may read its facts through the map
+        kind = type(getattr(scenario, "scenario", scenario))
+        if flow.released and kind not in (RecordScenario, type(None)):
             raise UnsupportedError(
                 f"The step {name!r} reads what {', '.join(map(repr, flow.released))} "
                 f"released, and {type(scenario).__name__} speaks of raw columns: what "
@@ -273,7 +277,8 @@ class _Planner:
         whole = getattr(accountant, "epsilon", None)
         # nobody hears of it, not even a callback of the step's own
         copy = muted(self.units[name].with_budget(accountant, whole))
-        if flow.steps:
+        before = AS_IT_IS if flow.steps or flow.is_cut else None
+        if before is not None:
             # between zero and one, where most functions have values
             rng = np.random.default_rng(0)
             X: Any = rng.uniform(size=(_MADE_UP, int(flow.rows.shape[1])))
@@ -287,7 +292,7 @@ class _Planner:
             y = y.iloc[places] if hasattr(y, "iloc") else np.asarray(y)[places]
         groups = None if self.groups is None else np.arange(_MADE_UP)
         with silence():
-            return copy._fit_private(X, y, None, groups)
+            return copy._fit_private(X, y, None, groups, feature_map=before)
 
     def planned(self, name: str, epsilon: float | None) -> tuple[Any, Any, FitPlan]:
         """Return a step with a budget, a copy that was planned, and its plan."""
@@ -358,6 +363,7 @@ def plan_steps(
         _refuse_more(budget, wholes)
     return PipelinePlan(
         estimators={name: found[name][0] for name in units},
+        copies={name: found[name][1] for name in units},
         plans={name: found[name][2] for name in units},
         certificate=certificate,
         previews={name: _preview(*found[name][1:]) for name in units},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -325,6 +325,9 @@ class PrivatePipeline(
                     "what they cost is spent, though nothing is fitted."
                 )
             raise
+        if set(fitted) != set(opening.units):
+            # else a release would be promised that is none, or none for one that is
+            raise RuntimeError("Other steps were fitted than were planned.")
         self.steps_ = steps
         self.named_steps_ = Bunch(**dict(steps))
         self.certificates_ = {n: step.certificate_ for n, step in fitted.items()}
@@ -412,7 +415,7 @@ class PrivatePipeline(
         """Raw rows without the secret, and the public ones beside them."""
         if self.reference is not None and _is_same(self.reference, X):
             raise ValueError(_SAME)
-        X = as_table(X)
+        given = X = as_table(X)
         for step in opening.estimators:
             X, secret = _split_secret(step, X, secret)
         base = self._validate(X, reset=True)
@@ -421,7 +424,8 @@ class PrivatePipeline(
             public = self._public(opening, base)
             if shares_records(columns_of(base), columns_of(public)):
                 raise ValueError(_SAME)
-        return Flow(base=base, rows=base, public=public), secret
+        cut = _is_cut(given, base)
+        return Flow(base=base, rows=base, public=public, is_cut=cut), secret
 
     def _public(self, opening: _Opening, base: Any) -> Any:
         """Public rows with the columns of the data."""
@@ -448,12 +452,12 @@ class PrivatePipeline(
                 places = np.unique([*places, *first])
             y = y.iloc[places] if hasattr(y, "iloc") else np.asarray(y)[places]
         rows = chosen_rows(flow.base, places)
-        part = Flow(base=rows, rows=rows, public=flow.public)
+        part = replace(flow, base=rows, rows=rows)
         plan = plan_steps(
             opening.steps, opening.units, opening.budget, part, y, n_records, groups
         )
         # before the first release: where warnings are errors, nothing is spent
-        for name, step in plan.estimators.items():
+        for name, step in plan.copies.items():
             announce_weakness(step, plan.plans[name].certificate, root)
         return plan
 
@@ -565,6 +569,7 @@ class PrivatePipeline(
             )
         )
         y = _made_up_target(model, n_rows, labels, target_name)
+        given = X
         for step in opening.estimators:
             X, _ = _split_secret(step, X, None)
         base = copy._validate(X, reset=True)
@@ -573,12 +578,12 @@ class PrivatePipeline(
             opening.steps,
             opening.units,
             opening.budget,
-            Flow(base=base, rows=base, public=public),
+            Flow(base=base, rows=base, public=public, is_cut=_is_cut(given, base)),
             y,
             n_records,
             groups,
         )
-        for name, step in plan.estimators.items():
+        for name, step in plan.copies.items():
             announce_weakness(step, plan.plans[name].certificate)
         return PipelinePreview(
             steps=plan.previews, epsilons=plan.epsilons, certificate=plan.certificate
@@ -843,6 +848,11 @@ def _split_secret(step: Any, X: Any, secret: Any) -> tuple[Any, Any]:
     scenario, _ = scenario_and_accountant(step)
     split: tuple[Any, Any] = step._split_secret(scenario, X, secret)
     return split
+
+
+def _is_cut(given: Any, base: Any) -> bool:
+    """Whether a column without a name was left out of a table."""
+    return not is_frame(base) and given.shape != base.shape
 
 
 def _without_secret(step: Any, X: Any, width: int) -> Any:

@@ -23,7 +23,7 @@ from ._feature_map import FeatureMap
 from ._fixed_steps import Chain, ColumnSelection, as_read
 from ._step_kinds import is_known, is_passed_over, under
 
-__all__ = ["FitPrivate", "Flow", "chosen_rows", "settle"]
+__all__ = ["AS_IT_IS", "FitPrivate", "Flow", "chosen_rows", "settle"]
 
 #: What a certificate says of the steps before a private one.
 _FIXED = (
@@ -35,6 +35,10 @@ _RELEASED = (
     "fitted on public rows, or released under certificates of their own ({}), to which "
     "this one is added: given what they released, they are public"
 )
+
+
+#: The map of rows that reach a private step as they are.
+AS_IT_IS = FeatureMap(Chain(), None, "no step stands before it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,9 @@ class Flow:
         Public rows at the same place.
     released : tuple of str
         Names of the private steps before.
+    is_cut : bool
+        Whether a secret was left out of `base` by its position, which is not to be
+        looked for again.
     """
 
     base: Any
@@ -60,11 +67,12 @@ class Flow:
     rows: Any
     public: Any = None
     released: tuple[str, ...] = ()
+    is_cut: bool = False
 
     def feature_map(self) -> FeatureMap | None:
         """Map from `base` to here, None where there is no step between."""
         if not self.steps:
-            return None
+            return AS_IT_IS if self.is_cut else None
         names = ", ".join(repr(name) for name, _ in self.steps)
         said = _FIXED.format(names)
         if self.released:

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpuffer.accountants import PrivacyLoss
+from skpuffer.accountants import OverlapAmplification, PrivacyLoss
 from skpuffer.compose import (
     PrivatePipeline,
     PublicPreprocessing,
@@ -34,7 +34,12 @@ from skpuffer.exceptions import (
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.preprocessing import PublicMinMaxScaler, RowNormClipper
-from skpuffer.scenarios import AttributeScenario, BlocksScenario, RecordScenario
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BlocksScenario,
+    BoundedOdds,
+    RecordScenario,
+)
 from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
 from skpuffer.testing import _estimator_checks as checks
@@ -391,3 +396,21 @@ def test_seeds():
     assert "drawn from a seed" in said
     other = pipeline().fit(X, Y)
     assert "drawn from a seed" not in " ".join(other.certificate_.assumptions)
+
+
+def test_a_secret_without_a_name_is_left_out_once():
+    belief = AttributeScenario(3, level="record", prior=BoundedOdds(2.0))
+    table = np.column_stack([X, np.arange(400) % 2])
+    accountant = OverlapAmplification(0.3, delta=1e-5)
+    for steps in (
+        [("mean", PrivateMean(bounds=(-1, 1)))],
+        [("clip", RowNormClipper(9.0)), ("mean", PrivateMean(bounds=(-1, 1)))],
+    ):
+        model = PrivatePipeline(steps, scenario=belief, accountant=accountant)
+        model.fit(table)
+        assert model.n_features_in_ == 3
+        assert model[-1].mean_.shape == (3,)
+        alone = PrivateMean(belief, accountant, bounds=(-1, 1)).fit(table)
+        assert model.noises_["mean"] == alone.noise_
+        preview = model.preview(400, n_features=4)
+        assert preview.certificate.epsilon == model.certificate_.epsilon
