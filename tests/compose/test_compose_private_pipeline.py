@@ -27,13 +27,18 @@ from skpuffer.compose import (
     PublicPreprocessing,
     make_private_pipeline,
 )
+from skpuffer.datasets import fetch_adult
 from skpuffer.decomposition import PrivatePCA
 from skpuffer.exceptions import (
     WeakPromiseWarning,
 )
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
-from skpuffer.preprocessing import PublicMinMaxScaler, RowNormClipper
+from skpuffer.preprocessing import (
+    PublicMinMaxScaler,
+    PublicOneHotEncoder,
+    RowNormClipper,
+)
 from skpuffer.scenarios import (
     AttributeScenario,
     BlocksScenario,
@@ -414,3 +419,50 @@ def test_a_secret_without_a_name_is_left_out_once():
         assert model.noises_["mean"] == alone.noise_
         preview = model.preview(400, n_features=4)
         assert preview.certificate.epsilon == model.certificate_.epsilon
+
+
+def test_adult_under_one_budget(data_dir):
+    adult = fetch_adult(data_home=data_dir, download_if_missing=False)
+    y = (adult.target == sorted(adult.target.unique())[-1]).astype(int)
+    numbers = ["age", "education-num", "hours-per-week"]
+    codes = ["workclass", "marital-status", "occupation", "sex"]
+    columns = ColumnTransformer(
+        [
+            (
+                "numbers",
+                PrivateStandardScaler(bounds={c: adult.bounds[c] for c in numbers}),
+                numbers,
+            ),
+            (
+                "codes",
+                PublicOneHotEncoder(
+                    {c: adult.categories[c] for c in codes}, missing="zero"
+                ),
+                codes,
+            ),
+        ]
+    )
+    model = PrivatePipeline(
+        [("columns", columns), ("model", PrivateLogisticRegression(data_norm=3.0))],
+        accountant=PrivacyLoss(0.5, 1e-6, noise="gaussian"),
+        shares={"columns__numbers": 1, "model": 1},
+    )
+    rest = np.arange(len(y)) % 4 > 0
+    model.fit(adult.data[rest], y[rest])
+    assert 0.5 * (1 - 2e-3) < model.certificate_.epsilon <= 0.5
+    assert model.score(adult.data[~rest], y[~rest]) > 0.81
+    naive = PrivateLogisticRegression(
+        accountant=PrivacyLoss(0.25, 5e-7, noise="gaussian"), data_norm=3.0
+    ).preview(int(rest.sum()), n_features=3, classes=[0, 1])
+    assert np.max(model.noises_["model"].std()) < 0.75 * np.max(naive.noise.std())
+
+
+def test_what_a_composition_is_told_to_return_stays():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    columns = ColumnTransformer(
+        [("some", scaler(), ["a", "b"]), ("rest", "passthrough", ["c"])]
+    ).set_output(transform="pandas")
+    model = PrivatePipeline([("columns", columns), ("last", scaler())]).fit(frame)
+    mapped = model[:1].transform(frame)
+    assert list(mapped.columns) == ["some__a", "some__b", "rest__c"]
+    assert model.transform(frame).shape == frame.shape

@@ -6,12 +6,14 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsTransformer
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
@@ -317,3 +319,28 @@ def test_what_was_not_planned_is_not_released():
     with ledger, pytest.raises(UnsupportedError, match="'a' would promise otherwise"):
         model.fit(X, Y)
     assert len(ledger.report()) == 0
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyLeakWarning")
+def test_behind_a_leak_of_another_pipeline_nothing_is_released():
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    with ledger, pytest.raises(UnsupportedError, match="StandardScaler before it"):
+        make_pipeline(StandardScaler(), pipeline()).fit(X, Y)
+    assert len(ledger.report()) == 0
+    audit = audit_pipeline(make_pipeline(StandardScaler(), pipeline()))
+    assert [step.kind for step in audit.steps] == ["leak", "private", "private"]
+    assert not audit_pipeline(BaggingClassifier(pipeline())).is_private
+
+
+def test_targets_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        pipeline().fit(X, Y[:-3])
+
+
+def test_a_sampler_whose_width_is_read_off_the_rows():
+    for gamma, kind in (("scale", "leak"), (0.5, "row_wise")):
+        model = make_pipeline(RBFSampler(gamma=gamma), logistic())
+        assert audit_pipeline(model).steps[0].kind == kind
+    steps = [("kernel", RBFSampler(gamma="scale")), ("model", logistic())]
+    assert "kernel (RBFSampler)" in refusal(steps)
+    PrivatePipeline(steps, reference=PUBLIC).fit(X, Y)
