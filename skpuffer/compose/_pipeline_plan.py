@@ -75,6 +75,24 @@ class PipelinePreview:
         What each of them gets of the budget.
     certificate : Certificate
         Of all of them together.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.compose import make_private_pipeline
+    >>> from skpuffer.linear_model import PrivateRidge
+    >>> from skpuffer.summary import PrivateStandardScaler
+    >>> model = make_private_pipeline(
+    ...     PrivateStandardScaler(bounds=(0, 100)),
+    ...     PrivateRidge(target_bounds=(0, 1)),
+    ...     accountant=PrivacyLoss(1.0, noise="gaussian"),
+    ...     shares={"privatestandardscaler": 1, "privateridge": 1},
+    ... )
+    >>> preview = model.preview(10_000, n_features=5)
+    >>> [round(epsilon, 2) for epsilon in preview.epsilons.values()]
+    [0.68, 0.68]
+    >>> round(preview.certificate.epsilon, 2)
+    1.0
     """
 
     steps: Mapping[str, Preview]

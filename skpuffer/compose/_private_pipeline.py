@@ -210,8 +210,8 @@ class PrivatePipeline(
     ... ).fit(X, y)
     >>> round(model.certificate_.epsilon, 2), model.certificate_.delta
     (2.0, 1e-05)
-    >>> {name: round(epsilon, 2) for name, epsilon in model.epsilons_.items()}
-    {'scaler': 0.62, 'classifier': 1.87}
+    >>> {name: round(epsilon, 1) for name, epsilon in model.epsilons_.items()}
+    {'scaler': 0.6, 'classifier': 1.9}
     """
 
     _parameter_constraints: dict[str, Any] = {
