@@ -47,6 +47,7 @@ from skpuffer.utils._reading import (
     to_pandas,
 )
 from skpuffer.utils._sklearn import BaseComposition, VisualBlock, fit_context
+from skpuffer.utils._unquoted import unquoted
 
 from ._audit_pipeline import StepAudit, audited
 from ._delegation import delegates, inherit_tags, offered
@@ -75,6 +76,7 @@ __all__ = ["PrivatePipeline", "make_private_pipeline"]
 _EXCERPT = 16
 
 _OWNER = "The parameter 'reference'"
+_COMPARED = "Comparing the parameter 'X' with 'reference'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -422,7 +424,8 @@ class PrivatePipeline(
         public = None
         if self.reference is not None:
             public = self._public(opening, base)
-            if shares_records(columns_of(base), columns_of(public)):
+            # cells may be anything, and comparing them may fail in any way
+            if unquoted(_COMPARED, _shared, base, public):
                 raise ValueError(_SAME)
         cut = _is_cut(given, base)
         return Flow(base=base, rows=base, public=public, is_cut=cut), secret
@@ -450,7 +453,7 @@ class PrivatePipeline(
             if self._needs_labels():
                 _, first = np.unique(read_labels(y), return_index=True)
                 places = np.unique([*places, *first])
-            y = y.iloc[places] if hasattr(y, "iloc") else np.asarray(y)[places]
+            y = _some_targets(y, places)
         rows = chosen_rows(flow.base, places)
         part = replace(flow, base=rows, rows=rows)
         plan = plan_steps(
@@ -850,6 +853,14 @@ def _split_secret(step: Any, X: Any, secret: Any) -> tuple[Any, Any]:
     return split
 
 
+def _some_targets(y: Any, places: Any) -> Any:
+    """Targets of some records; what is no list of targets stays, to be refused."""
+    if hasattr(y, "iloc"):
+        return y.iloc[places]
+    listed = np.asarray(y)
+    return listed[places] if listed.ndim else y
+
+
 def _is_cut(given: Any, base: Any) -> bool:
     """Whether a column without a name was left out of a table."""
     return not is_frame(base) and given.shape != base.shape
@@ -925,6 +936,11 @@ def _as_planned(name: str, plan: PipelinePlan | None) -> Any:
             )
 
     return approve
+
+
+def _shared(base: Any, public: Any) -> bool:
+    """Whether two tables share records."""
+    return shares_records(columns_of(base), columns_of(public))
 
 
 def _is_same(public: Any, X: Any) -> bool:

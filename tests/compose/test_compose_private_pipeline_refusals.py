@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingClassifier
@@ -36,7 +36,10 @@ from skpuffer.ledger import PrivacyLedger
 from skpuffer.preprocessing import RowNormClipper
 from skpuffer.scenarios import AttributeScenario, RecordScenario
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
+from skpuffer.testing import _estimator_checks as checks
+from skpuffer.testing._canaries import listen
 
+from ..test_fuzzed_inputs import malformed
 from .pipelines import (
     PUBLIC,
     X,
@@ -344,3 +347,45 @@ def test_a_sampler_whose_width_is_read_off_the_rows():
     steps = [("kernel", RBFSampler(gamma="scale")), ("model", logistic())]
     assert "kernel (RBFSampler)" in refusal(steps)
     PrivatePipeline(steps, reference=PUBLIC).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_malformed_tables():
+    """None is quoted, none is half fitted, and errors are of the usual kinds."""
+    rng = np.random.default_rng(5)
+    columns = ColumnTransformer([("a", scaler(), [0, 1]), ("b", RowNormClipper(), [2])])
+    models = [
+        PrivatePipeline([("a", scaler()), ("model", logistic(classes=[0, 1]))]),
+        PrivatePipeline(
+            [("public", StandardScaler()), ("columns", columns), ("model", logistic())],
+            reference=PUBLIC,
+        ),
+    ]
+    refused = 0
+    for i in range(40):
+        table, y = malformed(rng)
+        model = clone(models[i % 2])
+        with listen() as said:
+            model.fit(table, y)
+        where = f"input {i}: {type(table).__name__}, {said.error!r}"
+        assert not said.songs, where
+        if said.error is None:
+            assert np.all(np.isfinite(model["model"].coef_)), where
+            continue
+        refused += 1
+        assert isinstance(said.error, ValueError | TypeError), where
+        assert not [name for name in vars(model) if name.endswith("_")], where
+    assert refused > 10
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_no_canary_is_quoted,
+        checks.check_bad_budget_refused,
+        checks.check_failed_refit_leaves_nothing,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_privacy_checks_of_refusals(check):
+    check(PrivatePipeline([("scaler", scaler()), ("model", logistic())]))
