@@ -35,7 +35,7 @@ from ._show_versions import show_versions
 from .accountants import Best, OverlapAmplification, PrivacyLoss
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .cluster import PrivateKMeans
-from .compose import OutputPerturbation, PublicPreprocessing
+from .compose import OutputPerturbation, PrivatePipeline, PublicPreprocessing
 from .decomposition import PrivatePCA
 from .ensemble import PATEClassifier
 from .linear_model import (
@@ -85,6 +85,7 @@ __all__ = [
     "PrivateMLPClassifier",
     "PrivateMean",
     "PrivatePCA",
+    "PrivatePipeline",
     "PrivateQuantile",
     "PrivateRandomizedSearchCV",
     "PrivateRidge",

@@ -520,13 +520,24 @@ class PrivateEstimatorMixin(
         secret: ArrayLike | None,
         groups: ArrayLike | None,
         feature_map: Any = None,
+        approve: Callable[[FitPlan], None] | None = None,
     ) -> Self:
-        """`fit`, with public preprocessing between the raw columns and the model."""
-        self._fit_steps(X, y, secret, groups, feature_map)
+        """`fit`, with public preprocessing between the raw columns and the model.
+
+        `approve` is told of what is going to be released before anybody else is, and
+        may raise.
+        """
+        self._fit_steps(X, y, secret, groups, feature_map, approve)
         return self
 
     def _fit_steps(
-        self, X: Any, y: Any, secret: Any, groups: Any, feature_map: Any
+        self,
+        X: Any,
+        y: Any,
+        secret: Any,
+        groups: Any,
+        feature_map: Any,
+        approve: Callable[[FitPlan], None] | None,
     ) -> None:
         opening = self._opening(y)
         rng = opening.rng
@@ -541,6 +552,8 @@ class PrivateEstimatorMixin(
 
         table = self._read_table(opening.scenario, X, y, secret, groups, feature_map)
         plan = self._plan_fit(opening, table, released)
+        if approve is not None:
+            approve(plan)
         task, release, calibration = plan.task, plan.release, plan.calibration
         exact = calibration.noise.is_zero
         # before a ledger hears of it: where warnings are errors, nothing is spent

@@ -39,7 +39,7 @@ from skpuffer.base import PrivateEstimatorMixin
 
 from ._public_preprocessing import PublicPreprocessing
 
-__all__ = ["PipelineAudit", "StepAudit", "audit_pipeline"]
+__all__ = ["PipelineAudit", "StepAudit", "audit_pipeline", "audited"]
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def audit_pipeline(
     declared = set(row_wise)
     found = []
     used = set()
-    for step in _audited(estimator, ""):
+    for step in audited(estimator, ""):
         names = {step.name, step.name.rpartition("__")[2]} & declared
         if names and step.kind == "leak":
             step = StepAudit(
@@ -224,7 +224,7 @@ def _under(name: str, part: str) -> str:
 
 
 @singledispatch
-def _audited(node: Any, name: str) -> Iterator[StepAudit]:
+def audited(node: Any, name: str) -> Iterator[StepAudit]:
     """Steps of an estimator that nothing is known of."""
     if node is None or isinstance(node, str):  # 'passthrough', 'drop'
         return
@@ -243,7 +243,7 @@ def _audited(node: Any, name: str) -> Iterator[StepAudit]:
             "as they are.",
         )
         for part, one in inner.items():
-            yield from _audited(one, _under(name, part))
+            yield from audited(one, _under(name, part))
     else:
         yield _step(
             node,
@@ -262,12 +262,12 @@ def _nested(node: Any) -> dict[str, Any]:
     return {part: one for part, one in given.items() if hasattr(one, "fit")}
 
 
-@_audited.register
+@audited.register
 def _(node: PrivateEstimatorMixin, name: str) -> Iterator[StepAudit]:
     yield _step(node, name, "private", "releases with a certificate of its own.")
 
 
-@_audited.register
+@audited.register
 def _(node: PublicPreprocessing, name: str) -> Iterator[StepAudit]:
     yield _step(
         node,
@@ -275,17 +275,17 @@ def _(node: PublicPreprocessing, name: str) -> Iterator[StepAudit]:
         "public",
         "fits its transformer on public rows, and only applies it to private ones.",
     )
-    yield from _audited(node.estimator, _under(name, "estimator"))
+    yield from audited(node.estimator, _under(name, "estimator"))
 
 
-@_audited.register
+@audited.register
 def _(node: FrozenEstimator, name: str) -> Iterator[StepAudit]:
     yield _step(
         node, name, "public", "is not fitted here; what it was fitted on is not known."
     )
 
 
-@_audited.register
+@audited.register
 def _(node: FunctionTransformer, name: str) -> Iterator[StepAudit]:
     if node.func is None:
         yield _step(node, name, "row_wise", "passes rows on as they are.")
@@ -299,40 +299,56 @@ def _(node: FunctionTransformer, name: str) -> Iterator[StepAudit]:
     )
 
 
-@_audited.register(PolynomialFeatures)
-@_audited.register(GaussianRandomProjection)
-@_audited.register(SparseRandomProjection)
-@_audited.register(RBFSampler)
-@_audited.register(SkewedChi2Sampler)
+_COLUMNS = "learns no more than the number of columns."
+
+
+@audited.register(PolynomialFeatures)
+@audited.register(GaussianRandomProjection)
+@audited.register(SparseRandomProjection)
+@audited.register(SkewedChi2Sampler)
 def _(node: Any, name: str) -> Iterator[StepAudit]:
-    yield _step(node, name, "row_wise", "learns no more than the number of columns.")
+    yield _step(node, name, "row_wise", _COLUMNS)
 
 
-@_audited.register
+@audited.register
+def _(node: RBFSampler, name: str) -> Iterator[StepAudit]:
+    if node.gamma == "scale":
+        yield _step(
+            node,
+            name,
+            "leak",
+            "takes its width from the variance of private rows (gamma='scale'). Give "
+            "'gamma' a public number.",
+        )
+        return
+    yield _step(node, name, "row_wise", _COLUMNS)
+
+
+@audited.register
 def _(node: Pipeline, name: str) -> Iterator[StepAudit]:
     for part, one in node.steps:
-        yield from _audited(one, _under(name, part))
+        yield from audited(one, _under(name, part))
 
 
-@_audited.register
+@audited.register
 def _(node: FeatureUnion, name: str) -> Iterator[StepAudit]:
     for part, one in node.transformer_list:
-        yield from _audited(one, _under(name, part))
+        yield from audited(one, _under(name, part))
 
 
-@_audited.register
+@audited.register
 def _(node: ColumnTransformer, name: str) -> Iterator[StepAudit]:
     for part, one, _columns in node.transformers:
-        yield from _audited(one, _under(name, part))
-    yield from _audited(node.remainder, _under(name, "remainder"))
+        yield from audited(one, _under(name, part))
+    yield from audited(node.remainder, _under(name, "remainder"))
 
 
 def _of_parts(node: Any, name: str) -> Iterator[StepAudit]:
     """Steps of a wrapper that fits what is within it on the rows as they are."""
     for part, one in getattr(node, "estimators", ()):
-        yield from _audited(one, _under(name, part))
+        yield from audited(one, _under(name, part))
     for part, one in _nested(node).items():
-        yield from _audited(one, _under(name, part))
+        yield from audited(one, _under(name, part))
     given = node.get_params(deep=False)
     for part in ("estimator", "regressor", "final_estimator"):
         if part in given and given[part] is None:
@@ -358,7 +374,7 @@ for passing in (
     VotingRegressor,
 ):
     # each fit is a release, and what else is made of them is made of releases
-    _audited.register(passing, _of_parts)
+    audited.register(passing, _of_parts)
 
 
 def _and_parts(
@@ -397,14 +413,14 @@ _CHOOSES = (
 )
 
 for bagging in (BaggingClassifier, BaggingRegressor):
-    _audited.register(
+    audited.register(
         bagging, _and_parts("leak", _REPEATS, lambda node: bool(node.bootstrap))
     )
 for boosting in (AdaBoostClassifier, AdaBoostRegressor):
-    _audited.register(boosting, _and_parts("leak", _WEIGHS))
-_audited.register(CalibratedClassifierCV, _and_parts("leak", _CALIBRATES))
-_audited.register(TunedThresholdClassifierCV, _and_parts("leak", _TUNES))
-_audited.register(RFECV, _and_parts("scores", _CHOOSES))
+    audited.register(boosting, _and_parts("leak", _WEIGHS))
+audited.register(CalibratedClassifierCV, _and_parts("leak", _CALIBRATES))
+audited.register(TunedThresholdClassifierCV, _and_parts("leak", _TUNES))
+audited.register(RFECV, _and_parts("scores", _CHOOSES))
 
 
 def _candidates(node: Any) -> Iterator[tuple[str, Any]]:
@@ -418,16 +434,16 @@ def _candidates(node: Any) -> Iterator[tuple[str, Any]]:
                     yield part, one
 
 
-@_audited.register(GridSearchCV)
-@_audited.register(RandomizedSearchCV)
+@audited.register(GridSearchCV)
+@audited.register(RandomizedSearchCV)
 def _(node: Any, name: str) -> Iterator[StepAudit]:
     yield _step(node, name, "scores", _CHOOSES)
-    yield from _audited(node.estimator, _under(name, "estimator"))
+    yield from audited(node.estimator, _under(name, "estimator"))
     for part, one in _candidates(node):
-        yield from _audited(one, _under(_under(name, "estimator"), part))
+        yield from audited(one, _under(_under(name, "estimator"), part))
 
 
-@_audited.register
+@audited.register
 def _(node: TransformedTargetRegressor, name: str) -> Iterator[StepAudit]:
     # its transformer is fitted on the target, as any other is on features
     if node.transformer is None and node.func is not None:

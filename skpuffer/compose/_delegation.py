@@ -133,6 +133,7 @@ def delegates(cls: _Class) -> _Class:
     """Class decorator: adds the methods of the estimator inside, where it has them.
 
     The class says whether it `_offers(name)` a method, and how to `_call(name, X)` it.
+    What it has itself stays.
     """
     methods = {name: _delegate(name) for name in DELEGATED}
     methods |= {
@@ -141,7 +142,8 @@ def delegates(cls: _Class) -> _Class:
         "set_output": set_output,
     }
     for name, method in methods.items():
-        setattr(cls, name, method)
+        if name not in vars(cls):
+            setattr(cls, name, method)
     return cls
 
 

@@ -42,6 +42,8 @@ class FeatureMap:
         Sentence of the certificate on what makes it public.
     leaks : tuple of str, default=()
         What of the private data it was fitted on, in sentences.
+    owner : str, default=TRANSFORMER
+        Whose code it is that maps records, for messages.
 
     Notes
     -----
@@ -56,8 +58,9 @@ class FeatureMap:
         columns: tuple[str, ...] | None,
         assumption: str,
         leaks: tuple[str, ...] = (),
+        owner: str = TRANSFORMER,
     ):
-        self.leaks = leaks
+        self.leaks, self._owner = leaks, owner
         self._transformer = transformer
         self._columns = columns
         self._assumption = assumption
@@ -103,7 +106,7 @@ class FeatureMap:
         """Map a table that is as the transformer was fitted to."""
         # the transformer is the user's own code: its errors may quote values, so they
         # are raised anew without them
-        mapped = unquoted(TRANSFORMER, self._transformer.transform, raw)
+        mapped = unquoted(self._owner, self._transformer.transform, raw)
         # of one kind for the data and the prior, whatever each is given as
         if sparse.issparse(mapped):
             mapped = mapped.toarray()
@@ -112,13 +115,13 @@ class FeatureMap:
         numbers = floats(mapped)
         if numbers is None:
             raise ValueError(
-                f"{TRANSFORMER} leaves columns that are not numeric: encode them, by "
+                f"{self._owner} leaves columns that are not numeric: encode them, by "
                 "public categories with preprocessing.PublicOneHotEncoder."
             )
         # a map that drops or adds rows would change how many records one person has
         if numbers.ndim != 2 or len(numbers) != len(raw):
             raise ValueError(
-                f"{TRANSFORMER} must return one row for each record. Got "
+                f"{self._owner} must return one row for each record. Got "
                 f"shape {numbers.shape} for {len(raw)} records."
             )
         return numbers
@@ -162,7 +165,7 @@ class FeatureMap:
             )
             if not same:
                 raise ValueError(
-                    f"{TRANSFORMER} maps a record differently when other "
+                    f"{self._owner} maps a record differently when other "
                     "records are around, so it carries private values from one to "
                     "another. Use a transformer that maps each record by itself."
                 )

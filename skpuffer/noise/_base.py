@@ -242,6 +242,8 @@ class Noise(Plain, ABC):
     integer: ClassVar[bool] = False
     #: The mu of mu-Gaussian privacy at magnitude one, or None if it is not Gaussian.
     _mu_per_unit: ClassVar[float | None] = None
+    #: Whether its trade-off is proved and attained, so that it is what to compose.
+    _exact_trade_off: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _checked_scale(self.scale))
@@ -807,6 +809,11 @@ class ShiftCurve(Plain, kind="shifted_noise"):
         # mu
         mu = self.noise._mu_per_unit
         return None if mu is None else mu * self.magnitude
+
+    @property
+    def exact_trade_off(self) -> bool:
+        """Whether the trade-off is proved, and that of two tables."""
+        return self.noise._exact_trade_off
 
     def times(self, factor: float) -> "ShiftCurve":
         """Return the curve of the same noise against a multiple of the shift."""

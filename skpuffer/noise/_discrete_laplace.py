@@ -79,6 +79,7 @@ class DiscreteLaplaceNoise(MagnitudeNoise):
     family = "discrete_laplace"
     norm = 1.0
     integer: ClassVar[bool] = True
+    _exact_trade_off: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -50,6 +50,7 @@ class LaplaceNoise(MagnitudeNoise):
     """
 
     family = "laplace"
+    _exact_trade_off = True
     norm = 1.0
     unit_variance = 2.0
 

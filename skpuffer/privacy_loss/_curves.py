@@ -248,10 +248,10 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
     Returns
     -------
     curve
-        Exact when all are Gaussian. With a :class:`PrivacyLossCurve` among them, one of
-        all steps together, unless another knows Rényi costs only; otherwise Rényi costs
-        added order by order, on the orders of the tabulated curves or on a default
-        grid.
+        Exact when all are Gaussian. With a :class:`PrivacyLossCurve` among them, or of
+        Gaussian noise beside Laplace noise, one of all steps together, unless another
+        knows Rényi costs only; otherwise Rényi costs added order by order, on the
+        orders of the tabulated curves or on a default grid.
     """
     counted = [
         (c.curve, c.times) if isinstance(c, RepeatedCurve) else (c, 1) for c in curves
@@ -264,7 +264,13 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
     # by the attribute: the best of several runs is known by its costs as well
     tabulated = [c.orders for c, _ in counted if hasattr(c, "orders")]
     stepwise = [c for c, _ in counted if isinstance(c, PrivacyLossCurve)]
-    if stepwise and not tabulated:
+    # a pure cost beside a Gaussian one is lost on most Rényi orders
+    gaussian = any(c.gaussian_mu is not None for c, _ in counted)
+    noises = all(
+        c.gaussian_mu is not None or getattr(c, "exact_trade_off", False)
+        for c, _ in counted
+    )
+    if not tabulated and (stepwise or (gaussian and noises)):
         return _one_after_another(counted, stepwise)
     # Rényi costs of independent or adaptive mechanisms add, order by order.
     orders = np.unique(np.concatenate(tabulated)) if tabulated else DEFAULT_ORDERS
@@ -300,6 +306,8 @@ def _one_after_another(
     if gaussian and mu is not None:
         steps.append((SymmetricPair(GaussianCurve(mu)), 1))
     steps += [(SymmetricPair(c), times) for c, times in others if c.gaussian_mu is None]
+    if not stepwise:
+        return PrivacyLossCurve(tuple(steps))
     # no more memory than each of them was allowed
     memory = min(curve.max_memory for curve in stepwise)
     return PrivacyLossCurve(tuple(steps), memory)

@@ -27,6 +27,10 @@ _PACKAGES = (
 )
 
 
+#: What releases nothing but by others, which are listed.
+_MADE_OF_OTHERS = {"PrivatePipeline"}
+
+
 class EstimatorEntry(NamedTuple):
     """One public estimator.
 
@@ -114,6 +118,8 @@ def _instance(name: str, estimator_class: type[Any]) -> Any:
 def all_estimators() -> list[EstimatorEntry]:
     """List every public estimator class with a ready-to-check instance.
 
+    A :class:`~skpuffer.compose.PrivatePipeline` is none by itself.
+
     Returns
     -------
     entries : list of EstimatorEntry
@@ -130,6 +136,8 @@ def all_estimators() -> list[EstimatorEntry]:
         module = importlib.import_module(f"skpuffer.{package}")
         for name in module.__all__:
             thing = getattr(module, name)
+            if name in _MADE_OF_OTHERS:
+                continue
             if inspect.isclass(thing) and hasattr(thing, "fit"):
                 found[name] = thing
     return [EstimatorEntry(n, found[n], _instance(n, found[n])) for n in sorted(found)]

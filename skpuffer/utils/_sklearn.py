@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
 )
 from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
+from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 
 #: What scikit-learn keeps on an estimator besides parameters and what a fit has set: a
 #: user's settings, and where the estimator stands in a fit that goes on around it.
@@ -26,6 +27,7 @@ SETTINGS = (
 
 __all__ = [
     "SETTINGS",
+    "BaseComposition",
     "HasMethods",
     "Interval",
     "InvalidParameterError",

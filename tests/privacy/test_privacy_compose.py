@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.stats import norm
 from sklearn.base import clone
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
@@ -15,6 +18,7 @@ from skpuffer.distributions import Discrete
 from skpuffer.exceptions import CompositionError
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy import Certificate, Notion, compose
+from skpuffer.privacy_loss import renyi_to_approximate
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,
@@ -548,3 +552,51 @@ def test_a_single_certificate_is_itself():
     assert compose([one]) is one
     other = compose([one], delta=1e-5)
     assert other.epsilon == pytest.approx(one.to_approximate(1e-5).epsilon)
+
+
+def laplace_beside_gaussian(epsilon, pure, mu):
+    """Hockey-stick divergence of both together: over the loss of one of them."""
+
+    def gaussian(loss):
+        # at any loss, also below zero
+        upper = norm.cdf(mu / 2 - loss / mu)
+        return upper - np.exp(loss) * norm.cdf(-mu / 2 - loss / mu)
+
+    # between the two worlds of Laplace(1) noise, `pure` apart
+    inside = quad(
+        lambda x: np.exp(-abs(x)) / 2 * gaussian(epsilon - abs(x - pure) + abs(x)),
+        0,
+        pure,
+        epsabs=1e-13,
+    )[0]
+    ends = gaussian(epsilon - pure) / 2 + np.exp(-pure) / 2 * gaussian(epsilon + pure)
+    return inside + ends
+
+
+@pytest.mark.parametrize("pure", [0.3, 1.0])
+@pytest.mark.parametrize("delta", [1e-5, 1e-3])
+def test_laplace_beside_gaussian_noise_is_by_privacy_losses(pure, delta):
+    release = mean_of(sensitivity=Sensitivity(add_remove={1: 0.25, 2: 0.25}))
+    laplace, gaussian = (
+        GroupPrivacy(epsilon=e, delta=delta, noise=noise).calibrate(
+            release, RecordScenario()
+        )
+        for e, noise in ((pure, "laplace"), (1.0, "gaussian"))
+    )
+    shift = 0.25 / float(np.max(laplace.noise.scale))
+    mu = 0.25 / float(np.max(gaussian.noise.scale))
+    total = compose([laplace.certificate, gaussian.certificate], delta=delta)
+    exact = brentq(
+        lambda e: laplace_beside_gaussian(e, shift, mu) - delta, 0.0, pure + 1.5
+    )
+    assert exact <= total.epsilon <= exact * (1 + 2e-3)
+    # less than both budgets added up, which Rényi costs order by order are not
+    assert total.epsilon < pure + 1
+    orders = np.geomspace(1.01, 200, 200).tolist()
+    costs = [
+        sum(float(c.certificate.curve.renyi(a)) for c in (laplace, gaussian))
+        for a in orders
+    ]
+    assert total.epsilon < renyi_to_approximate(orders, costs, delta)
+    again = Certificate.from_dict(json.loads(json.dumps(total.to_dict())))
+    assert again.to_approximate(delta).epsilon == total.epsilon

@@ -1,0 +1,142 @@
+"""One budget for several releases: in which proportions, and how much of it each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from skpuffer.releases import AdaptiveRelease, GradientRelease, QueryRelease
+
+if TYPE_CHECKING:
+    from skpuffer.noise import Noise
+
+__all__ = ["common_scale", "relative_noise", "shares_of_least_error"]
+
+#: Of the budget, what a search may leave unspent.
+_LEFT = 1e-4
+
+#: Above a target by so much is rounding, as of a sum that is the target.
+_ROUNDING = 1e-9
+
+
+def common_scale(
+    total: Callable[[float], float], target: float, shares: Sequence[float]
+) -> float:
+    """Return how far the budgets of several releases may be scaled up together.
+
+    The release i gets the epsilon ``scale * shares[i]``. A total that is the sum of
+    these is met at the target itself; a tighter composition leaves room for more.
+
+    Parameters
+    ----------
+    total : callable
+        What all releases cost together at a scale; increasing.
+    target : float
+        What it may be at most. Positive.
+    shares : sequence of float
+        Positive. Their sum is one.
+
+    Returns
+    -------
+    scale : float
+        At which ``total(scale) <= target`` as evaluated, but for rounding; at most
+        ``target / max(shares)``, as all releases cost no less than one of them.
+    """
+
+    def miss(log_scale: float) -> float:
+        cost = total(math.exp(log_scale))
+        return math.log(max(min(cost, 1e300), 1e-300) / target)
+
+    start = math.log(target)
+    if abs(at_start := miss(start)) <= _ROUNDING:
+        return target
+    low = high = start
+    if at_start < 0:
+        high = math.log(target / max(shares))
+        # one release alone, say, or others that cost nothing
+        if miss(high) <= _ROUNDING:
+            return math.exp(high)
+    else:
+        # whatever rests on events costs more than the sum
+        while miss(low) > 0:
+            low, high = low - 1, low
+            if start - low > 20:
+                raise ValueError(
+                    "No budget of the parts is small enough for this total: events "
+                    "outside of which nothing is promised cost all of it. Use a larger "
+                    "delta."
+                )
+    root = brentq(miss, low, high, xtol=_LEFT / 4)
+    # found to so many digits; what is returned meets the target as evaluated
+    while miss(root) > 0:
+        root -= _LEFT / 4
+    return math.exp(root)
+
+
+def shares_of_least_error(errors: Sequence[float | None]) -> list[float]:
+    """Return in which proportions a budget makes the errors of releases least.
+
+    The sum of squared errors is least, under a bound on the sum of squared epsilons
+    (Gaussian noise composes so). An error ``r / e`` of a release that gets the epsilon
+    e then asks for e in proportion to the root of r, as the derivatives of
+    ``(r / e)**2 + multiplier * e**2`` say.
+
+    Parameters
+    ----------
+    errors : sequence of float or None
+        Of each release at one and the same epsilon, in units that compare.
+
+    Returns
+    -------
+    shares : list of float
+        Their sum is one. All are equal if one of the errors is not known, or is not
+        positive and finite.
+    """
+    known = [e for e in errors if e is not None and 0 < e < math.inf]
+    if len(known) < len(errors):
+        return [1 / len(errors)] * len(errors)
+    roots = np.sqrt(np.array(known) / max(known))
+    return [float(share) for share in roots / roots.sum()]
+
+
+def relative_noise(
+    release: Any, noise: Noise, sensitivity: float | None
+) -> float | None:
+    """Return the expected length of a noise, relative to what it is added to.
+
+    All of it public. The longest vector that `n` records can add up to is `n` times the
+    sensitivity to one. The noise of T steps of training, of which each sees its batch,
+    is averaged over the steps.
+
+    Parameters
+    ----------
+    release : Release
+    noise : Noise
+        As calibrated.
+    sensitivity : float or None
+        That it covers, in units of the release, as its certificate says.
+
+    Returns
+    -------
+    float or None
+        ``std / sensitivity * sqrt(dim) / n``; of gradients ``std / sensitivity *
+        sqrt(dim) / (batch * sqrt(T))``. None where nothing of the kind is known.
+    """
+    # By exact type: of another kind nothing is known. Coordinates in the unit of each.
+    kind = type(release)
+    if not sensitivity or kind not in (QueryRelease, AdaptiveRelease, GradientRelease):
+        return None
+    dim, records = release.dim, float(release.n_records)
+    if kind is GradientRelease:
+        context = release.context
+        dim = dim or max(1, context.n_features or 1)
+        records = release.divisor * math.sqrt(release.n_steps)
+    spread = np.asarray(noise.std(1 if kind is AdaptiveRelease else dim), dtype=float)
+    if kind is QueryRelease:
+        spread = spread / release.unit_array
+    length = math.sqrt(float(np.mean(spread**2)) * dim)
+    return length / (sensitivity * records)

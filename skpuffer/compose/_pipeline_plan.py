@@ -1,0 +1,457 @@
+"""Plan of a private pipeline: what each step gets of one budget, before it is spent."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skpuffer._affine import AffineReleaseMixin
+from skpuffer.accountants._budget_split import (
+    common_scale,
+    relative_noise,
+    shares_of_least_error,
+)
+from skpuffer.accountants._target import check_order_or_delta
+from skpuffer.base import FitPlan, PrivateEstimatorMixin
+from skpuffer.exceptions import CompositionError, UnsupportedError
+from skpuffer.privacy import Certificate, Preview, compose
+from skpuffer.scenarios import RecordScenario
+from skpuffer.utils._reading import matching_names
+from skpuffer.utils._silence import muted, silence
+
+from ._feature_map import FeatureMap
+from ._settled_steps import AS_IT_IS, Flow, settle
+
+if TYPE_CHECKING:
+    from skpuffer.accountants import Accountant
+
+__all__ = [
+    "Budget",
+    "PipelinePlan",
+    "PipelinePreview",
+    "Unit",
+    "differing",
+    "plan_steps",
+]
+
+#: What two certificates of one promise have in common: all but words and gains.
+_PROMISE = (
+    "notion",
+    "epsilon",
+    "alpha",
+    "delta",
+    "event_delta",
+    "mutual_information",
+    "confidence",
+    "relation",
+    "curve",
+    "coupling_id",
+    "coupling_count",
+    "table",
+    "n_records",
+    "record",
+    "composable",
+    "n_releases",
+)
+
+#: How many made-up rows a private transformer is fitted to, to see what it returns.
+_MADE_UP = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelinePreview:
+    """What a pipeline would release and promise, from public facts alone.
+
+    Parameters
+    ----------
+    steps : dict of {str: Preview}
+        Of each private step, by name.
+    epsilons : dict of {str: float}
+        What each of them gets of the budget.
+    certificate : Certificate
+        Of all of them together.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.compose import make_private_pipeline
+    >>> from skpuffer.linear_model import PrivateRidge
+    >>> from skpuffer.summary import PrivateStandardScaler
+    >>> model = make_private_pipeline(
+    ...     PrivateStandardScaler(bounds=(0, 100)),
+    ...     PrivateRidge(target_bounds=(0, 1)),
+    ...     accountant=PrivacyLoss(1.0, noise="gaussian"),
+    ...     shares={"privatestandardscaler": 1, "privateridge": 1},
+    ... )
+    >>> preview = model.preview(10_000, n_features=5)
+    >>> [round(epsilon, 2) for epsilon in preview.epsilons.values()]
+    [0.68, 0.68]
+    >>> round(preview.certificate.epsilon, 2)
+    1.0
+    """
+
+    steps: Mapping[str, Preview]
+    epsilons: Mapping[str, float]
+    certificate: Certificate
+
+    def __str__(self) -> str:
+        lines = ["Preview of PrivatePipeline: nothing has been spent"]
+        for name, step in self.steps.items():
+            lines.append(f"  {name} ({step.estimator}), epsilon {self._epsilon(name)}")
+            lines += [f"    {title:<6} {value}" for title, value in step._rows()]
+        return "\n".join([*lines, str(self.certificate)])
+
+    def _epsilon(self, name: str) -> str:
+        return f"{self.epsilons[name]:.4g}" if name in self.epsilons else "none"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f"<td style='text-align:left'>{html.escape(text)}</td>"
+                for text in (
+                    name,
+                    step.estimator,
+                    self._epsilon(name),
+                    *(value for _, value in step._rows()),
+                )
+            )
+            + "</tr>"
+            for name, step in self.steps.items()
+        )
+        head = "".join(
+            f"<th style='text-align:left'>{title}</th>"
+            for title in ("step", "estimator", "epsilon", "noise", "error")
+        )
+        return (
+            "<table class='skpuffer-preview'>"
+            "<caption style='text-align:left'><b>Preview of PrivatePipeline: nothing "
+            f"has been spent</b></caption><tr>{head}</tr>{rows}</table>"
+            f"{self.certificate._repr_html_()}"
+        )
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One private step, as it is to be fitted.
+
+    Parameters
+    ----------
+    estimator : private estimator
+        A copy of the step, with what the pipeline gives it.
+    is_fixed : bool
+        Whether it keeps an accountant, and so a budget, of its own.
+    """
+
+    estimator: PrivateEstimatorMixin
+    is_fixed: bool
+
+    def with_budget(self, accountant: Accountant | None, epsilon: float | None) -> Any:
+        """A copy that may spend so much, or what it was told itself."""
+        copy: Any = clone(self.estimator)
+        if not self.is_fixed:
+            assert accountant is not None  # there is one where a step has none
+            copy.accountant = clone(accountant).set_params(epsilon=epsilon)
+        return copy
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What all steps of a pipeline may cost together.
+
+    Parameters
+    ----------
+    accountant : Accountant or None
+        None where each step has one of its own, and nothing is said of the whole.
+    shares : dict of {str: float} or None
+        Proportions of the epsilons of steps; None is by expected error.
+    """
+
+    accountant: Any
+    shares: Mapping[str, float] | None
+
+    @property
+    def at(self) -> dict[str, Any]:
+        """What the composition is read at, as arguments of :func:`compose`."""
+        if self.accountant is None:
+            return {}
+        delta = getattr(self.accountant, "delta", None)
+        if delta is not None:
+            return {"delta": delta}
+        alpha = getattr(self.accountant, "alpha", None)
+        return {"alpha": check_order_or_delta(alpha, None)}
+
+    def composed(self, certificates: Sequence[Certificate]) -> Certificate:
+        """Return what several releases promise together."""
+        return compose(certificates, **self.at)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelinePlan:
+    """What each private step is going to spend, and what all promise together.
+
+    Parameters
+    ----------
+    estimators : dict of {str: private estimator}
+        Unfitted, each with its accountant.
+    plans : dict of {str: FitPlan}
+        What each would release.
+    certificate : Certificate
+    previews : dict of {str: Preview}
+    copies : dict of {str: private estimator}
+        Those that were planned, which know what is public of the table.
+    """
+
+    estimators: dict[str, Any]
+    copies: dict[str, Any]
+    plans: dict[str, FitPlan]
+    certificate: Certificate
+    previews: dict[str, Preview]
+
+    @property
+    def epsilons(self) -> dict[str, float]:
+        """What each step spends, where it is an epsilon."""
+        return {
+            name: float(one.accountant.epsilon)
+            for name, one in self.estimators.items()
+            if hasattr(one.accountant, "epsilon")
+        }
+
+
+def differing(planned: Certificate, found: Certificate) -> list[str]:
+    """Return what two certificates promise differently, by field.
+
+    Parameters
+    ----------
+    planned, found : Certificate
+
+    Returns
+    -------
+    list of str
+    """
+    one, other = planned.to_dict(), found.to_dict()
+    return [name for name in _PROMISE if one[name] != other[name]]
+
+
+class _Planner:
+    """Plans a step in place of fitting it; remembers how."""
+
+    def __init__(
+        self,
+        units: Mapping[str, Unit],
+        budget: Budget,
+        y: Any,
+        n_records: int,
+        groups: Any,
+        last: str,
+    ) -> None:
+        self.units, self.budget = units, budget
+        self.y, self.n_records, self.groups = y, n_records, groups
+        self.last = last
+        self.reads: dict[str, tuple[Any, FeatureMap | None]] = {}
+
+    def __call__(self, name: str, node: Any, flow: Flow) -> Any:
+        """Note where rows of a private step come from, and let something stand for it.
+
+        Parameters
+        ----------
+        name : str
+        node : estimator
+        flow : Flow
+
+        Returns
+        -------
+        estimator
+            Fitted to made-up rows, if other steps follow.
+        """
+        unit = self.units[name]
+        scenario = unit.estimator.scenario
+        # blocks of records are those of a scenario of their own; by exact type, as
+        # another one may read its facts through the map
+        kind = type(getattr(scenario, "scenario", scenario))
+        if flow.released and kind not in (RecordScenario, type(None)):
+            raise UnsupportedError(
+                f"The step {name!r} reads what {', '.join(map(repr, flow.released))} "
+                f"released, and {type(scenario).__name__} speaks of raw columns: what "
+                "follows for the rows that reach the step would be known only once the "
+                "budget is spent. Put the step first, or give it a RecordScenario."
+            )
+        features = flow.feature_map()
+        if features is not None:
+            features.check_by_record(flow.base)
+        self.reads[name] = flow.base, features
+        if name == self.last:
+            return node
+        return self._stand_in(name, flow)
+
+    def _stand_in(self, name: str, flow: Flow) -> Any:
+        """The step, fitted to made-up rows: only what columns it returns is asked."""
+        accountant = self.budget.accountant
+        whole = getattr(accountant, "epsilon", None)
+        # nobody hears of it, not even a callback of the step's own
+        copy = muted(self.units[name].with_budget(accountant, whole))
+        before = AS_IT_IS if flow.steps or flow.is_cut else None
+        if before is not None:
+            # between zero and one, where most functions have values
+            rng = np.random.default_rng(0)
+            X: Any = rng.uniform(size=(_MADE_UP, int(flow.rows.shape[1])))
+        else:
+            names = matching_names(flow.base)
+            width = None if names is not None else int(flow.base.shape[1])
+            X = copy._made_up(_MADE_UP, width, names, None)
+        y = self.y
+        if y is not None:
+            places = np.arange(_MADE_UP) % len(y)
+            y = y.iloc[places] if hasattr(y, "iloc") else np.asarray(y)[places]
+        groups = None if self.groups is None else np.arange(_MADE_UP)
+        with silence():
+            return copy._fit_private(X, y, None, groups, feature_map=before)
+
+    def planned(self, name: str, epsilon: float | None) -> tuple[Any, Any, FitPlan]:
+        """Return a step with a budget, a copy that was planned, and its plan."""
+        base, features = self.reads[name]
+        estimator = self.units[name].with_budget(self.budget.accountant, epsilon)
+        copy = clone(estimator)
+        with silence():
+            plan = copy._plan_unread(
+                base,
+                self.y,
+                n_records=self.n_records,
+                groups=self.groups,
+                feature_map=features,
+            )
+        return estimator, copy, plan
+
+
+def plan_steps(
+    steps: Sequence[tuple[str, Any]],
+    units: Mapping[str, Unit],
+    budget: Budget,
+    flow: Flow,
+    y: Any,
+    n_records: int,
+    groups: Any = None,
+) -> PipelinePlan:
+    """Split one budget among the private steps, before any of it is spent.
+
+    Parameters
+    ----------
+    steps : sequence of (str, estimator)
+    units : dict of {str: Unit}
+        The private ones.
+    budget : Budget
+    flow : Flow
+        Of rows with the columns and types of the table.
+    y : array-like or None
+        Their targets, of all classes.
+    n_records : int
+        Number of records of the table.
+    groups : array-like of shape (n_records,), default=None
+
+    Returns
+    -------
+    PipelinePlan
+
+    Raises
+    ------
+    CompositionError
+        If the certificates of the steps do not add up.
+    UnsupportedError
+        If a step cannot be planned from public facts.
+    ValueError
+        If the steps with a budget of their own cost more than the whole.
+    """
+    planner = _Planner(units, budget, y, n_records, groups, steps[-1][0])
+    for at, (name, node) in enumerate(steps):
+        fitted, released = settle(node, name, flow, planner)
+        if at < len(steps) - 1 and not isinstance(fitted, str | None):
+            flow = flow.after(name, fitted, released)
+    found = {n: planner.planned(n, None) for n, unit in units.items() if unit.is_fixed}
+    free = [name for name, unit in units.items() if not unit.is_fixed]
+    if free:
+        found |= _split(planner, free, [plan.whole for _, _, plan in found.values()])
+    wholes = [found[name][2].whole for name in units]
+    certificate = wholes[0] if len(wholes) == 1 else budget.composed(wholes)
+    if budget.accountant is not None and not free:
+        _refuse_more(budget, wholes)
+    return PipelinePlan(
+        estimators={name: found[name][0] for name in units},
+        copies={name: found[name][1] for name in units},
+        plans={name: found[name][2] for name in units},
+        certificate=certificate,
+        previews={name: _preview(*found[name][1:]) for name in units},
+    )
+
+
+def _preview(copy: Any, plan: FitPlan) -> Preview:
+    noise = plan.calibration.noise
+    affine = isinstance(copy, AffineReleaseMixin)
+    return Preview(
+        estimator=type(copy).__name__,
+        noise=noise,
+        certificate=plan.whole,
+        error=plan.release.noise_error(noise),
+        std=copy._deviations(noise, plan.release) if affine else {},
+    )
+
+
+def _refuse_more(budget: Budget, certificates: Sequence[Certificate]) -> None:
+    """Refuse budgets of steps that are together above that of the pipeline."""
+    total, most = budget.composed(certificates), float(budget.accountant.epsilon)
+    if total.epsilon is None or total.epsilon > most * (1 + 1e-6):
+        raise ValueError(
+            "The private steps have accountants of their own, which together cost "
+            f"epsilon={total.epsilon:.6g}, and the parameter 'accountant' of the "
+            f"pipeline allows {most:g}. Leave 'accountant' of a step None to give it "
+            "what is left."
+        )
+
+
+def _split(
+    planner: _Planner, free: Sequence[str], fixed: list[Certificate]
+) -> dict[str, tuple[Any, Any, FitPlan]]:
+    """Plan the steps that share what the budget leaves them."""
+    budget = planner.budget
+    most = float(budget.accountant.epsilon)
+    if len(free) == 1 and not fixed:
+        return {free[0]: planner.planned(free[0], most)}
+    if budget.shares is None:
+        probes = [planner.planned(name, most / len(free))[2] for name in free]
+        shares = shares_of_least_error(
+            [
+                relative_noise(
+                    p.release, p.calibration.noise, p.certificate.sensitivity
+                )
+                for p in probes
+            ]
+        )
+    else:
+        whole = sum(budget.shares.values())
+        shares = [budget.shares[name] / whole for name in free]
+    if fixed and budget.composed(fixed).epsilon >= most:  # type: ignore[operator]
+        raise ValueError(
+            "The private steps with accountants of their own cost all of the epsilon "
+            f"that the parameter 'accountant' of the pipeline allows ({most:g}), and "
+            f"nothing is left for {', '.join(map(repr, free))}."
+        )
+
+    def at(scale: float) -> dict[str, tuple[Any, Any, FitPlan]]:
+        pairs = zip(free, shares, strict=True)
+        return {name: planner.planned(name, scale * share) for name, share in pairs}
+
+    def total(scale: float) -> float:
+        parts = [plan.whole for _, _, plan in at(scale).values()]
+        epsilon = budget.composed([*fixed, *parts]).epsilon
+        if epsilon is None:
+            raise CompositionError(
+                "The private steps promise a mutual information, in which no epsilon "
+                "is split. Use an accountant with an 'epsilon'."
+            )
+        return epsilon
+
+    return at(common_scale(total, most, shares))

@@ -1,0 +1,961 @@
+"""Pipelines that are private as a whole: one budget, one certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import Bunch, get_tags
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from skpuffer._preview import PreviewMixin, _labels, _made_up_target
+from skpuffer._targets import declared_classes
+from skpuffer.accountants import Accountant
+from skpuffer.base import (
+    FitPlan,
+    PrivateClassifierMixin,
+    PrivateEstimatorMixin,
+    all_or_nothing,
+    announce_weakness,
+    refuse_arguments,
+    scenario_and_accountant,
+)
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.scenarios import Scenario
+from skpuffer.scenarios.priors._overlap import columns_of, shares_records
+from skpuffer.utils._checks import check_count, check_positive, noise_generator
+from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._reading import (
+    as_table,
+    is_frame,
+    matching_names,
+    read_labels,
+    read_table,
+    row_count,
+    to_pandas,
+)
+from skpuffer.utils._sklearn import BaseComposition, VisualBlock, fit_context
+from skpuffer.utils._unquoted import unquoted
+
+from ._audit_pipeline import StepAudit, audited
+from ._delegation import delegates, inherit_tags, offered
+from ._fixed_steps import Chain, as_read
+from ._pipeline_plan import (
+    Budget,
+    PipelinePlan,
+    PipelinePreview,
+    Unit,
+    differing,
+    plan_steps,
+)
+from ._public_rows import rows_like
+from ._settled_steps import Flow, chosen_rows, settle
+from ._step_kinds import is_passed_over, refuse_steps, step_kinds, under
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    from skpuffer.utils._types import Array, RandomState, Table
+
+__all__ = ["PrivatePipeline", "make_private_pipeline"]
+
+#: How many rows stand for a table, of which a plan reads what columns there are.
+_EXCERPT = 16
+
+_OWNER = "The parameter 'reference'"
+_COMPARED = "Comparing the parameter 'X' with 'reference'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Opening:
+    """Parameters of a pipeline, checked before any row is read."""
+
+    steps: list[tuple[str, Any]]
+    units: dict[str, Unit]
+    budget: Budget
+
+    @property
+    def is_bounded_part(self) -> bool:
+        """Whether a budget is given, and steps have budgets of their own."""
+        fixed = any(unit.is_fixed for unit in self.units.values())
+        return fixed and self.budget.accountant is not None
+
+    @property
+    def estimators(self) -> list[Any]:
+        return [unit.estimator for unit in self.units.values()]
+
+
+@delegates
+class PrivatePipeline(
+    PreviewMixin,
+    DocLinkMixin,
+    CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
+    BaseComposition,  # type: ignore[misc] # scikit-learn is untyped
+):
+    """Pipeline that is private as a whole: one budget and one certificate.
+
+    Each step is *private* (an estimator of skpuffer, which releases what it learns with
+    noise), *public* (fitted on the rows of `reference`, or fitted beforehand and
+    frozen) or *row-wise* (it learns nothing of the rows, and changes each by itself).
+    Anything else is refused by its name before any row is read.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        As in :class:`~sklearn.pipeline.Pipeline`; 'passthrough' and None are steps that
+        do nothing. Pipelines, feature unions and column transformers of allowed parts
+        are allowed, and :class:`~skpuffer.schema.Schema` is a parameter of a first
+        private step. The steps are copied, and the copies fitted.
+    accountant : Accountant, default=None
+        How the loss is counted, and what all private steps may spend together. Each
+        whose own `accountant` is None gets a copy of it with a part of the epsilon; one
+        with an accountant of its own spends just what that says. None is
+        (1, 1e-5)-differential privacy, as in the estimators, if a step needs it.
+    scenario : Scenario, default=None
+        What is secret, of each private step whose own `scenario` is None.
+    shares : dict of {str: float}, default=None
+        In which proportion the epsilons of private steps are, by name: nested names are
+        joined by two underscores. None is by public expected error: that of a step is
+        the length of its noise relative to what it is added to, and the sum of their
+        squares is made least.
+    reference : table, default=None
+        Public rows to fit public steps on, with the columns of the data and maybe
+        others.
+    row_wise : collection of str, default=()
+        Names of steps that are declared to change each row by itself:
+        :class:`~sklearn.preprocessing.FunctionTransformer`, of whose function nothing
+        is known.
+    random_state : int, RandomState instance, Generator or None, default=None
+        Seeds private steps whose own is None. None draws noise from the operating
+        system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    steps_ : list of (str, estimator)
+        The fitted steps, those of nested pipelines among them.
+    named_steps_ : Bunch
+        The same, by name.
+    certificate_ : Certificate
+        Of all private steps together, by :func:`~skpuffer.privacy.compose`.
+    certificates_ : dict of {str: Certificate}
+        Of each private step.
+    epsilons_ : dict of {str: float}
+        What each private step spent, where its budget is an epsilon. Together they cost
+        less than their sum.
+    noises_ : dict of {str: Noise}
+        The noise of each private step.
+    n_features_in_ : int
+        Number of raw columns, a secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the raw columns, if all are strings.
+    classes_ : ndarray of shape (n_classes,)
+        Public class labels, if the last step is a classifier.
+
+    Raises
+    ------
+    ValueError
+        By `fit`, if a step is not allowed, or the certificates of steps do not add up:
+        before anything is spent.
+
+    See Also
+    --------
+    audit_pipeline : What each step of any pipeline does with private rows.
+    PublicPreprocessing : One private estimator behind public steps.
+    make_private_pipeline : The same, with names made of classes.
+
+    Notes
+    -----
+    What a private step released is public, and so is what later steps make of it: given
+    it, they are mechanisms on the same records, each mapped by itself, and their
+    certificates add up as those of any adaptive sequence. Bounds and norms of a later
+    step are in the units of the rows that reach it. They are parameters, to which rows
+    are clipped, and need not be true of the rows.
+
+    What the steps spend is found by a search: their epsilons are scaled up together
+    until the composition of the certificates they would have (by privacy-loss
+    distributions, or by Rényi curves) costs what the accountant allows. Each step is
+    planned from public facts first, as by `preview`; one that would release anything
+    else in the fit is stopped before it does. If a later step fails, what the earlier
+    ones released has been paid for, and nothing is fitted.
+
+    There is no `memory`, and steps with one are refused: a fit from a cache is a
+    release that no ledger hears of.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.compose import PrivatePipeline
+    >>> from skpuffer.linear_model import PrivateLogisticRegression
+    >>> from skpuffer.summary import PrivateStandardScaler
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = PrivatePipeline(
+    ...     [
+    ...         ("scaler", PrivateStandardScaler(bounds=(0, 5000))),
+    ...         ("classifier", PrivateLogisticRegression(data_norm=5.0)),
+    ...     ],
+    ...     accountant=PrivacyLoss(epsilon=2.0, delta=1e-5),
+    ...     shares={"scaler": 1, "classifier": 3},
+    ... ).fit(X, y)
+    >>> round(model.certificate_.epsilon, 2), model.certificate_.delta
+    (2.0, 1e-05)
+    >>> {name: round(epsilon, 1) for name, epsilon in model.epsilons_.items()}
+    {'scaler': 0.6, 'classifier': 1.9}
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        "steps": [list, tuple],
+        "accountant": [Accountant, None],
+        "scenario": [Scenario, None],
+        "shares": [dict, None],
+        "row_wise": ["array-like", set, frozenset],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        steps: Sequence[tuple[str, Any]],
+        *,
+        accountant: Accountant | None = None,
+        scenario: Scenario | None = None,
+        shares: Mapping[str, float] | None = None,
+        reference: Table | None = None,
+        row_wise: Collection[str] = (),
+        random_state: RandomState = None,
+    ):
+        self.steps = steps
+        self.accountant = accountant
+        self.scenario = scenario
+        self.shares = shares
+        self.reference = reference
+        self.row_wise = row_wise
+        self.random_state = random_state
+
+    # -- fitting -------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Table,
+        y: ArrayLike | None = None,
+        *,
+        secret: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        **refused: Any,
+    ) -> Self:
+        """Fit each step in the way of its kind, and add up what they promise.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_columns)
+            Private records. A column that a scenario names as the secret is dropped.
+        y : array-like of shape (n_records,), default=None
+            Private target, where the last step has one.
+        secret, groups : array-like of shape (n_records,), default=None
+            As in the `fit` of a private step.
+        **refused : dict
+            Nothing else is taken, as there.
+
+        Returns
+        -------
+        self : object
+            The fitted pipeline.
+        """
+        refuse_arguments(self, refused)
+        fitted: Self = self._fit_validated(X, y, secret, groups)
+        return fitted
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def _fit_validated(
+        self,
+        X: Table,
+        y: ArrayLike | None,
+        secret: ArrayLike | None,
+        groups: ArrayLike | None,
+    ) -> Self:
+        opening = self._opening()
+        callback = self._init_callback_context(max_subtasks=len(opening.units))
+        callback.call_on_fit_task_begin(estimator=self)
+        flow, secret = self._flow(opening, X, secret)
+        plan = self._plan_fit(opening, flow, y, groups, callback.root_uuid)
+        fitted: dict[str, Any] = {}
+
+        def release(name: str, node: Any, flow: Flow) -> Any:
+            step = self._unit(opening, plan, name)
+            features = flow.feature_map()
+            # before anything leaves: what mixes records would defeat the accounting.
+            # Behind a release it was looked at with the plan.
+            if features is not None and not flow.released:
+                features.check_by_record(flow.base)
+            task = callback.subcontext(task_name=f"fit-step-{name}")
+            with task.propagate_callback_context(step):
+                # the step's own root task and this one are one and the same
+                task.call_on_fit_task_begin(estimator=self)
+                step._fit_private(
+                    flow.base,
+                    y,
+                    secret,
+                    groups,
+                    feature_map=features,
+                    approve=_as_planned(name, plan),
+                )
+                task.call_on_fit_task_end(estimator=self)
+            fitted[name] = step
+            return step
+
+        try:
+            steps = _settled(opening.steps, flow, release)
+        except BaseException as error:
+            if fitted:
+                error.add_note(
+                    "Before this the private steps "
+                    f"{', '.join(map(repr, fitted))} of the pipeline were released: "
+                    "what they cost is spent, though nothing is fitted."
+                )
+            raise
+        if set(fitted) != set(opening.units):
+            # else a release would be promised that is none, or none for one that is
+            raise RuntimeError("Other steps were fitted than were planned.")
+        self.steps_ = steps
+        self.named_steps_ = Bunch(**dict(steps))
+        self.certificates_ = {n: step.certificate_ for n, step in fitted.items()}
+        self.noises_ = {name: step.noise_ for name, step in fitted.items()}
+        self.epsilons_ = {
+            name: float(step.accountant_.epsilon)
+            for name, step in fitted.items()
+            if hasattr(step.accountant_, "epsilon")
+        }
+        found = list(self.certificates_.values())
+        self.certificate_ = (
+            found[0] if len(found) == 1 else opening.budget.composed(found)
+        )
+        callback.call_on_fit_task_end(estimator=self)
+        return self
+
+    def _opening(self) -> _Opening:
+        """Check steps and parameters by plain code, before any row is read."""
+        self._check_names()
+        steps = list(_flat(self.steps))
+        kinds = list(self._kinds())
+        refuse_steps(kinds, list(self.row_wise))
+        rng, seeded = noise_generator(self.random_state)
+        units: dict[str, Unit] = {}
+        for name, node in _private(steps):
+            step = clone(node)
+            if step.scenario is None and self.scenario is not None:
+                step.scenario = clone(self.scenario)
+            if seeded and getattr(step, "random_state", 0) is None:
+                step.random_state = int(rng.integers(2**31))
+            # whatever scikit-learn's switches for validation say
+            step._validate_params()
+            scenario, _ = scenario_and_accountant(step)
+            step._check_parameters(scenario)
+            units[name] = Unit(step, is_fixed=node.accountant is not None)
+        return _Opening(steps=steps, units=units, budget=self._budget(units))
+
+    def _budget(self, units: Mapping[str, Unit]) -> Budget:
+        """What all private steps may cost, and in which proportions."""
+        free = [name for name, unit in units.items() if not unit.is_fixed]
+        if self.shares is not None:
+            if set(self.shares) != set(free):
+                raise ValueError(
+                    "The parameter 'shares' must name the private steps without an "
+                    f"accountant of their own, {free}, and no others. Got "
+                    f"{sorted(map(str, self.shares))}."
+                )
+            for share in self.shares.values():
+                check_positive(shares=share)
+        accountant: Any = None
+        if free or self.accountant is not None:
+            # by the scenario of those that share it: differential privacy, or not
+            stated = [units[name].estimator for name in free] or [self]
+            by = next((s for s in stated if not _of_records(s)), stated[0])
+            default = Bunch(scenario=by.scenario, accountant=self.accountant)
+            _, accountant = scenario_and_accountant(default)
+            if not hasattr(accountant, "epsilon") and len(units) > 1:
+                raise UnsupportedError(
+                    f"The parameter 'accountant' is {type(accountant).__name__}, which "
+                    "has no epsilon to be split among the private steps "
+                    f"{list(units)}. Use PrivacyLoss or RenyiDP."
+                )
+        return Budget(accountant, None if self.shares is None else dict(self.shares))
+
+    def _check_names(self) -> None:
+        for pair in self.steps:
+            good = isinstance(pair, tuple | list) and len(pair) == 2
+            if not good or not isinstance(pair[0], str):
+                raise ValueError(
+                    "The parameter 'steps' must hold pairs of a name and an estimator, "
+                    "as that of scikit-learn's Pipeline."
+                )
+        if not self.steps:
+            raise ValueError("The parameter 'steps' must hold at least one step.")
+        self._validate_names([name for name, _ in self.steps])
+        self._check_estimators_are_instances([step for _, step in self.steps])
+
+    def _kinds(self) -> Iterator[StepAudit]:
+        flat = list(_flat(self.steps))
+        return step_kinds(flat, list(self.row_wise), self.reference is not None)
+
+    def _flow(
+        self, opening: _Opening, X: Any, secret: Any
+    ) -> tuple[Flow, ArrayLike | None]:
+        """Raw rows without the secret, and the public ones beside them."""
+        if self.reference is not None and _is_same(self.reference, X):
+            raise ValueError(_SAME)
+        given = X = as_table(X)
+        for step in opening.estimators:
+            X, secret = _split_secret(step, X, secret)
+        base = self._validate(X, reset=True)
+        public = None
+        if self.reference is not None:
+            public = self._public(opening, base)
+            # cells may be anything, and comparing them may fail in any way
+            if unquoted(_COMPARED, _shared, base, public):
+                raise ValueError(_SAME)
+        cut = _is_cut(given, base)
+        return Flow(base=base, rows=base, public=public, is_cut=cut), secret
+
+    def _public(self, opening: _Opening, base: Any) -> Any:
+        """Public rows with the columns of the data."""
+        public = as_table(self.reference)
+        for step in opening.estimators:
+            public = _without_secret(step, public, self.n_features_in_)
+        return rows_like(public, base, _OWNER)
+
+    def _plan_fit(
+        self, opening: _Opening, flow: Flow, y: Any, groups: Any, root: Any
+    ) -> PipelinePlan | None:
+        """Plan all private steps, before one of them spends anything.
+
+        One alone needs no plan: nothing is split, and nothing added up.
+        """
+        if len(opening.units) == 1 and not opening.is_bounded_part:
+            return None
+        n_records = row_count(flow.base)
+        places = np.arange(min(_EXCERPT, n_records))
+        if y is not None:
+            check_consistent_length(flow.base, y)
+            if self._needs_labels():
+                _, first = np.unique(read_labels(y), return_index=True)
+                places = np.unique([*places, *first])
+            y = _some_targets(y, places)
+        rows = chosen_rows(flow.base, places)
+        part = replace(flow, base=rows, rows=rows)
+        plan = plan_steps(
+            opening.steps, opening.units, opening.budget, part, y, n_records, groups
+        )
+        # before the first release: where warnings are errors, nothing is spent
+        for name, step in plan.copies.items():
+            announce_weakness(step, plan.plans[name].certificate, root)
+        return plan
+
+    def _needs_labels(self) -> bool:
+        """Whether public labels are read off the table."""
+        return any(
+            isinstance(step, PrivateClassifierMixin) and declared_classes(step) is None
+            for _, step in _private(_flat(self.steps))
+        )
+
+    def _unit(self, opening: _Opening, plan: PipelinePlan | None, name: str) -> Any:
+        """A private step with its budget."""
+        if plan is not None:
+            return plan.estimators[name]
+        accountant = opening.budget.accountant
+        whole = getattr(accountant, "epsilon", None)
+        unit = opening.units[name]
+        if unit.is_fixed or whole is not None:
+            return unit.with_budget(accountant, whole)
+        step = clone(unit.estimator)
+        step.accountant = clone(accountant)
+        return step
+
+    def _validate(self, X: Any, reset: bool) -> Any:
+        """Check the names and the number of raw columns, whatever they hold."""
+        # of any type: text and missing values are what a transformer is there for
+        X = read_table(X)
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return to_pandas(X)
+        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "certificate_")
+
+    # -- a preview -----------------------------------------------------------------
+
+    @property
+    def _previewed(self) -> Any:
+        """The step that reads the target."""
+        steps = list(_private(_flat(self.steps)))
+        if not steps:
+            refuse_steps(list(self._kinds()), list(self.row_wise))
+        return steps[-1][1]
+
+    def preview(  # type: ignore[override] # of all steps
+        self,
+        n_records: int,
+        *,
+        n_features: int | None = None,
+        feature_names: Sequence[str] | None = None,
+        example: Table | None = None,
+        classes: ArrayLike | None = None,
+        target_name: str | None = None,
+        groups: ArrayLike | None = None,
+    ) -> PipelinePreview:
+        """Return noise and certificates of a fit, step by step, before any is made.
+
+        No row is read, no noise drawn, no budget spent, no callback told and no
+        attribute set. What only rows can tell is not foreseen.
+
+        Parameters
+        ----------
+        n_records : int
+            Number of records of the table.
+        n_features : int, default=None
+            Number of its columns, a secret one counted if the table has it. One of
+            `n_features`, `feature_names` and `example` is needed, except where
+            `reference` or the `schema` of a first step knows the columns.
+        feature_names : sequence of str, default=None
+            Names of its columns, likewise.
+        example : {array-like, data frame} of shape (n, n_columns), default=None
+            Public or made-up rows with the columns and types of the table.
+        classes : array-like, default=None
+            Class labels of a classifier, where none are declared.
+        target_name : str, default=None
+            Name of the target, where a scenario knows it by one.
+        groups : array-like of shape (n_records,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        PipelinePreview
+
+        Raises
+        ------
+        ValueError
+            As `fit`, or if a public fact is missing.
+        UnsupportedError
+            If the noise depends on the rows, or an accountant cannot work from what a
+            scenario offers.
+        """
+        n_records = check_count(n_records=n_records)
+        copy = clone(self)
+        copy._validate_params()
+        opening = copy._opening()
+        model = copy._previewed
+        labels = _labels(model, classes)
+        n_rows = min(n_records, max(2, 0 if labels is None else len(labels)))
+        told = (n_features, feature_names, example)
+        if example is None and all(one is None for one in told):
+            example = self.reference
+        X = as_table(
+            opening.estimators[0]._made_up(
+                n_rows,
+                n_features,
+                feature_names,
+                None if example is None else as_table(example),
+            )
+        )
+        y = _made_up_target(model, n_rows, labels, target_name)
+        given = X
+        for step in opening.estimators:
+            X, _ = _split_secret(step, X, None)
+        base = copy._validate(X, reset=True)
+        public = None if self.reference is None else copy._public(opening, base)
+        plan = plan_steps(
+            opening.steps,
+            opening.units,
+            opening.budget,
+            Flow(base=base, rows=base, public=public, is_cut=_is_cut(given, base)),
+            y,
+            n_records,
+            groups,
+        )
+        for name, step in plan.copies.items():
+            announce_weakness(step, plan.plans[name].certificate)
+        return PipelinePreview(
+            steps=plan.previews, epsilons=plan.epsilons, certificate=plan.certificate
+        )
+
+    # -- prediction: post-processing ------------------------------------------------
+
+    def _offers(self, name: str) -> bool:
+        (*before, last) = (step for _, step in _flat(self.steps))
+        asked = [last]
+        if name == "inverse_transform":
+            asked += before
+        if name == "set_output":
+            # of what a 'transform' returns
+            name = "transform"
+        for step in asked:
+            if is_passed_over(step) and name in ("transform", "inverse_transform"):
+                continue
+            getattr(step, name)  # raises its own AttributeError
+        return True
+
+    def _call(self, name: str, X: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call a method of the last step on rows that went through the others."""
+        check_is_fitted(self)
+        if name == "inverse_transform":
+            for _, step in reversed(self.steps_):
+                if not is_passed_over(step):
+                    X = step.inverse_transform(X)
+            return X
+        raw = as_table(X)
+        for _, step in _private(self.steps_):
+            raw = _without_secret(step, raw, self.n_features_in_)
+        raw = self._validate(raw, reset=False)
+        *before, (_, last) = self.steps_
+        rows = Chain(
+            [(n, step) for n, step in before if not is_passed_over(step)]
+        ).transform(raw)
+        if is_passed_over(last):
+            return rows
+        out = getattr(last, name)(as_read(last, rows), *args, **kwargs)
+        # a private step behind others saw arrays, so names and index are set here
+        if name == "transform" and is_frame(out) and isinstance(out, pd.DataFrame):
+            out.columns = list(self.get_feature_names_out())
+            if isinstance(raw, pd.DataFrame):
+                out.index = raw.index
+        return out
+
+    @offered("set_output")
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set what `transform` of the last step returns.
+
+        Parameters
+        ----------
+        transform : {'default', 'pandas', 'polars'}, default=None
+            As in scikit-learn.
+
+        Returns
+        -------
+        self : object
+        """
+        # the one that is copied by the next fit, and the fitted one if there is one
+        for steps in (self.steps, getattr(self, "steps_", ())):
+            if steps and hasattr(steps[-1][1], "set_output"):
+                steps[-1][1].set_output(transform=transform)
+        return self
+
+    @offered("transform")
+    def fit_transform(
+        self,
+        X: Table,
+        y: ArrayLike | None = None,
+        *,
+        secret: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Any:
+        """Fit, then transform the same table. What comes out is not private.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_columns)
+        y : array-like of shape (n_records,), default=None
+        secret, groups : array-like of shape (n_records,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        array
+        """
+        fitted: Any = self.fit(X, y, secret=secret, groups=groups)
+        return fitted.transform(X)
+
+    @property
+    def classes_(self) -> Array:
+        """Public class labels of the last step."""
+        check_is_fitted(self)
+        classes: Array = self.steps_[-1][1].classes_
+        return classes
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
+        """Return the names of what `transform` returns, or the last step reads.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the raw columns; None takes those seen in `fit`.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        steps = [pair for pair in self.steps_ if not is_passed_over(pair[1])]
+        if steps and not hasattr(steps[-1][1], "transform"):
+            steps = steps[:-1]
+        names: Any = input_features
+        if names is None:
+            names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = np.array(
+                [f"x{i}" for i in range(self.n_features_in_)], dtype=object
+            )
+        return Chain(steps).get_feature_names_out(names)
+
+    # -- a list of steps -------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return parameters, those of the steps among them.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = self._get_params("steps", deep=deep)
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the steps and steps themselves among them.
+
+        ``accountant__epsilon`` where the accountant is None is that of the default one.
+
+        Parameters
+        ----------
+        **params : dict
+            As in scikit-learn.
+
+        Returns
+        -------
+        self : object
+        """
+        nested = any(key.startswith("accountant__") for key in params)
+        if nested and self.accountant is None and params.get("accountant") is None:
+            scenario = params.get("scenario", self.scenario)
+            default = Bunch(scenario=scenario, accountant=None)
+            params["accountant"] = scenario_and_accountant(default)[1]
+        changed: Self = self._set_params("steps", **params)
+        return changed
+
+    @property
+    def named_steps(self) -> Bunch:
+        """The steps as they were given, by name; `named_steps_` are the fitted ones."""
+        return Bunch(**dict(self.steps))
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, which: Any) -> Any:
+        """Return a step, or a pipeline of some of them.
+
+        Of a fitted pipeline these are fitted, and a slice is a
+        :class:`~sklearn.pipeline.Pipeline` of frozen steps: to fit some of the steps is
+        another release.
+        """
+        fitted = hasattr(self, "steps_")
+        steps = self.steps_ if fitted else list(self.steps)
+        if not isinstance(which, slice):
+            found = dict(steps)[which] if isinstance(which, str) else steps[which][1]
+            return found
+        if which.step not in (1, None):
+            raise ValueError("Pipeline slicing only supports a step of 1")
+        part = steps[which]
+        if not fitted:
+            return type(self)(**{**self.get_params(deep=False), "steps": part})
+        return Pipeline(
+            [
+                (name, step if is_passed_over(step) else FrozenEstimator(step))
+                for name, step in part
+            ]
+        )
+
+    def _sk_visual_block_(self) -> VisualBlock:
+        names, steps = zip(*self.steps, strict=True)
+        return VisualBlock(
+            "serial",
+            steps,
+            names=[
+                f"{name}: {step if is_passed_over(step) else type(step).__name__}"
+                for name, step in self.steps
+            ],
+            name_details=[str(step) for step in steps],
+            dash_wrapped=False,
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        steps = [step for _, step in _flat(self.steps) if not is_passed_over(step)]
+        if not steps:
+            return tags
+        tags = inherit_tags(tags, steps[-1])
+        first = get_tags(steps[0]).input_tags
+        for name in ("allow_nan", "categorical", "string", "positive_only"):
+            setattr(tags.input_tags, name, getattr(first, name))
+        return tags
+
+
+_SAME = (
+    f"{_OWNER} holds the private records, or half of them: it is not public, and what "
+    "would be fitted on it is not covered by any promise. Use other rows."
+)
+
+
+def make_private_pipeline(*steps: Any, **params: Any) -> PrivatePipeline:
+    """Return a :class:`PrivatePipeline` whose steps are named after their classes.
+
+    Parameters
+    ----------
+    *steps : estimators
+    **params : dict
+        Parameters of the pipeline, such as `accountant`.
+
+    Returns
+    -------
+    PrivatePipeline
+
+    Examples
+    --------
+    >>> from skpuffer.compose import make_private_pipeline
+    >>> from skpuffer.linear_model import PrivateLogisticRegression
+    >>> from skpuffer.preprocessing import RowNormClipper
+    >>> model = make_private_pipeline(RowNormClipper(), PrivateLogisticRegression())
+    >>> [name for name, step in model.steps]
+    ['rownormclipper', 'privatelogisticregression']
+    """
+    from sklearn.pipeline import make_pipeline
+
+    # scikit-learn numbers classes that come twice
+    return PrivatePipeline(make_pipeline(*steps).steps, **params)
+
+
+@audited.register
+def _(node: PrivatePipeline, name: str) -> Iterator[StepAudit]:
+    node._check_names()
+    for step in node._kinds():
+        yield StepAudit(under(name, step.name), step.estimator, step.kind, step.reason)
+
+
+def _split_secret(step: Any, X: Any, secret: Any) -> tuple[Any, Any]:
+    """Raw rows without the secret of a step's scenario, and its values."""
+    scenario, _ = scenario_and_accountant(step)
+    split: tuple[Any, Any] = step._split_secret(scenario, X, secret)
+    return split
+
+
+def _some_targets(y: Any, places: Any) -> Any:
+    """Targets of some records; what is no list of targets stays, to be refused."""
+    if hasattr(y, "iloc"):
+        return y.iloc[places]
+    listed = np.asarray(y)
+    return listed[places] if listed.ndim else y
+
+
+def _is_cut(given: Any, base: Any) -> bool:
+    """Whether a column without a name was left out of a table."""
+    return not is_frame(base) and given.shape != base.shape
+
+
+def _without_secret(step: Any, X: Any, width: int) -> Any:
+    """Raw rows without the secret, if it is there."""
+    if matching_names(X) is None and getattr(X, "shape", ())[1:] == (width,):
+        return X
+    return _split_secret(step, X, None)[0]
+
+
+def _of_records(step: Any) -> bool:
+    return step.scenario is None or bool(step.scenario.any_records)
+
+
+def _flat(steps: Any) -> Iterator[tuple[str, Any]]:
+    """Steps, with those of nested pipelines in their place."""
+    for name, node in steps:
+        # one with a cache stays as it is, and is refused under its name
+        cached = type(node) is Pipeline and (
+            node.memory is not None or node.transform_input is not None
+        )
+        if type(node) is Pipeline and not cached:
+            for part, one in _flat(node.steps):
+                yield under(name, part), one
+        else:
+            yield name, node
+
+
+def _private(steps: Any) -> Iterator[tuple[str, Any]]:
+    """Private steps, at any depth."""
+    for name, node in steps:
+        if isinstance(node, PrivateEstimatorMixin):
+            yield name, node
+        # by exact type, as the steps are fitted
+        parts: Any = ()
+        if type(node) is Pipeline:
+            parts = node.steps
+        elif type(node) is FeatureUnion:
+            parts = node.transformer_list
+        elif type(node) is ColumnTransformer:
+            parts = [pair[:2] for pair in node.transformers]
+        yield from _private((under(name, part), one) for part, one in parts)
+
+
+def _settled(
+    steps: Sequence[tuple[str, Any]], flow: Flow, release: Any
+) -> list[tuple[str, Any]]:
+    """Fit all steps, each on what those before it return."""
+    done = []
+    for at, (name, node) in enumerate(steps):
+        fitted, released = settle(node, name, flow, release)
+        done.append((name, fitted))
+        if at < len(steps) - 1 and not is_passed_over(fitted):
+            flow = flow.after(name, fitted, released)
+    return done
+
+
+def _as_planned(name: str, plan: PipelinePlan | None) -> Any:
+    """Refuse a release that is not the one which was planned."""
+    if plan is None:
+        return None
+    planned = plan.plans[name].certificate
+
+    def approve(found: FitPlan) -> None:
+        other = differing(planned, found.certificate)
+        if other:
+            raise UnsupportedError(
+                f"The step {name!r} would promise otherwise than was planned from "
+                f"public facts ({', '.join(other)}), so it is not released: "
+                f"{'; '.join(found.leaks) or 'its accounting depends on the rows'}."
+            )
+
+    return approve
+
+
+def _shared(base: Any, public: Any) -> bool:
+    """Whether two tables share records."""
+    return shares_records(columns_of(base), columns_of(public))
+
+
+def _is_same(public: Any, X: Any) -> bool:
+    """Whether two tables are one object, or share memory."""
+    if public is X:
+        return True
+    if isinstance(public, np.ndarray) and isinstance(X, np.ndarray):
+        pairs = [(public, X)]
+    elif isinstance(public, pd.DataFrame) and isinstance(X, pd.DataFrame):
+        shared = [name for name in public.columns if name in X.columns]
+        pairs = [(np.asarray(public[n]), np.asarray(X[n])) for n in shared]
+    else:
+        return False
+    try:
+        most: Any = 10_000  # steps; the stubs know two special values only
+        return any(np.shares_memory(a, b, max_work=most) for a, b in pairs)
+    except np.exceptions.TooHardError:
+        return False  # equal records are looked for besides

@@ -1,0 +1,258 @@
+"""Steps of a pipeline, each fitted in the way that its kind allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
+
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.utils._reading import matching_names, row_count
+from skpuffer.utils._silence import muted
+from skpuffer.utils._sklearn import safe_indexing
+from skpuffer.utils._unquoted import unquoted
+
+from ._feature_map import FeatureMap
+from ._fixed_steps import Chain, ColumnSelection, as_read
+from ._step_kinds import is_known, is_passed_over, under
+
+__all__ = ["AS_IT_IS", "FitPrivate", "Flow", "chosen_rows", "settle"]
+
+#: What a certificate says of the steps before a private one.
+_FIXED = (
+    "the steps before it ({}) were fixed beforehand or fitted on public rows, and each "
+    "maps each record by itself"
+)
+_RELEASED = (
+    "the steps before it ({}) map each record by itself, and were fixed beforehand, "
+    "fitted on public rows, or released under certificates of their own ({}), to which "
+    "this one is added: given what they released, they are public"
+)
+
+
+#: The map of rows that reach a private step as they are.
+AS_IT_IS = FeatureMap(Chain(), None, "no step stands before it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """Rows on their way through the steps, and the fixed map that brought them there.
+
+    Parameters
+    ----------
+    base : {DataFrame, ndarray} of shape (n, n_columns)
+        Raw rows, or raw columns of them.
+    steps : tuple of (str, estimator)
+        Fitted, from `base` on.
+    rows : {data frame, ndarray, sparse matrix}
+        What these made of `base`.
+    public : same, or None
+        Public rows at the same place.
+    released : tuple of str
+        Names of the private steps before.
+    is_cut : bool
+        Whether a secret was left out of `base` by its position, which is not to be
+        looked for again.
+    """
+
+    base: Any
+    steps: tuple[tuple[str, Any], ...] = ()
+    rows: Any
+    public: Any = None
+    released: tuple[str, ...] = ()
+    is_cut: bool = False
+
+    def feature_map(self) -> FeatureMap | None:
+        """Map from `base` to here, None where there is no step between."""
+        if not self.steps:
+            return AS_IT_IS if self.is_cut else None
+        names = ", ".join(repr(name) for name, _ in self.steps)
+        said = _FIXED.format(names)
+        if self.released:
+            said = _RELEASED.format(names, ", ".join(map(repr, self.released)))
+        owner = (
+            f"The step {names}"
+            if len(self.steps) == 1
+            else f"The chain of steps {names}"
+        )
+        return FeatureMap(
+            Chain(self.steps), matching_names(self.base), said, owner=owner
+        )
+
+    def selecting(self, name: str, columns: Any) -> Flow:
+        """Columns of the rows, for a part of a column transformer."""
+        selection = ColumnSelection(columns)
+        rows = selection.transform(self.rows)
+        if not self.steps:
+            # raw columns, which keep their names
+            return replace(
+                self, base=rows, rows=rows, public=self._of_public(selection)
+            )
+        return replace(
+            self,
+            steps=(*self.steps, (name, selection)),
+            rows=rows,
+            public=self._of_public(selection),
+        )
+
+    def after(self, name: str, step: Any, released: tuple[str, ...]) -> Flow:
+        """Rows that a fitted step has been applied to."""
+        rows = unquoted(f"The step {name!r}", step.transform, as_read(step, self.rows))
+        # one row more or less would change how many records one person has
+        if row_count(rows) != row_count(self.rows):
+            raise ValueError(
+                f"The step {name!r} must return one row for each record. Got "
+                f"{row_count(rows)} for {row_count(self.rows)}."
+            )
+        return replace(
+            self,
+            steps=(*self.steps, (name, step)),
+            rows=rows,
+            public=self._of_public(step),
+            released=released,
+        )
+
+    def _of_public(self, step: Any) -> Any:
+        if self.public is None:
+            return None
+        return step.transform(as_read(step, self.public))
+
+
+#: Fits a private step: its name, the estimator and the rows on their way; returns it
+#: fitted.
+FitPrivate = Callable[[str, Any, Flow], Any]
+
+
+def settle(
+    node: Any, name: str, flow: Flow, fit_private: FitPrivate
+) -> tuple[Any, tuple[str, ...]]:
+    """Fit one step by what it is: a private, a public or a row-wise one.
+
+    Parameters
+    ----------
+    node : estimator
+        Of a kind that :func:`step_kinds` allows.
+    name : str
+    flow : Flow
+    fit_private : callable
+        By which a private one is fitted.
+
+    Returns
+    -------
+    fitted : estimator
+        With nothing left to learn.
+    released : tuple of str
+        Names of the private steps that it depends on, itself and those before it.
+    """
+    if is_passed_over(node):
+        return node, flow.released
+    if type(node) is Pipeline:
+        return _settled_pipeline(node, name, flow, fit_private)
+    if type(node) is FeatureUnion:
+        parts, released = [], flow.released
+        for part, one in node.transformer_list:
+            done, of = settle(one, under(name, part), flow, fit_private)
+            parts.append((part, _frozen(done, flow)))
+            released = _joined(released, of)
+        union = _alone(node, transformer_list=parts)
+        return _fitted(union, name, flow), released
+    if type(node) is ColumnTransformer:
+        named: list[tuple[str, Any, Any]] = []
+        released = flow.released
+        for part, one, columns in node.transformers:
+            path = under(name, part)
+            # once: public rows may have other types
+            columns = columns(flow.rows) if callable(columns) else columns
+            done, inner = one, flow
+            if not is_passed_over(one):
+                inner = flow.selecting(path, columns)
+                done, of = settle(one, path, inner, fit_private)
+                released = _joined(released, of)
+            named.append((part, _frozen(done, inner), columns))
+        # whether a table is sparse it would settle by counting the zeros of the rows
+        made = _alone(node, transformers=named, sparse_threshold=0)
+        return _fitted(made, name, flow), released
+    if isinstance(node, PrivateEstimatorMixin):
+        return fit_private(name, node, flow), _joined(flow.released, (name,))
+    if isinstance(node, FrozenEstimator):
+        return node, flow.released
+    return _fitted(node, name, flow), flow.released
+
+
+def _settled_pipeline(
+    node: Pipeline, name: str, flow: Flow, fit_private: FitPrivate
+) -> tuple[Any, tuple[str, ...]]:
+    done = []
+    released = flow.released
+    for at, (part, one) in enumerate(node.steps):
+        if is_passed_over(one):
+            continue
+        fitted, released = settle(one, under(name, part), flow, fit_private)
+        done.append((part, fitted))
+        if at < len(node.steps) - 1:
+            flow = flow.after(under(name, part), fitted, released)
+    return Chain(tuple(done)), released
+
+
+def _joined(*names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for some in names for name in some))
+
+
+def _frozen(step: Any, flow: Flow) -> Any:
+    """Keep a fitted part of a composition from being fitted again."""
+    if is_passed_over(step) or isinstance(step, FrozenEstimator):
+        return step
+    # one that saw arrays, and is given frames
+    if as_read(step, flow.rows) is not flow.rows:
+        step = Chain((("step", step),))
+    return FrozenEstimator(step)
+
+
+def _alone(node: Any, **params: Any) -> Any:
+    """A copy of a composition of fitted parts, which runs in this process."""
+    # what its output is set to stays with a clone; the parts are not to be cloned
+    fresh = clone(node)
+    for name, value in {**params, "n_jobs": None, "verbose": False}.items():
+        setattr(fresh, name, value)
+    return fresh
+
+
+def _fitted(step: Any, name: str, flow: Flow) -> Any:
+    """Fit a step on public rows; without any it learns no more than the columns."""
+    fresh = muted(step)
+    if flow.public is None:
+        # foreign code that needs no fit might keep what it is given
+        if not is_known(fresh) and not get_tags(fresh).requires_fit:
+            return fresh
+        unquoted(f"The step {name!r}", fresh.fit, flow.rows, None)
+        return fresh
+    try:
+        return fresh.fit(flow.public, None)
+    except (TypeError, ValueError) as error:
+        # public rows may be quoted
+        raise ValueError(
+            f"The step {name!r} ({type(step).__name__}) cannot be fitted on the public "
+            f"rows of 'reference', which have no target: {error}"
+        ) from error
+
+
+def chosen_rows(table: Any, places: Any) -> Any:
+    """Some rows of a table.
+
+    Parameters
+    ----------
+    table : {DataFrame, ndarray}
+    places : ndarray of int
+
+    Returns
+    -------
+    the same kind
+    """
+    return safe_indexing(table, np.asarray(places), axis=0)

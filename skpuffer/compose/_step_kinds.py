@@ -1,0 +1,249 @@
+"""Which steps a private pipeline may have: private, public or row-wise ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+
+from skpuffer.base import PrivateEstimatorMixin
+
+from ._audit_pipeline import StepAudit, audited
+
+__all__ = ["is_known", "is_passed_over", "refuse_steps", "step_kinds", "under"]
+
+
+def is_passed_over(node: Any) -> bool:
+    """Whether a step is none: None, 'passthrough' or 'drop'."""
+    return node is None or (isinstance(node, str) and node in ("passthrough", "drop"))
+
+
+def is_known(node: Any) -> bool:
+    """Whether an estimator is of a library whose estimators are known here."""
+    return type(node).__module__.partition(".")[0] in ("sklearn", "skpuffer")
+
+
+def under(name: str, part: str) -> str:
+    """Name of a part within a step."""
+    return f"{name}__{part}" if name else part
+
+
+def refuse_steps(kinds: Sequence[StepAudit], row_wise: Collection[str]) -> None:
+    """Refuse steps that are not allowed, each by its name.
+
+    Parameters
+    ----------
+    kinds : sequence of StepAudit
+    row_wise : collection of str
+        Names that were declared to be row-wise.
+
+    Raises
+    ------
+    ValueError
+        With all reasons.
+    """
+    refused = [step for step in kinds if step.kind == "leak"]
+    if refused:
+        reasons = "; ".join(map(str, refused))
+        raise ValueError(
+            "Each step of a PrivatePipeline must be private, public or row-wise. "
+            f"{reasons}"
+        )
+    names = [step.name for step in kinds]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        # else the certificate of one of them would be left out
+        raise ValueError(
+            f"The parameter 'steps' has several steps of the names {twice}: give each "
+            "a name of its own."
+        )
+    known = set(names)
+    known |= {name.rpartition("__")[2] for name in known}
+    if unknown := sorted(set(row_wise) - known):
+        raise ValueError(
+            f"The parameter 'row_wise' names steps that are not there: {unknown}. "
+            f"There are {[step.name for step in kinds]}."
+        )
+    if not any(step.kind == "private" for step in kinds):
+        raise ValueError(
+            "No step of the PrivatePipeline is private, so that there is nothing to "
+            "promise: use sklearn.pipeline.Pipeline."
+        )
+
+
+def step_kinds(
+    steps: Sequence[tuple[str, Any]], row_wise: Collection[str], has_reference: bool
+) -> Iterator[StepAudit]:
+    """Yield what each step is; of the kind 'leak' is one that is not allowed.
+
+    Parameters
+    ----------
+    steps : sequence of (str, estimator)
+    row_wise : collection of str
+        Names of steps that are declared to change each row by itself.
+    has_reference : bool
+        Whether there are public rows to fit steps on.
+
+    Yields
+    ------
+    StepAudit
+    """
+    for at, (name, node) in enumerate(steps):
+        is_last = at == len(steps) - 1
+        yield from _kinds(node, name, row_wise, has_reference, is_last)
+
+
+def _step(node: Any, name: str, kind: str, reason: str) -> StepAudit:
+    return StepAudit(name, type(node).__name__, kind, reason)
+
+
+def _kinds(
+    node: Any, name: str, row_wise: Collection[str], has_reference: bool, is_last: bool
+) -> Iterator[StepAudit]:
+    told = row_wise, has_reference
+    if is_passed_over(node):
+        if isinstance(node, str) and node == "drop" and "__" not in name:
+            yield _step(node, name, "leak", "drops all columns: leave it out.")
+        return
+    # by exact type: what a subclass does besides, such as to resample, is not known
+    if type(node) is Pipeline:
+        if node.memory is not None or node.transform_input is not None:
+            yield _step(
+                node,
+                name,
+                "leak",
+                "has a 'memory' or 'transform_input'. A fit that is taken from a cache "
+                "is a release that no ledger hears of, and rows would lie on the disk. "
+                "Set both to None.",
+            )
+            return
+        for at, (part, one) in enumerate(node.steps):
+            last = is_last and at == len(node.steps) - 1
+            yield from _kinds(one, under(name, part), *told, last)
+        return
+    if type(node) is FeatureUnion:
+        for part, one in node.transformer_list:
+            yield from _kinds(one, under(name, part), *told, False)
+        return
+    if type(node) is ColumnTransformer:
+        for part, one, columns in node.transformers:
+            if callable(columns) and not isinstance(columns, make_column_selector):
+                yield _step(
+                    one,
+                    under(name, part),
+                    "leak",
+                    "has its columns chosen by a function, which may look at private "
+                    "rows. Name them, or use make_column_selector.",
+                )
+                continue
+            yield from _kinds(one, under(name, part), *told, False)
+        yield from _of_remainder(node.remainder, under(name, "remainder"), row_wise)
+        return
+    found = _one_kind(node, name, row_wise, has_reference)
+    if found.kind != "leak" and not hasattr(node, "transform"):
+        if found.kind == "private" and is_last:
+            yield found
+            return
+        yield _step(
+            node,
+            name,
+            "leak",
+            "has no 'transform'. Put a predictor last, if it is private, and fit what "
+            "is only released, such as a mean, by itself.",
+        )
+        return
+    yield found
+
+
+def _of_remainder(
+    node: Any, name: str, row_wise: Collection[str]
+) -> Iterator[StepAudit]:
+    for step in _kinds(node, name, row_wise, False, False):
+        fixed = step.kind == "row_wise" or isinstance(node, FrozenEstimator)
+        if fixed:
+            yield step
+            continue
+        yield _step(
+            node,
+            name,
+            "leak",
+            "is fitted on whatever columns are left. Name them, as those of one more "
+            "transformer.",
+        )
+        return
+
+
+def _one_kind(
+    node: Any, name: str, row_wise: Collection[str], has_reference: bool
+) -> StepAudit:
+    """What a step is that is no composition of others."""
+    if hasattr(node, "fit_resample"):
+        return _step(
+            node,
+            name,
+            "leak",
+            "removes, repeats or makes up records by what the others are. Leave it "
+            "out: noise is set for records that are there once.",
+        )
+    parts = list(audited(node, name))
+    if isinstance(node, PrivateEstimatorMixin):
+        return parts[0]
+    if any(step.kind == "private" for step in parts):
+        return _step(
+            node,
+            name,
+            "leak",
+            "holds private estimators and decides by itself on what they are fitted. "
+            "Give the pipeline their steps, and what it learns from public rows as "
+            "'reference'.",
+        )
+    (step,) = parts if len(parts) == 1 else (None,)
+    if isinstance(node, FrozenEstimator) and _holds_release(node.estimator):
+        return _step(
+            node,
+            name,
+            "leak",
+            "was released under a certificate of its own, which this pipeline would "
+            "leave out. Give the estimator itself, or compose certificates by hand.",
+        )
+    if step is not None and (step.kind == "public" or _learns_nothing(node, step)):
+        return step
+    if isinstance(node, FunctionTransformer):
+        if {name, name.rpartition("__")[2]} & set(row_wise):
+            return _step(node, name, "row_wise", "is declared to be row-wise.")
+        return _step(node, name, "leak", parts[0].reason)
+    if not (hasattr(node, "fit") and hasattr(node, "transform")):
+        reason = parts[0].reason if parts else "is not known here."
+        return _step(node, name, "leak", reason)
+    if has_reference:
+        return _step(
+            node, name, "public", "is fitted on the public rows of 'reference'."
+        )
+    return _step(
+        node,
+        name,
+        "leak",
+        "would be fitted on private rows without noise. Give public rows for it as "
+        "'reference', use a private estimator, or read the table by a Schema.",
+    )
+
+
+def _holds_release(node: Any) -> bool:
+    """Whether a fitted estimator, or what is nested in it, was released privately."""
+    nested = node.get_params(deep=True).values() if hasattr(node, "get_params") else ()
+    return any(
+        hasattr(one, "certificate_") or isinstance(one, PrivateEstimatorMixin)
+        for one in (node, *nested)
+    )
+
+
+def _learns_nothing(node: Any, step: StepAudit) -> bool:
+    """Whether a step that is known to be row-wise is what is known to be."""
+    if step.kind != "row_wise":
+        return False
+    # a subclass of one that learns the number of columns may learn more
+    return is_known(node) or not get_tags(node).requires_fit

@@ -1,0 +1,363 @@
+"""One budget for a whole pipeline: how it is split, spent and attacked."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+
+from skpuffer.accountants import GroupPrivacy, PrivacyLoss, RenyiDP
+from skpuffer.compose import (
+    PrivatePipeline,
+    make_private_pipeline,
+)
+from skpuffer.compose import _private_pipeline as pipelines
+from skpuffer.decomposition import PrivatePCA
+from skpuffer.exceptions import (
+    BudgetExceededError,
+    CompositionError,
+    PrivacyLeakWarning,
+)
+from skpuffer.ledger import PrivacyLedger
+from skpuffer.linear_model import (
+    PrivateSGDClassifier,
+)
+from skpuffer.privacy import compose
+from skpuffer.privacy_loss import GaussianCurve
+from skpuffer.scenarios import RecordScenario
+from skpuffer.summary import PrivateMean, PrivateStandardScaler
+
+from ..attack import assert_tight
+from .pipelines import X, Y, logistic, pipeline, scaler
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::skpuffer.exceptions.WeakPromiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
+]
+
+# -- one budget, one certificate -------------------------------------------------------
+
+
+def test_all_of_the_budget_is_spent_and_no_more():
+    model = pipeline().fit(X, Y)
+    promised = model.certificate_
+    assert 2 * (1 - 2e-3) < promised.epsilon <= 2
+    assert (promised.delta, promised.n_releases) == (1e-5, 2)
+    assert promised == compose(list(model.certificates_.values()), delta=1e-5)
+    # what each spends alone is more, added up
+    assert sum(model.epsilons_.values()) > 2.5
+    for name, step in model.named_steps_.items():
+        assert step.certificate_ is model.certificates_[name]
+        assert step.accountant_.epsilon == model.epsilons_[name]
+        assert step.noise_ == model.noises_[name]
+
+
+def test_two_gaussian_steps_compose_to_the_root_of_their_squares():
+    """Closed form, through no composition of the library's: one Gaussian mechanism."""
+    model = PrivatePipeline(
+        [("a", scaler(with_std=False)), ("b", PrivateMean(bounds=(-1, 1)))],
+        accountant=PrivacyLoss(1.0, 1e-5, noise="gaussian"),
+        shares={"a": 1, "b": 1},
+    ).fit(X)
+    # three columns in [-1, 1], of which a record that comes or goes moves each by 1 / n
+    deviations = [noise.std(3)[0] for noise in model.noises_.values()]
+    mus = [np.sqrt(3) / len(X) / deviation for deviation in deviations]
+    assert mus[0] == pytest.approx(mus[1], rel=1e-6)
+    exact = GaussianCurve(np.sqrt(sum(mu**2 for mu in mus))).epsilon(1e-5)
+    # noise has a little room for the grid besides
+    assert exact <= model.certificate_.epsilon <= 1
+    assert exact == pytest.approx(1, rel=1e-3)
+
+
+def test_less_noise_than_where_budgets_are_added():
+    """The naive split gives each step half of epsilon and half of delta."""
+    shares = {"scaler": 1, "model": 1}
+    tight = pipeline(shares=shares).fit(X, Y)
+    naive = [
+        scaler(accountant=PrivacyLoss(1.0, 5e-6, noise="gaussian")).fit(X),
+        logistic(accountant=PrivacyLoss(1.0, 5e-6, noise="gaussian")).fit(X, Y),
+    ]
+    for one, other in zip(tight.noises_.values(), naive, strict=True):
+        assert np.all(one.std() < 0.75 * other.noise_.std())
+    # and that is no other promise: it adds up to less than what was asked for
+    spent = compose([one.certificate_ for one in naive], delta=1e-5)
+    assert spent.epsilon < 1.45
+
+
+@settings(max_examples=6)
+@given(
+    shares=st.tuples(st.floats(0.05, 1.0), st.floats(0.05, 1.0)),
+    epsilon=st.floats(0.05, 8.0),
+)
+def test_shares_are_kept_and_no_total_is_above(shares, epsilon):
+    told = dict(zip(("scaler", "model"), shares, strict=True))
+    preview = pipeline(epsilon=epsilon, shares=told).preview(
+        400, n_features=3, classes=[0, 1]
+    )
+    assert epsilon * (1 - 2e-3) < preview.certificate.epsilon <= epsilon * (1 + 1e-9)
+    ratio = preview.epsilons["scaler"] / preview.epsilons["model"]
+    assert ratio == pytest.approx(shares[0] / shares[1])
+
+
+def test_more_budget_is_less_noise_in_each_step():
+    found = [
+        pipeline(epsilon=epsilon).preview(400, n_features=3, classes=[0, 1])
+        for epsilon in (0.5, 1.0, 2.0)
+    ]
+    for name in ("scaler", "model"):
+        spreads = [np.max(each.steps[name].noise.std()) for each in found]
+        assert spreads[0] > spreads[1] > spreads[2] > 0
+
+
+@pytest.mark.parametrize(
+    "accountant",
+    [
+        RenyiDP(1.0, alpha=4.0, delta=None),
+        RenyiDP(1.0, delta=1e-5),
+        PrivacyLoss(1.0, 1e-5, noise="laplace"),
+        GroupPrivacy(1.0, delta=1e-5, noise="gaussian"),
+        GroupPrivacy(1.0, alpha=np.inf, noise="laplace"),
+    ],
+    ids=lambda accountant: repr(accountant),
+)
+def test_whatever_counts_the_budget(accountant):
+    model = PrivatePipeline(
+        [("a", scaler()), ("b", PrivatePCA(n_components=2, data_norm=3.0))],
+        accountant=accountant,
+    )
+    promised = model.fit(X).certificate_
+    assert (1 - 2e-3) < promised.epsilon <= 1 + 1e-9
+    assert promised.alpha == getattr(accountant, "alpha", None)
+    if promised.alpha == np.inf:
+        assert sum(model.epsilons_.values()) == pytest.approx(1)
+
+
+def test_steps_with_an_accountant_of_their_own_spend_what_that_says():
+    model = pipeline()
+    model.set_params(scaler__accountant=PrivacyLoss(0.5, 1e-6)).fit(X, Y)
+    assert model.epsilons_["scaler"] == 0.5
+    assert model.certificates_["scaler"].delta == 1e-6
+    assert 2 * (1 - 2e-3) < model.certificate_.epsilon <= 2
+    # all of them: nothing is split, and the budget is a ceiling
+    model.set_params(model__accountant=PrivacyLoss(1.0, 1e-5)).fit(X, Y)
+    assert model.epsilons_ == {"scaler": 0.5, "model": 1.0}
+    assert model.certificate_.epsilon < 1.6
+    free = model.set_params(accountant=None).fit(X, Y).certificate_
+    assert free == compose(list(model.certificates_.values()))
+    for epsilon, said in ((0.4, "together cost"), (1.0, "together cost")):
+        with pytest.raises(ValueError, match=said):
+            model.set_params(accountant=PrivacyLoss(epsilon, 1e-5)).fit(X, Y)
+    with pytest.raises(ValueError, match="nothing is left for 'model'"):
+        pipeline(epsilon=0.4).set_params(scaler__accountant=PrivacyLoss(0.5, 1e-6)).fit(
+            X, Y
+        )
+    alone = PrivatePipeline(
+        [("model", logistic(accountant=PrivacyLoss(3.0)))], accountant=PrivacyLoss(1.0)
+    )
+    with pytest.raises(ValueError, match="together cost"):
+        alone.fit(X, Y)
+
+
+def test_by_default_it_is_differential_privacy_at_the_numbers_of_the_estimators():
+    promised = pipeline(accountant=None).fit(X, Y).certificate_
+    assert promised.notion == "approximate_dp" and promised.delta == 1e-5
+    assert 1 - 2e-3 < promised.epsilon <= 1
+    one = make_private_pipeline(logistic()).fit(X, Y).certificate_
+    assert one == logistic().fit(X, Y).certificate_
+
+
+def test_noisier_steps_get_more_of_the_budget():
+    def share(bounds):
+        model = PrivatePipeline(
+            [
+                ("wide", PrivateStandardScaler(bounds=(-1, 1))),
+                ("model", PrivateMean(bounds=(-1, 1))),
+            ],
+            accountant=PrivacyLoss(1.0),
+        )
+        epsilons = model.preview(400, n_features=bounds).epsilons
+        return epsilons["wide"] / epsilons["model"]
+
+    # means and second moments of all columns, against means; whatever the units
+    assert 1 < share(1) < 2
+    assert share(9) == pytest.approx(share(1), rel=0.1)
+
+
+def test_composition_of_subsampled_steps_is_by_their_privacy_losses():
+    model = PrivatePipeline(
+        [
+            ("scaler", scaler()),
+            ("model", PrivateSGDClassifier(max_iter=3, batch_size=40)),
+        ],
+        accountant=PrivacyLoss(1.0, 1e-5),
+    ).fit(X, Y)
+    assert 1 - 2e-3 < model.certificate_.epsilon <= 1
+    # halves of epsilon and delta would be 1 together
+    assert sum(model.epsilons_.values()) > 1.02
+
+
+# -- the ledger ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["callback", "block", "on a step"])
+def test_a_ledger_hears_of_each_release_once(how, recwarn):
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    model = pipeline()
+    if how == "block":
+        with ledger:
+            model.fit(X, Y)
+    elif how == "callback":
+        model.set_callbacks(ledger).fit(X, Y)
+    else:
+        with ledger:
+            copy = pickle.loads(pickle.dumps(model))  # as in a worker process
+        assert len(ledger.report()) == 0
+        model = copy
+        with ledger:
+            model.fit(X, Y)
+    assert not [one for one in recwarn if one.category is PrivacyLeakWarning]
+    report = ledger.report()
+    assert len(report) == 2
+    assert ["PrivateStandardScaler" in each for each in report["estimator"]] == [1, 0]
+    total, promised = ledger.total(), model.certificate_
+    assert total.epsilon == promised.epsilon
+    assert total.curve == promised.curve and total.n_releases == 2
+    assert set(total.assumptions) == set(promised.assumptions)
+
+
+def test_previews_and_plans_are_heard_of_by_nobody():
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    with ledger:
+        pipeline().preview(400, n_features=3, classes=[0, 1])
+        assert len(ledger.report()) == 0
+        with pytest.raises(CompositionError):
+            pipeline().set_params(
+                model__scenario=RecordScenario(relation="replace")
+            ).fit(X, Y)
+    assert len(ledger.report()) == 0
+
+
+def test_a_ceiling_stops_the_second_step_and_nothing_is_fitted():
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (1.8, 1e-5)})
+    model = pipeline().set_callbacks(ledger)
+    with pytest.raises(BudgetExceededError) as caught:
+        model.fit(X, Y)
+    assert any("'scaler'" in note for note in caught.value.__notes__)
+    assert len(ledger.report()) == 1
+    assert not [name for name in vars(model) if name.endswith("_")]
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_a_search_over_processes_is_in_the_ledger(tmp_path):
+    ledger = PrivacyLedger(
+        tmp_path / "spent.db",
+        {"approximate_dp": (np.inf, 1e-5)},
+        survives="process_kill",
+    )
+    grid = {"accountant__epsilon": [0.5, 1.0], "model__C": [1.0]}
+    search = GridSearchCV(pipeline(accountant=None), grid, cv=2, n_jobs=2)
+    search.set_params(error_score="raise").set_callbacks(ledger).fit(X, Y)
+    report = ledger.report()
+    # two budgets, two folds and the refit, each of two steps
+    assert len(report) == 10
+    best = search.best_estimator_
+    assert best.certificate_.epsilon <= search.best_params_["accountant__epsilon"]
+    with ledger:
+        scores = joblib.Parallel(n_jobs=2)(
+            joblib.delayed(_fitted)(pipeline()) for _ in range(3)
+        )
+    assert len(ledger.report()) == 16
+    assert all(score == 2 for score in scores)
+
+
+def _fitted(model):
+    return model.fit(X, Y).certificate_.n_releases
+
+
+# -- an attacker -----------------------------------------------------------------------
+
+#: A record that is there, or counts as nothing.
+TABLES = [np.array([[1.0], *[[0.0]] * 49]), np.zeros((50, 1))]
+
+
+def attacked(epsilon=1.5, delta=0.05):
+    return PrivatePipeline(
+        [
+            ("scaler", PrivateStandardScaler(bounds=(-1, 1), with_std=False)),
+            ("mean", PrivateMean(bounds=(-1, 1))),
+        ],
+        accountant=PrivacyLoss(epsilon, delta, noise="gaussian"),
+        shares={"scaler": 1, "mean": 1},
+    )
+
+
+def test_an_attacker_of_the_whole_gets_what_the_certificate_allows():
+    """Both means together, the second of rows that the first has moved."""
+    model = attacked().fit(TABLES[0])
+    first, second = model.noises_.values()
+
+    def means(table, released):
+        return np.clip(table[:, 0] - released[:, None], -1, 1).mean(axis=1)
+
+    def worlds(noise):
+        # the second in the same proportion to what was calibrated
+        share = float(np.max(noise.scale) / np.max(first.scale))
+        other = second.with_scale(np.multiply(second.scale, share).tolist())
+
+        def draw(table):
+            def of(n, rng):
+                one = table.mean() + noise.sample((n, 1), rng)[:, 0]
+                return np.column_stack(
+                    [one, means(table, one) + other.sample((n, 1), rng)[:, 0]]
+                )
+
+            return of
+
+        return [draw(table) for table in TABLES]
+
+    def score(noise):
+        share = float(np.max(noise.scale) / np.max(first.scale))
+        scales = [float(np.max(n.std(1))) * share for n in (first, second)]
+
+        def log_ratio(outputs):
+            one, two = outputs.T
+            squares = [
+                ((one - t.mean()) / scales[0]) ** 2
+                + ((two - means(t, one)) / scales[1]) ** 2
+                for t in TABLES
+            ]
+            return (squares[1] - squares[0]) / 2
+
+        return log_ratio
+
+    assert_tight(model.certificate_, first, worlds, seed=0, score=score, n_draws=50_000)
+
+
+def test_what_is_fitted_has_the_noise_that_is_attacked(monkeypatch):
+    """The same attacker's model of the two releases holds of real fits."""
+    plans = []
+
+    def planned(*arguments):
+        plans[:] = plans or [original(*arguments)]
+        return plans[0]
+
+    original = pipelines.plan_steps
+    monkeypatch.setattr(pipelines, "plan_steps", planned)
+    squares = []
+    for _ in range(100):
+        model = attacked().fit(TABLES[0])
+        one, two = model["scaler"].mean_[0], model["mean"].mean_[0]
+        exact = np.clip(TABLES[0][:, 0] - one, -1, 1).mean()
+        scales = [float(n.std(1)[0]) for n in model.noises_.values()]
+        squares += [((one - 0.02) / scales[0]) ** 2, ((two - exact) / scales[1]) ** 2]
+    low, high = chi2.ppf([1e-6, 1 - 1e-6], len(squares))
+    assert low < sum(squares) < high
+    # seven tenths of the noise would be noticed
+    assert not low < 0.49 * sum(squares)

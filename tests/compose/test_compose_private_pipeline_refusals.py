@@ -1,0 +1,391 @@
+"""What a private pipeline refuses, by name, before anything is spent."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
+
+from skpuffer.compose import (
+    PrivatePipeline,
+    PublicPreprocessing,
+    audit_pipeline,
+    make_private_pipeline,
+)
+from skpuffer.exceptions import (
+    CompositionError,
+    PrivacyLeakWarning,
+    UnsupportedError,
+)
+from skpuffer.ledger import PrivacyLedger
+from skpuffer.preprocessing import RowNormClipper
+from skpuffer.scenarios import AttributeScenario, RecordScenario
+from skpuffer.summary import PrivateMean, PrivateStandardScaler
+from skpuffer.testing import _estimator_checks as checks
+from skpuffer.testing._canaries import listen
+
+from ..test_fuzzed_inputs import malformed
+from .pipelines import (
+    PUBLIC,
+    X,
+    Y,
+    in_polars,
+    logistic,
+    made_up,
+    pipeline,
+    refusal,
+    scaler,
+    tables,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::skpuffer.exceptions.WeakPromiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
+]
+
+# -- refusals, by name -----------------------------------------------------------------
+
+
+class Sampler(BaseEstimator):
+    """As imbalanced-learn has them."""
+
+    def fit_resample(self, X, y):
+        return X[:5], y[:5]
+
+    def fit(self, X, y=None):
+        return self
+
+
+class Keeping(TransformerMixin, BaseEstimator):
+    """Says that it needs no fit, and keeps what it is given."""
+
+    def fit(self, X, y=None):
+        self.rows_ = X
+        return self
+
+    def transform(self, X):
+        return X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class Learning(PolynomialFeatures):
+    """A subclass that may learn more than what it is known for."""
+
+
+REFUSED = {
+    "leaks: StandardScaler": ({"leaks": StandardScaler()}, {}, "'reference'"),
+    "neighbours": ({"neighbours": KNeighborsTransformer()}, {}, "'reference'"),
+    "learning": ({"learning": Learning()}, {}, "'reference'"),
+    "mean": ({"mean": PrivateMean(bounds=(0, 1))}, {}, "no 'transform'"),
+    "first": ({"first": logistic()}, {}, "no 'transform'"),
+    "function": ({"function": FunctionTransformer(np.abs)}, {}, "'row_wise'"),
+    "resampled": ({"resampled": Sampler()}, {}, "repeats or makes up records"),
+    "cached": (
+        {"cached": Pipeline([("one", scaler())], memory="somewhere")},
+        {},
+        "no ledger hears of",
+    ),
+    "wrapped": (
+        {"wrapped": PublicPreprocessing(StandardScaler(), scaler())},
+        {},
+        "Give the pipeline their steps",
+    ),
+    "nested": (
+        {"nested": PrivatePipeline([("one", scaler())])},
+        {},
+        "Give the pipeline their steps",
+    ),
+    "released": (
+        {"released": FrozenEstimator(scaler(random_state=0).fit(X))},
+        {},
+        "a certificate of its own",
+    ),
+    "columns__all": (
+        {"columns": ColumnTransformer([("all", scaler(), lambda X: [0])])},
+        {},
+        "chosen by a function",
+    ),
+    "columns__remainder": (
+        {"columns": ColumnTransformer([], remainder=scaler())},
+        {},
+        "Name them",
+    ),
+    "text": ({"text": "nothing"}, {}, "not known"),
+    "columns__inner__pca": (
+        {"columns": ColumnTransformer([("inner", Pipeline([("pca", PCA())]), [0, 1])])},
+        {},
+        "'reference'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_steps_are_refused_by_name(name):
+    steps, params, said = REFUSED[name]
+    step = name.partition(":")[0]
+    message = refusal([*steps.items(), ("model", logistic())], **params)
+    assert "must be private, public or row-wise" in message
+    assert f"{step} (" in message and said in message
+    audit = audit_pipeline(PrivatePipeline([*steps.items(), ("model", logistic())]))
+    assert [one.name for one in audit.leaks] == [step]
+
+
+@pytest.mark.parametrize(
+    "model", [LogisticRegression(), OneVsRestClassifier(logistic()), Ridge()]
+)
+def test_other_predictors_are_refused(model):
+    assert "model (" in refusal([("scaler", scaler()), ("model", model)])
+
+
+def test_all_that_is_refused_is_named_at_once():
+    message = refusal([("a", StandardScaler()), ("b", PCA()), ("model", logistic())])
+    assert "a (StandardScaler)" in message and "b (PCA)" in message
+
+
+def test_public_rows_must_be_others():
+    steps = [("public", StandardScaler()), ("model", logistic())]
+    frame = pd.DataFrame(X, columns=list("abc"))
+    for table, reference in (
+        (X, X),
+        (X, X[::2]),
+        (X, X[np.random.default_rng(0).permutation(400)]),
+        (frame, frame),
+        (frame, frame.iloc[:300]),
+        (frame, in_polars(frame)),
+    ):
+        said = refusal(steps, table=table, reference=reference)
+        assert "holds the private records" in said
+    PrivatePipeline(steps, reference=X[:100]).fit(X[100:], Y[100:])
+    said = refusal([("k", SelectKBest(k=2)), ("model", logistic())], reference=PUBLIC)
+    assert "have no target" in said
+    said = refusal(steps, kind=Exception, reference=PUBLIC[:, :2])
+    assert "'reference'" in said
+
+
+def test_other_parameters_are_refused():
+    two = [("scaler", scaler()), ("model", logistic())]
+    assert "shares" in refusal(two, shares={"scaler": 1.0})
+    assert "shares" in refusal(two, shares={"scaler": 1.0, "model": -1.0})
+    assert "is private" in refusal([("clip", RowNormClipper())])
+    assert "'row_wise'" in refusal(two, row_wise=["other"])
+    assert "at least one step" in refusal([])
+    assert "pairs" in refusal([("scaler", scaler(), 1)])
+    assert "not unique" in refusal([("a", scaler()), ("a", logistic())])
+    assert "conflict" in refusal([("shares", scaler()), ("a", logistic())])
+    twice = Pipeline([("a", scaler()), ("a", scaler())])
+    assert "a name of its own" in refusal([("in", twice), ("model", logistic())])
+    assert "instance" in refusal([("a", PrivateMean)], kind=TypeError)
+    assert "drops all" in refusal([("a", "drop"), ("model", logistic())])
+    with pytest.raises(TypeError, match="sample_weight.*further than its"):
+        pipeline().fit(X, Y, sample_weight=np.ones(400))
+
+
+def test_certificates_that_do_not_add_up_are_refused_before_anything_is_spent():
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    public = made_up().assign(smokes=np.arange(80) % 2)
+    belief = AttributeScenario("smokes", level="record", prior=public, prior_as="law")
+    table = tables()[0].drop(columns="cp")
+    two = {
+        "relations": (
+            [
+                ("a", scaler()),
+                ("b", logistic(scenario=RecordScenario(relation="replace"))),
+            ],
+            X,
+        ),
+        "priors": (
+            [
+                ("a", PrivateStandardScaler(scenario=belief, bounds=(0, 600))),
+                ("b", PrivateMean(bounds=(-3, 3))),
+            ],
+            table,
+        ),
+        "a prior behind a release": (
+            [
+                ("a", PrivateStandardScaler(bounds=(0, 600))),
+                ("b", PrivateMean(scenario=belief, bounds=(-3, 3))),
+            ],
+            table,
+        ),
+        "empirical bounds": (
+            [("a", PrivateStandardScaler(bounds="empirical")), ("b", logistic())],
+            X,
+        ),
+    }
+    for name, (steps, rows) in two.items():
+        with ledger, pytest.raises((CompositionError, UnsupportedError)) as caught:
+            PrivatePipeline(steps).fit(rows, Y[: len(rows)] if len(rows) < 400 else Y)
+        assert len(ledger.report()) == 0, name
+        if name == "a prior behind a release":
+            assert "'b' reads what 'a' released" in str(caught.value)
+
+
+def test_an_empirical_parameter_voids_what_one_step_alone_promises():
+    model = make_private_pipeline(PrivateStandardScaler(bounds="empirical"))
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X)
+    assert not model.certificate_.certified
+
+
+def _centred(X):
+    return X - X.mean(axis=0)
+
+
+def _fewer(X):
+    return X[: len(X) // 2]
+
+
+def test_steps_that_are_declared_row_wise_are_looked_at():
+    for function, said in ((_centred, "when other records"), (_fewer, "one row")):
+        step = ("function", FunctionTransformer(function))
+        for steps in (
+            [step, ("model", logistic())],
+            [("a", scaler()), step, ("model", logistic())],
+        ):
+            ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+            with ledger, pytest.raises(ValueError, match=said):
+                PrivatePipeline(steps, row_wise=["function"]).fit(X, Y)
+            assert len(ledger.report()) == 0
+    model = PrivatePipeline(
+        [("a", FunctionTransformer(np.tanh)), ("model", logistic())], row_wise=["a"]
+    ).fit(X, Y)
+    kinds = {one.name: one.kind for one in audit_pipeline(model).steps}
+    assert kinds == {"a": "row_wise", "model": "private"}
+
+
+def test_errors_of_foreign_steps_quote_nothing():
+    table, y = tables()
+    table.loc[7, "cp"] = "secret name"
+    model = PrivatePipeline(
+        [
+            ("columns", ColumnTransformer([("cp", OneHotEncoder(), ["cp"])])),
+            ("model", logistic()),
+        ],
+        reference=made_up(),
+    )
+    with pytest.raises(ValueError, match="withheld") as caught:
+        model.fit(table, y)
+    shown = "".join(
+        str(part)
+        for part in (caught.value, caught.value.__cause__, caught.value.__context__)
+    )
+    assert "columns" in shown and "secret name" not in shown
+
+
+def test_foreign_steps_that_need_no_fit_get_no_rows():
+    model = PrivatePipeline([("keeps", Keeping()), ("model", logistic())]).fit(X, Y)
+    assert not hasattr(model["keeps"], "rows_")
+
+
+class Otherwise(PrivateStandardScaler):
+    """Releases something else once it sees how many rows there are."""
+
+    def _release(self, task):
+        release = super()._release(task)
+        self.n_calls = getattr(self, "n_calls", 0)
+        return release
+
+    def _plan_fit(self, opening, table, released):
+        from skpuffer._preview import UnreadRows
+
+        plan = super()._plan_fit(opening, table, released)
+        if isinstance(table.X, UnreadRows):
+            return plan
+        from dataclasses import replace
+
+        return replace(plan, certificate=replace(plan.certificate, epsilon=9.0))
+
+
+def test_what_was_not_planned_is_not_released():
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    model = PrivatePipeline([("a", Otherwise(bounds=(-1, 1))), ("b", logistic())])
+    with ledger, pytest.raises(UnsupportedError, match="'a' would promise otherwise"):
+        model.fit(X, Y)
+    assert len(ledger.report()) == 0
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyLeakWarning")
+def test_behind_a_leak_of_another_pipeline_nothing_is_released():
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    with ledger, pytest.raises(UnsupportedError, match="StandardScaler before it"):
+        make_pipeline(StandardScaler(), pipeline()).fit(X, Y)
+    assert len(ledger.report()) == 0
+    audit = audit_pipeline(make_pipeline(StandardScaler(), pipeline()))
+    assert [step.kind for step in audit.steps] == ["leak", "private", "private"]
+    assert not audit_pipeline(BaggingClassifier(pipeline())).is_private
+
+
+def test_targets_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        pipeline().fit(X, Y[:-3])
+
+
+def test_a_sampler_whose_width_is_read_off_the_rows():
+    for gamma, kind in (("scale", "leak"), (0.5, "row_wise")):
+        model = make_pipeline(RBFSampler(gamma=gamma), logistic())
+        assert audit_pipeline(model).steps[0].kind == kind
+    steps = [("kernel", RBFSampler(gamma="scale")), ("model", logistic())]
+    assert "kernel (RBFSampler)" in refusal(steps)
+    PrivatePipeline(steps, reference=PUBLIC).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_malformed_tables():
+    """None is quoted, none is half fitted, and errors are of the usual kinds."""
+    rng = np.random.default_rng(5)
+    columns = ColumnTransformer([("a", scaler(), [0, 1]), ("b", RowNormClipper(), [2])])
+    models = [
+        PrivatePipeline([("a", scaler()), ("model", logistic(classes=[0, 1]))]),
+        PrivatePipeline(
+            [("public", StandardScaler()), ("columns", columns), ("model", logistic())],
+            reference=PUBLIC,
+        ),
+    ]
+    refused = 0
+    for i in range(40):
+        table, y = malformed(rng)
+        model = clone(models[i % 2])
+        with listen() as said:
+            model.fit(table, y)
+        where = f"input {i}: {type(table).__name__}, {said.error!r}"
+        assert not said.songs, where
+        if said.error is None:
+            assert np.all(np.isfinite(model["model"].coef_)), where
+            continue
+        refused += 1
+        assert isinstance(said.error, ValueError | TypeError), where
+        assert not [name for name in vars(model) if name.endswith("_")], where
+    assert refused > 10
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_no_canary_is_quoted,
+        checks.check_bad_budget_refused,
+        checks.check_failed_refit_leaves_nothing,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_privacy_checks_of_refusals(check):
+    check(PrivatePipeline([("scaler", scaler()), ("model", logistic())]))
