@@ -24,7 +24,7 @@ from skpuffer.schema import Category, Encoding, Number
 from skpuffer.schema._columns import level_text
 from skpuffer.schema._values import plain_numbers
 from skpuffer.utils._elsewhere import STEPS, TableElsewhere
-from skpuffer.utils._reading import COLLECT, is_lazy, object_cells
+from skpuffer.utils._reading import COLLECT, object_cells
 from skpuffer.utils._types import Floats
 from skpuffer.utils._unquoted import unquoted
 
@@ -41,9 +41,8 @@ __all__ = [
     "number_of_book",
 ]
 
-#: Sums of one pass at most: engines take long to plan more, and there is an expression
-#: for each.
-MOST_SUMS = 4096
+#: Sums of one pass at most: each is an expression of its own, evaluated in each record.
+MOST_SUMS = 1024
 
 #: Entry of a row beyond which its length is no longer told from a longer one.
 _LONGEST = 2.0**480
@@ -130,18 +129,15 @@ class LazyTable:
     """
 
     def __init__(self, X: Any) -> None:
-        self._frame = frame = nw.from_native(X)
-        if not isinstance(frame, nw.LazyFrame) or not is_lazy(X):
-            raise TypeError("The parameter 'X' is no lazy data frame.")
-        implementation = frame.implementation
-        self.engine = implementation.name.lower()
-        if not all(isinstance(name, str) for name in frame.columns):
+        self._frame: Any = nw.from_native(X)
+        self.engine = self._frame.implementation.name.lower()
+        self.types = dict(self._frame.collect_schema())
+        self.names = tuple(self.types)
+        if not all(isinstance(name, str) for name in self.names):
             raise ValueError(
                 "The parameter 'X' is a lazy data frame whose columns have no names: "
                 "name them by texts."
             )
-        self.types = dict(frame.collect_schema())
-        self.names = tuple(self.types)
 
     @functools.cached_property
     def n_records(self) -> int:
@@ -195,7 +191,9 @@ class LazyTable:
             eager = frame.collect(**_options(frame))
             return {name: eager[name].to_numpy() for name in eager.columns}
 
-        return unquoted(f"The engine {self.engine} that holds the table", collect, frame)
+        return unquoted(
+            f"The engine {self.engine} that holds the table", collect, frame
+        )
 
 
 def _options(frame: Any) -> dict[str, Any]:
@@ -265,8 +263,9 @@ class SummedColumns(TableElsewhere):
         if len(parts) > MOST_SUMS:
             raise UnsupportedError(
                 f"{self._reader} asks for {len(parts)} sums of a table that lies "
-                f"elsewhere, where at most {MOST_SUMS} are taken: give fewer bins, as "
-                f"edges in the parameter 'bins', or fewer levels. Or else: {COLLECT}"
+                f"elsewhere, where at most {MOST_SUMS} are taken: give fewer columns or "
+                "levels, or fewer bins, for quantiles as edges in the parameter 'bins'. "
+                f"Or else: {COLLECT}"
             )
         return parts
 
@@ -360,13 +359,18 @@ def _numbers(table: LazyTable, name: str) -> tuple[Any, Any]:
     kind = table.types[name]
     if not (kind.is_numeric() or kind == nw.Boolean):
         raise ValueError(
-            f"The column {name!r} of the parameter 'X' (type {kind}) holds no numbers. "
-            "Cast it to numbers where the table lies, list its levels, or leave it out."
+            f"The column {name!r} of the parameter 'X' (type {_told(kind)}) holds no "
+            "numbers. Cast it to numbers where the table lies, list its levels, or leave it out."
         )
     raw = nw.col(name)
-    # some engines cast truth values to whole numbers alone
-    whole = raw.cast(nw.Int64) if kind == nw.Boolean else raw
-    return whole.cast(nw.Float64), ~raw.is_null()
+    # not all engines cast truth values, or those that are missing
+    values = _indicator(raw) if kind == nw.Boolean else raw.cast(nw.Float64)
+    return values, ~raw.is_null()
+
+
+def _told(kind: Any) -> str:
+    """Name of a type: some list all values that a column has."""
+    return type(kind).__name__
 
 
 def _is_whole(kind: Any) -> bool:
@@ -415,7 +419,9 @@ def codes(
         column = column if kind == nw.String else column.cast(nw.String)
         column = column.str.strip_chars() if strip else column
     elif kind == nw.Boolean:
-        column, read = column.cast(nw.Int64), _as_integer
+        held = nw.when(column).then(nw.lit(1)).otherwise(nw.lit(0))
+        column = nw.when(column.is_null()).then(nw.lit(-1)).otherwise(held)
+        read = _as_truth
     elif kind.is_integer():
         read = _as_integer
     elif kind.is_float():
@@ -423,9 +429,9 @@ def codes(
         column, read = column.cast(nw.Float64), _as_float
     else:
         raise ValueError(
-            f"The column {name!r} of the parameter 'X' (type {kind}) is not of a type "
-            "that is compared with levels: cast it to text, whole numbers or floats "
-            "where the table lies."
+            f"The column {name!r} of the parameter 'X' (type {_told(kind)}) is not of "
+            "a type that is compared with levels: cast it to text, whole numbers or "
+            "floats where the table lies."
         )
     # what cannot be in a column of this type is in none of its cells
     known = [(code, read(level)) for code, level in enumerate(levels)]
@@ -447,6 +453,10 @@ def _code(column: Any, known: list[tuple[int, Any]], other: int) -> Any:
 
 def _as_text(level: Any) -> str | None:
     return level if isinstance(level, str) else None
+
+
+def _as_truth(level: Any) -> int | None:
+    return int(level) if isinstance(level, int | float) and level in (0, 1) else None
 
 
 def _as_integer(level: Any) -> int | None:
@@ -527,9 +537,10 @@ def codes_of_book(table: LazyTable, name: str, column: Category) -> Any:
     levels = [level_text(v) if isinstance(v, str) else v for v in column.levels]
     if any(isinstance(level, str) != is_text for level in levels):
         raise ValueError(
-            f"The column {name!r} of the parameter 'X' (type {table.types[name]}) and "
-            "its levels in the parameter 'schema' are not of one type. Cast the column "
-            "to that of its levels where the table lies."
+            f"The column {name!r} of the parameter 'X' (type "
+            f"{_told(table.types[name])}) and its levels in the parameter 'schema' are "
+            "not of one type. Cast the column to that of its levels where the table "
+            "lies."
         )
     return codes(table, name, levels, other, strip=True)
 

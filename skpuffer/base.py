@@ -139,9 +139,9 @@ NO_ROOM = (
 
 #: What a certificate says of a table that was summed up by the engine that holds it.
 SUMMED_ELSEWHERE = (
-    "the engine that holds the table counts and clips its records as it is asked to; "
-    "numbers of a record are rounded to 2**-31 of their bounds there, and sums of them "
-    "are exact"
+    "each row of the lazy data frame is made of one record alone, and the engine that "
+    "holds it clips, counts and sums up as it is asked to; numbers of a record "
+    "are rounded to 2**-31 of their bounds there, and sums of them are exact"
 )
 
 #: The same where noise does not cover how far a record is rounded.
@@ -713,7 +713,11 @@ class PrivateEstimatorMixin(
         """Have the sums made that a release asks for; refuse what is no sum."""
         name = type(self).__name__
         if not getattr(release, "is_sum", False):
-            way = " Give solver='moments'." if hasattr(self, "solver") else ""
+            way = (
+                " Give solver='moments'."
+                if hasattr(self, "solver")
+                else " PrivateSummary and PrivateCDF count a grid there."
+            )
             raise UnsupportedError(
                 f"The parameter 'X' of {name} is a lazy data frame, and the release "
                 f"{release.name!r} is no sum over its rows.{way} Or else: {COLLECT}"

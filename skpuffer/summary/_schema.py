@@ -365,7 +365,6 @@ class SchemaEncoder:
         ]
         return np.column_stack(parts)
 
-
     def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
         """Encode a lazy data frame; see :meth:`TableEncoder.lazy_columns`."""
         return [
