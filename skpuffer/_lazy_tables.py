@@ -2,9 +2,9 @@
 
 A contribution that can be summed there says what each record adds in numbers in [-1,
 1] and in truth values (`parts`), written so that an array and an expression are both
-understood, and how sums of these become the sum of contributions (`from_parts`). Numbers
-are rounded to whole steps before they are added up: sums of integers are exact, whatever
-the order, and no rounding of one record depends on another.
+understood, and how sums of these become the sum of contributions (`from_parts`).
+Numbers are rounded to whole steps before they are added up: sums of integers are exact,
+whatever the order, and no rounding of one record depends on another.
 """
 
 from __future__ import annotations
@@ -263,9 +263,9 @@ class SummedColumns(TableElsewhere):
         if len(parts) > MOST_SUMS:
             raise UnsupportedError(
                 f"{self._reader} asks for {len(parts)} sums of a table that lies "
-                f"elsewhere, where at most {MOST_SUMS} are taken: give fewer columns or "
-                "levels, or fewer bins, for quantiles as edges in the parameter 'bins'. "
-                f"Or else: {COLLECT}"
+                f"elsewhere, where at most {MOST_SUMS} are taken: give fewer columns "
+                "or levels, or fewer bins, for quantiles as edges in the parameter "
+                f"'bins'. Or else: {COLLECT}"
             )
         return parts
 
@@ -360,7 +360,8 @@ def _numbers(table: LazyTable, name: str) -> tuple[Any, Any]:
     if not (kind.is_numeric() or kind == nw.Boolean):
         raise ValueError(
             f"The column {name!r} of the parameter 'X' (type {_told(kind)}) holds no "
-            "numbers. Cast it to numbers where the table lies, list its levels, or leave it out."
+            "numbers. Cast it to numbers where the table lies, list its levels, or "
+            "leave it out."
         )
     raw = nw.col(name)
     # not all engines cast truth values, or those that are missing

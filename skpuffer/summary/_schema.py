@@ -295,7 +295,7 @@ def _codes(column, values, strict):
 
 
 def _level_of_missing(levels):
-    """Code of what is missing or not listed: -1, which counts as nothing, or a level."""
+    """Code of what is missing or not listed, -1 where it counts as nothing."""
     return levels.index(None) if None in levels else -1
 
 
