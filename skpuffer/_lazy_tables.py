@@ -191,9 +191,9 @@ class LazyTable:
             eager = frame.collect(**_options(frame))
             return {name: eager[name].to_numpy() for name in eager.columns}
 
-        return unquoted(
-            f"The engine {self.engine} that holds the table", collect, frame
-        )
+        owner = f"The engine {self.engine} that holds the table"
+        totals: dict[str, np.ndarray[Any, Any]] = unquoted(owner, collect, frame)
+        return totals
 
 
 def _options(frame: Any) -> dict[str, Any]:

@@ -790,7 +790,7 @@ class PrivateEstimatorMixin(
         # bound to the release's context, where the estimator may have added its bounds
         bound = scenario.bind(release.context)
         leaks = opening.leaks
-        assumed = []
+        assumed: list[str | None] = []
         if isinstance(table.X, TableElsewhere):
             self._sum_elsewhere(table.X, release, bound)
             assumed.append(SUMMED_ELSEWHERE)
@@ -813,7 +813,7 @@ class PrivateEstimatorMixin(
             calibration, release, opening.rng, rounding, scenario.any_records
         )
         if table.has_target:
-            assumed = [bound.target_assumption, table.of_no_target]
+            assumed += [bound.target_assumption, table.of_no_target]
         assumed += [UNTOUCHED_ROWS, digits]
         if table.feature_map is not None:
             assumed.append(table.feature_map.assumption)
@@ -1261,17 +1261,17 @@ def _rounded_share(
     """How much further rounded records move a sum, as a share of its sensitivity."""
     norm = noise_norm if certificate.norm is None else certificate.norm
     # a record that is replaced was rounded once before and once after
-    moved = 2 * abs(release.factor)
+    moved: float = 2 * abs(release.factor)
     moved *= max(float(np.linalg.norm(rounding, p)) for p in (norm, noise_norm))
     if not any_records:
         # it is not known how many records are moved a little: as if all were
         return moved * release.n_records / float(certificate.sensitivity or 0.0)
     # of each record that changes the sensitivity has a share as large as this
-    least = min(
+    least: float = min(
         release.sensitivity.value(relation, norm, release.dim)
         for relation in ("add_remove", "replace")
     )
-    return moved / least if least > 0 else np.inf
+    return moved / least if least > 0 else float("inf")
 
 
 def announce_gain(

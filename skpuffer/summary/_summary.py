@@ -345,8 +345,9 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
                 "The parameter 'y' must be None: a summary reads no target of a lazy "
                 "data frame, but for a column like the others."
             )
-        if encoder is None:
-            encoder = self._make_encoder(lazy_kinds(table))
+        if encoder is not None:
+            return encoder.lazy_columns(table), encoder, encoder.schema.names
+        encoder = self._make_encoder(lazy_kinds(table))
         return encoder.lazy_columns(table), encoder, table.names
 
     def _make_encoder(self, kinds):
