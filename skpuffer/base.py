@@ -1265,7 +1265,8 @@ def _rounded_share(
     moved *= max(float(np.linalg.norm(rounding, p)) for p in (norm, noise_norm))
     if not any_records:
         # it is not known how many records are moved a little: as if all were
-        return moved * release.n_records / float(certificate.sensitivity or 0.0)
+        n_records: int = release.n_records
+        return moved * n_records / float(certificate.sensitivity or 0.0)
     # of each record that changes the sensitivity has a share as large as this
     least: float = min(
         release.sensitivity.value(relation, norm, release.dim)
