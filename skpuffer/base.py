@@ -432,8 +432,11 @@ class PrivateEstimatorMixin(
         ----------
         X : {array-like, data frame} of shape (n_records, n_features)
             Private records. A column the scenario names as the secret is dropped.
+            A lazy data frame, where what is released is a sum over records, is summed
+            up by the engine that holds it.
         y : array-like of shape (n_records,), default=None
-            Private target, where the estimator has one.
+            Private target, where the estimator has one. Of a lazy data frame, the name
+            of its column.
         secret : array-like of shape (n_records,), default=None
             Values of the secret, needed only under ``prior='empirical'`` when they
             are not a column of `X`.

@@ -41,17 +41,18 @@ def cluster():
             yield client
 
 
-def world(secret, rng, *, folder):
-    """Return one table: a secret shifts all of it a little. Say which process drew."""
-    (folder / str(os.getpid())).touch()
+def world(secret, rng):
+    """Return one table: a secret shifts all of it a little."""
     return rng.normal(secret / 10, 1.0, size=(50, 2)).clip(-3, 3)
 
 
-def means(table):
+def means(table, *, folder):
+    """Return the means of a table, and leave a note of which process was asked."""
+    (folder / str(os.getpid())).touch()
     return np.mean(table, axis=0)
 
 
-def test_worlds_are_simulated_by_workers(cluster, tmp_path):
+def test_worlds_are_looked_at_by_workers(cluster, tmp_path):
     workers = {str(pid) for pid in cluster.run(os.getpid).values()}
     assert len(workers - {str(os.getpid())}) == 2
     fitted = []
@@ -59,14 +60,12 @@ def test_worlds_are_simulated_by_workers(cluster, tmp_path):
         # apart, so that what the first fit has drawn is not remembered
         folder = tmp_path / str(where)
         folder.mkdir()
-        scenario = SimulatorScenario(
-            functools.partial(world, folder=folder),
-            secrets=[0, 1],
-            n_draws=40,
-            n_jobs=2,
-        )
+        scenario = SimulatorScenario(world, secrets=[0, 1], n_draws=40, n_jobs=2)
         model = PrivateStatistic(
-            means, scenario, GeneralWasserstein(epsilon=1.0), random_state=0
+            functools.partial(means, folder=folder),
+            scenario,
+            GeneralWasserstein(epsilon=1.0),
+            random_state=0,
         )
         X = np.random.default_rng(1).normal(size=(50, 2)).clip(-3, 3)
         if where is None:
@@ -74,9 +73,9 @@ def test_worlds_are_simulated_by_workers(cluster, tmp_path):
             continue
         with parallel_config(where):
             fitted.append(model.fit(X))
-    drawn_by = {path.name for path in (tmp_path / "dask").iterdir()}
-    # the first one is drawn here, to learn what a world looks like
-    assert drawn_by & workers and drawn_by <= workers | {str(os.getpid())}
+    asked = {path.name for path in (tmp_path / "dask").iterdir()}
+    # the private table itself is read here
+    assert asked & workers and asked <= workers | {str(os.getpid())}
     here, there = fitted
     np.testing.assert_array_equal(here.noise_.scale, there.noise_.scale)
     np.testing.assert_array_equal(here.value_, there.value_)

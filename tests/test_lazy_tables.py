@@ -258,6 +258,34 @@ def test_an_engine_sums_what_records_add(engine, contribution):
     check()
 
 
+@pytest.mark.parametrize("contribution", CONTRIBUTIONS, ids=repr)
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=2, max_size=6))
+def test_a_record_moves_the_sum_no_further_than_is_covered(contribution, rows):
+    """Whatever it holds: no cell gets past the clip, and no rounding past its bound."""
+    frame = pd.DataFrame(np.array(rows), columns=["a", "b"])
+    table = LazyTable(lazy_frame("polars", frame))
+    columns = SummedColumns(table, [number(table, c) for c in "ab"], "this")
+    room = columns.rounding(contribution)
+    whole = columns.sum(contribution)
+    moved = whole - summed("polars", frame.iloc[1:], contribution)
+    for norm in (1.0, 2.0, math.inf):
+        most = contribution.sensitivity.value("add_remove", norm, contribution.dim)
+        assert np.linalg.norm(moved, norm) <= (
+            most * (1 + 1e-12) + np.linalg.norm(room, norm)
+        )
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+def test_columns_may_have_any_names(engine):
+    names = ["c0", "cell", 'we"ird', "n", "p0", "r1; drop table kept"]
+    X = RNG.uniform(0, 1, (20, len(names)))
+    mean = PrivateMean(bounds=(0, 1), random_state=0)
+    near = mean.fit(X).mean_
+    far = mean.fit(lazy_frame(engine, pd.DataFrame(X, columns=names)))
+    np.testing.assert_allclose(far.mean_, near, atol=1e-8)
+
+
 @pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
 def test_groups_and_levels_are_counted_there(engine):
     frame = pd.DataFrame({"g": [0, 1, -1, 1, 0], "l": [2, 0, 1, -1, 2.0]})
