@@ -1,5 +1,7 @@
 """Engines that hold tables, for tests: a pandas frame as each of them has it."""
 
+import functools
+import itertools
 import shutil
 import warnings
 
@@ -7,6 +9,8 @@ import pytest
 
 #: What makes a lazy data frame of a pandas frame, by the name of the engine.
 ENGINES = ["polars", "duckdb", "dask", "pyspark"]
+
+_NUMBERS = itertools.count()
 
 
 def lazy_frame(engine, table):
@@ -17,10 +21,12 @@ def lazy_frame(engine, table):
         columns = {c: _polars_cells(table[c]) for c in table}
         return module.DataFrame(columns).lazy()
     if engine == "duckdb":
-        connection = module.connect()
+        # one for all: relations of older versions do not keep theirs open
+        connection, name = _duckdb(), f"kept_{next(_NUMBERS)}"
         connection.register("given", table)
-        connection.execute("create table kept as select * from given")
-        return connection.table("kept")
+        connection.execute(f"create table {name} as select * from given")
+        connection.unregister("given")
+        return connection.table(name)
     if engine == "dask":
         frames = pytest.importorskip("dask.dataframe")
         return frames.from_pandas(table, npartitions=min(3, len(table)))
@@ -28,6 +34,11 @@ def lazy_frame(engine, table):
         [tuple(map(_plain, row)) for row in table.itertuples(index=False)],
         ", ".join(f"`{c}` {_spark_type(table[c])}" for c in table),
     )
+
+
+@functools.cache
+def _duckdb():
+    return pytest.importorskip("duckdb").connect()
 
 
 def _polars_cells(column):

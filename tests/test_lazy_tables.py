@@ -364,7 +364,7 @@ def test_null_is_refused(cells, kind):
     [
         pl.Series([2**64 - 1, 0, 1], dtype=pl.UInt64),
         pl.Series([127, 0, 1], dtype=pl.Int8),
-        pl.Series([Decimal("12345678901234567890.5"), Decimal(0), Decimal(1)]),
+        pl.Series([Decimal(c) for c in ("12345678901234567890.5", "0.0", "1.0")]),
         pl.Series([3e38, 0, 1], dtype=pl.Float32),
         pl.Series([1.7e308, -0.0, 1]),
     ],
