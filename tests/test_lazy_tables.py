@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from skpuffer._lazy_tables import LazyTable, SummedColumns, clipped, number
 from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
@@ -31,6 +32,7 @@ from skpuffer.summary import (
 from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
 from skpuffer.summary._count_tree import CountTree
 from skpuffer.summary._moments import Moments
+from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, TEXT, listen
 from skpuffer.utils._bounds import Bounds
 from skpuffer.utils._elsewhere import STEPS, of_each_record
@@ -66,6 +68,9 @@ SCHEMA = Schema(
         "town": Category(["Bonn", "Köln"]),
     }
 )
+
+#: Estimators that are summed up where a table lies, with their defaults.
+SUMMED = ["PrivateCDF", "PrivateMean", "PrivateStandardScaler", "PrivateSummary"]
 
 #: Estimator, columns, target, and what it publishes.
 CASES = {
@@ -449,7 +454,7 @@ def test_what_reads_rows_names_the_remedy():
     message = refusal(ridge.fit, frame, "age", kind=UnsupportedError)
     assert "solver='moments'" in message
     assert "'y'" in refusal(ridge.fit, frame, "nobody")
-    assert "'y'" in refusal(ridge.fit, frame, [1.0] * N)
+    assert "'y'" in refusal(ridge.fit, frame, np.ones(N))
     mean = PrivateMean(bounds="empirical")
     assert collect in refusal(mean.fit, frame, kind=UnsupportedError)
     mean = PrivateMean(bounds=(0, 1))
@@ -463,6 +468,19 @@ def test_what_reads_rows_names_the_remedy():
     fine = PrivateSummary(statistics=["median"], bounds=(0, 1))
     wide = frame.with_columns(tips=pl.col("wage") / 10)
     assert "'bins'" in refusal(fine.fit, wide, kind=UnsupportedError)
+
+
+@pytest.mark.parametrize("entry", all_estimators(), ids=lambda entry: entry.name)
+def test_every_estimator_sums_a_lazy_table_or_names_the_remedy(entry):
+    frame = lazy_frame("polars", NUMBERS[["age", "wage"]])
+    model = clone(entry.instance)
+    if entry.name in SUMMED:
+        assert model.fit(frame) is model
+        return
+    with listen() as said:
+        model.fit(frame)
+    remedy = "'y' must name" if entry.name == "PrivateRidge" else "collect()"
+    assert remedy in str(said.error)
 
 
 def test_rows_have_no_order_and_scenarios_that_read_them_are_refused():

@@ -356,7 +356,9 @@ class PrivateRidge(LinearRegressor):
                 "The parameter 'schema' scales rows here, which is not done where a "
                 f"table lies elsewhere: give 'data_norm' instead. Or else: {COLLECT}"
             )
-        if y not in table.names or len(table.names) < 2:
+        # of an array `in` would compare each entry
+        known = isinstance(y, str) and y in table.names
+        if not known or len(table.names) < 2:
             raise ValueError(
                 "The parameter 'y' must name the column of a lazy data frame that is "
                 f"the target. It has {list(table.names)!r}."
