@@ -142,7 +142,7 @@ class LazyTable:
     @functools.cached_property
     def n_records(self) -> int:
         """Number of records, as the engine counts them."""
-        counts = self._collected(self._frame.select(nw.len().alias("n")))
+        counts = self._collected(lambda frame: frame.select(nw.len().alias("n")))
         return int(counts["n"][0])
 
     def without(self, name: str) -> LazyTable:
@@ -174,25 +174,32 @@ class LazyTable:
         dict of {str: ndarray of int of shape (n_cells,)}
             The totals; the number of records as ``n``; and the cells as ``cell``.
         """
-        frame = self._frame
-        # engines aggregate plain columns: what is computed of them comes first
-        for stage in stages:
-            frame = frame.select(*(e.alias(name) for name, e in stage.items()))
         sums = [nw.col(name).sum() for name in stages[-1] if name != "cell"]
-        if "cell" in stages[-1]:
-            frame = frame.group_by("cell").agg(nw.len().alias("n"), *sums)
-        else:
-            frame = frame.select(nw.len().alias("n"), *sums)
-        # some sum to wider integers, of which pandas would make floats
-        return self._collected(frame.select(nw.all().cast(nw.Int64)))
 
-    def _collected(self, frame: Any) -> dict[str, np.ndarray[Any, Any]]:
+        def totals(frame: Any) -> Any:
+            # engines aggregate plain columns: what is computed of them comes first
+            for stage in stages:
+                frame = frame.select(*(e.alias(name) for name, e in stage.items()))
+            if "cell" in stages[-1]:
+                frame = frame.group_by("cell").agg(nw.len().alias("n"), *sums)
+            else:
+                frame = frame.select(nw.len().alias("n"), *sums)
+            # some sum to wider integers, of which pandas would make floats
+            return frame.select(nw.all().cast(nw.Int64))
+
+        return self._collected(totals)
+
+    def _collected(
+        self, query: Callable[[Any], Any]
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the columns of a small query, with the engine's words withheld."""
+
         def collect(frame: Any) -> dict[str, np.ndarray[Any, Any]]:
-            eager = frame.collect(**_options(frame))
+            eager = query(frame).collect(**_options(frame))
             return {name: eager[name].to_numpy() for name in eager.columns}
 
         owner = f"The engine {self.engine} that holds the table"
-        totals: dict[str, np.ndarray[Any, Any]] = unquoted(owner, collect, frame)
+        totals: dict[str, np.ndarray[Any, Any]] = unquoted(owner, collect, self._frame)
         return totals
 
 
