@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from skpuffer._affine import AffineReleaseMixin, deviation_name
 from skpuffer._code_book import CodeBookMixin
+from skpuffer._lazy_tables import LazyTable, SummedColumns
 from skpuffer._preview import PreviewMixin, UnreadRows, refuse_unread
 from skpuffer._targets import counted, rows_and_labels
 from skpuffer.accountants import Accountant, Calibration, PrivacyLoss
@@ -29,6 +30,7 @@ from skpuffer.exceptions import (
     PrivacyLeakWarning,
     PrivacyWarning,
     SeededNoiseWarning,
+    UnsupportedError,
     WeakPromiseWarning,
 )
 from skpuffer.noise._on_grid import (
@@ -48,13 +50,16 @@ from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._elsewhere import TableElsewhere
 from skpuffer.utils._entropy import spawned
 from skpuffer.utils._listeners import carried, tell
 from skpuffer.utils._reading import (
+    COLLECT,
     as_table,
     column_names,
     drop_position,
     is_frame,
+    is_lazy,
     matching_names,
     read_groups,
     read_secret,
@@ -143,6 +148,25 @@ ROUNDED_SUMS = (
 NO_ROOM = (
     "the exact value is rounded to it as well, by less than a thousandth of the noise, "
     "which is not counted"
+)
+
+#: What a certificate says of a table that was summed up by the engine that holds it.
+SUMMED_ELSEWHERE = (
+    "each row of the lazy data frame is made of one record alone, and the engine that "
+    "holds it clips, counts and sums up as it is asked to; numbers of a record "
+    "are rounded to 2**-31 of their bounds there, and sums of them are exact"
+)
+
+#: The same where noise does not cover how far a record is rounded.
+ROUNDED_ELSEWHERE = (
+    "how numbers of a record are rounded by the engine that holds the table is not "
+    "counted"
+)
+
+#: What a certificate cannot say of it.
+PRIOR_UNSEEN = (
+    "no prior of the scenario was made of rows of this table, which is not looked for "
+    "where the table lies elsewhere"
 )
 
 #: What a certificate says of labels that no public class names.
@@ -467,8 +491,11 @@ class PrivateEstimatorMixin(
         ----------
         X : {array-like, data frame} of shape (n_records, n_features)
             Private records. A column the scenario names as the secret is dropped.
+            A lazy data frame, where what is released is a sum over records, is summed
+            up by the engine that holds it.
         y : array-like of shape (n_records,), default=None
-            Private target, where the estimator has one.
+            Private target, where the estimator has one. Of a lazy data frame, the name
+            of its column.
         secret : array-like of shape (n_records,), default=None
             Values of the secret, needed only under ``prior='empirical'`` when they
             are not a column of `X`.
@@ -550,7 +577,12 @@ class PrivateEstimatorMixin(
         unnoised = map(UNNOISED_STEP.format, unnoised_steps(callback))
         opening = replace(opening, leaks=(*opening.leaks, *unnoised))
 
-        table = self._read_table(opening.scenario, X, y, secret, groups, feature_map)
+        if is_lazy(X):
+            table = self._read_elsewhere(opening, X, y, secret, groups, feature_map)
+        else:
+            table = self._read_table(
+                opening.scenario, X, y, secret, groups, feature_map
+            )
         plan = self._plan_fit(opening, table, released)
         if approve is not None:
             approve(plan)
@@ -670,6 +702,115 @@ class PrivateEstimatorMixin(
             of_no_target=of_no_target,
         )
 
+    def _read_elsewhere(
+        self,
+        opening: Opening,
+        X: Any,
+        y: Any,
+        secret: Any,
+        groups: Any,
+        feature_map: Any,
+    ) -> TableRead:
+        """Read names and types of a lazy data frame, whose rows stay where they are."""
+        scenario, name = opening.scenario, type(self).__name__
+        if not hasattr(self, "_lazy_columns"):
+            raise TypeError(
+                f"{name} reads rows, and the parameter 'X' is a lazy data frame, whose "
+                f"rows lie elsewhere. {COLLECT}"
+            )
+        if feature_map is not None:
+            raise TypeError(
+                "Public preprocessing reads rows, and the parameter 'X' is a lazy data "
+                f"frame, whose rows lie elsewhere. {COLLECT}"
+            )
+        self._refuse_rows_elsewhere(opening, secret=secret, groups=groups)
+        table = LazyTable(X)
+        position = scenario.secret_position(table.names, len(table.names))
+        if position is not None:
+            table = table.without(table.names[position])
+        schema_map = None
+        if self.schema is not None:
+            schema_map = self._schema_map(scenario, None)
+            table.check_names(schema_map.schema.names)
+        columns, reading, names = self._lazy_columns(table, y, schema_map)
+        if schema_map is None:
+            self.n_features_in_ = len(names)
+            self.feature_names_in_ = np.array(names, dtype=object)
+        else:
+            self.n_features_in_ = len(columns) - (y is not None)
+        if table.n_records < 2:
+            raise ValueError(
+                f"Found a table with {table.n_records} records; {name} needs 2 at "
+                "least: nothing of one record is hidden among others."
+            )
+        return TableRead(
+            X=SummedColumns(table, columns, name),
+            y=None,
+            secret=None,
+            empirical=None,
+            n_given=table.n_records,
+            groups=None,
+            names=tuple(names),
+            target_name=y,
+            has_target=y is not None,
+            n_targets=1,
+            feature_map=schema_map,
+            schema_map=schema_map,
+            reading=reading,
+            of_no_target=None,
+        )
+
+    def _refuse_rows_elsewhere(self, opening: Opening, **given: Any) -> None:
+        """Refuse what reads rows, or their order, before an engine is asked."""
+        scenario, name = opening.scenario, type(self).__name__
+        for parameter, value in given.items():
+            if value is not None:
+                raise UnsupportedError(
+                    f"The parameter {parameter!r} has an entry for each row, and rows "
+                    f"of a lazy data frame have no order. {COLLECT}"
+                )
+        reads = scenario.needs_empirical or scenario.draws_from_pool
+        if reads or scenario.is_coded:
+            raise UnsupportedError(
+                f"The parameter 'scenario' of {name}, {type(scenario).__name__}, reads "
+                "the rows of the table as its prior, its pool or by its code book, and "
+                f"those of a lazy data frame lie elsewhere. {COLLECT}"
+            )
+        for leak in self._leaks():
+            raise UnsupportedError(
+                f"{name} would read a lazy data frame for a parameter: {leak}. Give it "
+                f"a public value. Or else: {COLLECT}"
+            )
+
+    def _sum_elsewhere(
+        self, table: TableElsewhere, release: Any, bound: BoundScenario
+    ) -> None:
+        """Have the sums made that a release asks for; refuse what is no sum."""
+        name = type(self).__name__
+        if not getattr(release, "is_sum", False):
+            way = (
+                " Give solver='moments'."
+                if hasattr(self, "solver")
+                else " PrivateSummary and PrivateCDF count a grid there."
+            )
+            raise UnsupportedError(
+                f"The parameter 'X' of {name} is a lazy data frame, and the release "
+                f"{release.name!r} is no sum over its rows.{way} Or else: {COLLECT}"
+            )
+        kind = type(bound)
+        reads_rows = kind.realises or any(
+            getattr(kind, method) is not getattr(BoundScenario, method)
+            for method in ("check_rows", "check_table")
+        )
+        if reads_rows:
+            raise UnsupportedError(
+                f"{type(bound.scenario).__name__} looks at each row, and those of a "
+                f"lazy data frame lie elsewhere. {COLLECT}"
+            )
+        # What cannot be read is refused here, before a ledger is told of a release.
+        # The sums are of one state of the table, and kept until they are released.
+        table.sum(release.contribution)
+
     def _plan_fit(self, opening: Opening, table: TableRead, released: Any) -> FitPlan:
         """Return what a fit is going to release, with which noise and which promise.
 
@@ -724,7 +865,13 @@ class PrivateEstimatorMixin(
         # bound to the release's context, where the estimator may have added its bounds
         bound = scenario.bind(release.context)
         leaks = opening.leaks
-        if not isinstance(table.X, UnreadRows):
+        assumed: list[str | None] = []
+        if isinstance(table.X, TableElsewhere):
+            self._sum_elsewhere(table.X, release, bound)
+            assumed.append(SUMMED_ELSEWHERE)
+            if type(bound).leaks is not BoundScenario.leaks:
+                assumed.append(PRIOR_UNSEEN)
+        elif not isinstance(table.X, UnreadRows):
             # rows that the scenario rules out are refused before anything is
             # calibrated: no promise would hold for them
             rows = bound.check_rows(table.X)
@@ -734,10 +881,14 @@ class PrivateEstimatorMixin(
                 task = replace(task, X=_cells_as_cells(rows, table.X))
         # from facts about the release: only an empirical prior puts rows among them
         calibration = accountant.calibrate(release, bound, opening.rng)
-        calibration, digits = on_grid(calibration, release, opening.rng)
-        assumed = []
+        rounding = None
+        if isinstance(table.X, TableElsewhere):
+            rounding = table.X.rounding(release.contribution)
+        calibration, digits = on_grid(
+            calibration, release, opening.rng, rounding, scenario.any_records
+        )
         if table.has_target:
-            assumed = [bound.target_assumption, table.of_no_target]
+            assumed += [bound.target_assumption, table.of_no_target]
         assumed += [UNTOUCHED_ROWS, digits]
         if table.feature_map is not None:
             assumed.append(table.feature_map.assumption)
@@ -1109,9 +1260,24 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
 
 
 def on_grid(
-    calibration: Calibration, release: Any, rng: np.random.Generator
+    calibration: Calibration,
+    release: Any,
+    rng: np.random.Generator,
+    rounding: Floats | None = None,
+    any_records: bool = False,
 ) -> tuple[Calibration, str]:
     """Make room for the grid that a release is rounded to, where that can be shown.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    release : QueryRelease, GradientRelease, VoteRelease or SelectionRelease
+    rng : numpy.random.Generator
+        Of the noise.
+    rounding : ndarray of shape (dim,), default=None
+        How far each coordinate of one record's contribution was rounded.
+    any_records : bool, default=False
+        Whether the sensitivity is that of records that become any others.
 
     Returns
     -------
@@ -1122,13 +1288,16 @@ def on_grid(
     """
     noise, certificate = calibration.noise, calibration.certificate
     statement = _EXECUTED_ON_GRID.get(type(release))
+    uncovered = ""
+    if rounding is not None and np.any(rounding):
+        uncovered = f"; {ROUNDED_ELSEWHERE}"
     if statement is None or not draws_exactly(noise, rng):
-        return calibration, FLOATING_POINT
+        return calibration, FLOATING_POINT + uncovered
     # of updates, what the noise is added to is made of the table and of the iterate
     if getattr(release, "noise_position", None) == "update":
         return calibration, FLOATING_POINT
     if noise_grid(noise, release.n_records, integer=release.is_integer) is None:
-        return calibration, FLOATING_POINT
+        return calibration, FLOATING_POINT + uncovered
     # integers are on the grid already
     if release.is_integer:
         return calibration, statement
@@ -1144,12 +1313,41 @@ def on_grid(
             noise.norm if certificate.norm is None else certificate.norm,
             dim,
             release.unit_array,
+            0.0
+            if rounding is None
+            else _rounded_share(
+                release, certificate, noise.norm, rounding, any_records
+            ),
         )
     if larger is None:
-        return calibration, f"{statement}; {NO_ROOM}"
+        return calibration, f"{statement}; {NO_ROOM}{uncovered}"
     if not trained:
         calibration = replace(calibration, noise=larger)
     return calibration, f"{statement}; {ROUNDED_SUMS}"
+
+
+def _rounded_share(
+    release: Any,
+    certificate: Certificate,
+    noise_norm: float,
+    rounding: Floats,
+    any_records: bool,
+) -> float:
+    """How much further rounded records move a sum, as a share of its sensitivity."""
+    norm = noise_norm if certificate.norm is None else certificate.norm
+    # a record that is replaced was rounded once before and once after
+    moved: float = 2 * abs(release.factor)
+    moved *= max(float(np.linalg.norm(rounding, p)) for p in (norm, noise_norm))
+    if not any_records:
+        # it is not known how many records are moved a little: as if all were
+        n_records: int = release.n_records
+        return moved * n_records / float(certificate.sensitivity or 0.0)
+    # of each record that changes the sensitivity has a share as large as this
+    least: float = min(
+        release.sensitivity.value(relation, norm, release.dim)
+        for relation in ("add_remove", "replace")
+    )
+    return moved / least if least > 0 else float("inf")
 
 
 def announce_gain(

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
+from skpuffer._lazy_tables import clipped
 from skpuffer._prediction import linear_scores
 from skpuffer._targets import target_values
 from skpuffer.base import mark_noisy
@@ -144,8 +145,12 @@ class TargetScale:
 
     def __call__(self, y: ArrayLike) -> Floats:
         """Return scaled targets, of the same shape."""
-        scaled: Floats = (np.asarray(y) - self.centre) / self.half
-        return np.clip(scaled, -1.0, 1.0)
+        scaled: Floats = self.scaled(np.asarray(y))
+        return scaled
+
+    def scaled(self, y: Any) -> Any:
+        """Return scaled targets of an array, or of an expression of an engine."""
+        return clipped((y - self.centre) / self.half, -1.0, 1.0)
 
 
 def target_scale(bounds: tuple[float, float] | None) -> TargetScale:

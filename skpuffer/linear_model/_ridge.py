@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
+from skpuffer._lazy_tables import in_unit_ball, number
 from skpuffer._targets import counted, known_targets
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
 from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_non_negative, check_option
 from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._elsewhere import Part
+from skpuffer.utils._reading import COLLECT
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._base_linear import TargetScale, with_intercept
@@ -26,6 +31,7 @@ from ._scale import warn_of_scale
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer._lazy_tables import LazyColumn, LazyTable
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.releases import PublicContext
@@ -101,6 +107,52 @@ class _Moments:
         moments = np.hstack([products, z * self.target(y)[:, None]])
         mask = counted(np.asarray(y))
         return moments if mask is None else np.where(mask[:, None], moments, 0.0)
+
+    def prepared(self, columns: Sequence[Any]) -> list[Any]:
+        """Rows and targets of an engine, scaled; :meth:`parts` are made of them.
+
+        Parameters
+        ----------
+        columns : sequence of narwhals.Expr
+            Features, then the target.
+
+        Returns
+        -------
+        list of narwhals.Expr
+        """
+        *features, target = columns
+        return [*in_unit_ball(features, self.data_norm), self.target.scaled(target)]
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Numbers whose sums are asked of an engine: products of rows and targets.
+
+        Parameters
+        ----------
+        columns : sequence
+            As :meth:`prepared`, whose rows are no longer than one.
+
+        Returns
+        -------
+        list of Part
+        """
+        *z, target = columns
+        last = self.n_features
+        # the constant's column is one here, and takes its value in `from_parts`
+        products = [
+            z[i] if j == last else z[i] * z[j]
+            for i, j in zip(*self.triangle, strict=True)
+        ]
+        crossed = [*(row * target for row in z), *([target] if self.intercept else [])]
+        return [Part(values) for values in (*products, *crossed)]
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sum of the contributions from those of :meth:`parts`, of shape (1, dim)."""
+        i, j = self.triangle
+        ones = np.ones(self.n_features)
+        constants = np.append(ones, self.intercept) if self.intercept else ones
+        weights = np.where(i == j, 1.0, np.sqrt(2)) * constants[i] * constants[j]
+        summed: Floats = sums * np.concatenate([weights, constants])
+        return summed
 
     @property
     def width(self) -> int:
@@ -294,6 +346,25 @@ class PrivateRidge(LinearRegressor):
         self.intercept_scaling = intercept_scaling
         self.schema = schema
         self.random_state = random_state
+
+    def _lazy_columns(
+        self, table: LazyTable, y: Any, encoding: Any
+    ) -> tuple[list[LazyColumn], None, tuple[str, ...]]:
+        """Return features and target of a lazy data frame, and names of the former."""
+        if encoding is not None:
+            raise UnsupportedError(
+                "The parameter 'schema' scales rows here, which is not done where a "
+                f"table lies elsewhere: give 'data_norm' instead. Or else: {COLLECT}"
+            )
+        # of an array `in` would compare each entry
+        known = isinstance(y, str) and y in table.names
+        if not known or len(table.names) < 2:
+            raise ValueError(
+                "The parameter 'y' must name the column of a lazy data frame that is "
+                f"the target. It has {list(table.names)!r}."
+            )
+        names = tuple(name for name in table.names if name != y)
+        return [number(table, name) for name in (*names, y)], None, names
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)

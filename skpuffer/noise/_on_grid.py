@@ -179,6 +179,7 @@ def with_room_for_grid(
     norm: float,
     dim: int,
     units: Floats | float = 1.0,
+    moved: float = 0.0,
 ) -> Noise | None:
     """Return noise that covers a sensitivity and the rounding to its grid.
 
@@ -198,6 +199,9 @@ def with_room_for_grid(
         Of the sensitivity.
     dim : int
     units : float or ndarray of shape (dim,), default=1.0
+    moved : float, default=0.0
+        How much further records may move the exact value than the sensitivity says, as
+        a share of it: they may have been rounded one by one.
 
     Returns
     -------
@@ -210,8 +214,8 @@ def with_room_for_grid(
         return None
     # a sensitivity that one coordinate has alone counts in the norm of the noise
     steps = np.broadcast_to(2 * grid / units, (dim,))
-    moved = max(float(np.linalg.norm(steps, p)) for p in (norm, noise.norm))
-    share = moved / sensitivity
+    rounded = max(float(np.linalg.norm(steps, p)) for p in (norm, noise.norm))
+    share = rounded / sensitivity + moved
     return _widened(noise, share) if share <= _MOST_ROOM else None
 
 

@@ -12,6 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 # what is asked of it loads then, and most releases ask nothing
 from skpuffer import transport
 from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.utils._elsewhere import TableElsewhere
 from skpuffer.utils._types import Floats
 
 from ._base import Release
@@ -150,15 +151,17 @@ class QueryRelease(Release):
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
+        X : {array-like of shape (n, n_features), TableElsewhere}
         y : array-like of shape (n,), default=None
 
         Returns
         -------
         ndarray of shape (dim,)
         """
+        # a sum of contributions is the query, where only sums can be had
+        elsewhere = self.is_sum and isinstance(X, TableElsewhere)
         # one vector of floats, whatever shape the callable returns
-        if self.query is not None:
+        if self.query is not None and not elsewhere:
             vector = np.asarray(self.query(X, y), dtype=float).ravel()
             if self.ball is None:
                 return vector
@@ -175,6 +178,8 @@ class QueryRelease(Release):
         """Sum over records, block by block: contributions may be wider than rows."""
         contribution = self.contribution
         assert contribution is not None  # a sum has one
+        if isinstance(X, TableElsewhere):
+            return X.sum(contribution)
         # the same without an array of each record's own, where it knows how
         if hasattr(contribution, "sums"):
             table = np.asarray(X)

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from skpuffer.releases import Sensitivity
 from skpuffer.releases._sensitivity import grouped_sensitivity, stacked_sensitivity
+from skpuffer.utils._elsewhere import Part, of_each_record
 
 from ._moments import row_blocks
 
@@ -165,6 +167,16 @@ class Ones:
         """Contributions, of shape (n, 1)."""
         return np.ones((len(X), 1))
 
+    n_parts = 0
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Nothing but the number of records, which is counted anyway."""
+        return []
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
+        return counts
+
     def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
         """Sums of contributions by cell; see :meth:`Moments.sums`."""
         none = np.zeros(len(X), dtype=np.intp)
@@ -208,9 +220,22 @@ class Signs:
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
+        return of_each_record(self, X)
+
+    @property
+    def n_parts(self) -> int:
+        """Number of :meth:`parts`."""
+        return self.dim
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Whether a column is positive, for each; see :meth:`Moments.parts`."""
+        return [Part(columns[at] > 0, is_count=True) for at in self.positions]
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
         # Centred at zero: with plus or minus one a record added or removed moves the
         # sum by one, in units of half the range; with zero or one, by two such units.
-        return np.where(np.asarray(X)[:, list(self.positions)] > 0, 1.0, -1.0)
+        return 2 * sums - counts
 
     def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
         """Sums of contributions by cell; see :meth:`Moments.sums`."""
@@ -269,6 +294,20 @@ class Bins:
         found = _bins_of(X[:, self.position], np.asarray(self.edges))
         return np.clip(found, 0, self.dim - 1)
 
+    @property
+    def n_parts(self) -> int:
+        """Number of :meth:`parts`."""
+        return self.dim - 1
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Whether a value reaches an edge, for each inner one; see `Moments.parts`."""
+        column = columns[self.position]
+        return [Part(column >= edge, is_count=True) for edge in self.edges[1:-1]]
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
+        return -np.diff(sums, axis=1, prepend=counts, append=0.0)
+
     def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
         """Sums of contributions by cell; see :meth:`Moments.sums`."""
         return _counts(self, X, cells, n_cells)
@@ -308,6 +347,20 @@ class Levels:
     def codes(self, X: Array) -> Indices:
         """Level of each record, of shape (n,)."""
         return X[:, self.position].astype(np.intp)
+
+    @property
+    def n_parts(self) -> int:
+        """Number of :meth:`parts`."""
+        return self.dim
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Whether a record has a level, for each; see :meth:`Moments.parts`."""
+        codes = columns[self.position]
+        return [Part(codes == code, is_count=True) for code in range(self.dim)]
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
+        return sums
 
     def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
         """Sums of contributions by cell; see :meth:`Moments.sums`."""
@@ -353,6 +406,19 @@ class Stacked:
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
         return np.hstack([block(X) for block in self.blocks])
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Those of all blocks, in order; see :meth:`Moments.parts`."""
+        return [part for block in self.blocks for part in block.parts(columns)]
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
+        found, begin = [], 0
+        for block in self.blocks:
+            end = begin + block.n_parts
+            found.append(block.from_parts(sums[:, begin:end], counts))
+            begin = end
+        return np.hstack(found)
 
     def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
         """Sums of contributions by cell; see :meth:`Moments.sums`."""
@@ -431,6 +497,31 @@ class Grouped:
         cells = np.ravel_multi_index(tuple(codes), self.sizes)
         cells[outside] = self.n_cells
         return cells
+
+    def cell(self, columns: Sequence[Any]) -> Any:
+        """Cell of each record, `n_cells` for none: as :meth:`cells`, by an engine.
+
+        Parameters
+        ----------
+        columns : sequence of narwhals.Expr
+
+        Returns
+        -------
+        narwhals.Expr
+        """
+        cell, inside = nw.lit(0), nw.lit(True)
+        for at, size in zip(self.positions, self.sizes, strict=True):
+            cell = cell * size + columns[at]
+            inside = inside & (columns[at] >= 0)
+        return nw.when(inside).then(cell).otherwise(nw.lit(self.n_cells))
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Those of the block, summed by cell; see :meth:`Moments.parts`."""
+        return self.block.parts(columns)
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
+        return self.block.from_parts(sums, counts)
 
     def sums(self, X: Floats) -> Floats:
         """Sums of contributions, of shape (n_cells, dim of the block)."""

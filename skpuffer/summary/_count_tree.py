@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skpuffer.releases import Sensitivity
+from skpuffer.utils._elsewhere import Part
 
 from ._cells import Bins, one_hot, stepwise
 
@@ -139,7 +141,23 @@ class CountTree:
 
     def sums(self, X: Array, cells: Indices | None = None, n_cells: int = 1) -> Floats:
         """Sums of contributions by cell; see :meth:`Moments.sums`."""
-        leaves = self._bins.sums(X, cells, n_cells)
+        return self._nodes(self._bins.sums(X, cells, n_cells))
+
+    @property
+    def n_parts(self) -> int:
+        """Number of :meth:`parts`."""
+        return self._bins.n_parts
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Those of the bins; see :meth:`Moments.parts`."""
+        return self._bins.parts(columns)
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
+        return self._nodes(self._bins.from_parts(sums, counts))
+
+    def _nodes(self, leaves: Floats) -> Floats:
+        """Counts of all nodes from those of the bins, by cell."""
         levels = [
             np.add.reduceat(leaves, np.arange(0, self.n_leaves, span), axis=1)
             for span in self.spans

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from skpuffer._affine import AffineReleaseMixin
+from skpuffer._lazy_tables import encoded, number
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.releases import QueryRelease
@@ -18,6 +19,7 @@ from ._moments import Averages, Moments, column_means
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from skpuffer._lazy_tables import LazyColumn, LazyTable
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.scenarios import Scenario
@@ -71,6 +73,19 @@ class BoundedColumnsMixin:
             context=context,
             X=task.X,
         )
+
+    def _lazy_columns(
+        self, table: LazyTable, y: Any, encoding: Any
+    ) -> tuple[list[LazyColumn], None, tuple[str, ...]]:
+        """Return the columns of a lazy data frame as they are read, and their names."""
+        if y is not None:
+            raise ValueError(
+                f"The parameter 'y' must be None: {type(self).__name__} reads no "
+                "target of a lazy data frame."
+            )
+        if encoding is not None:
+            return encoded(table, encoding), None, encoding.schema.names
+        return [number(table, name) for name in table.names], None, table.names
 
     def _moment_release(
         self, task: Task, *, order: int, name: str, query: Callable[..., Any]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from skpuffer._lazy_tables import clipped
 from skpuffer.releases import Sensitivity
 from skpuffer.releases._sensitivity import stacked_sensitivity
 from skpuffer.utils._bounds import Bounds
+from skpuffer.utils._elsewhere import Part, of_each_record
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -97,10 +99,49 @@ class Moments:
 
     def __call__(self, X: Floats, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
+        return of_each_record(self, X)
+
+    @property
+    def n_parts(self) -> int:
+        """Number of :meth:`parts`."""
+        return self.dim
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Numbers whose sums are asked of an engine: each u, then each u**2.
+
+        Parameters
+        ----------
+        columns : sequence
+            Columns of the encoded table: arrays, or expressions of an engine.
+
+        Returns
+        -------
+        list of Part
+        """
+        bounds = zip(self.bounds.middle, self.bounds.half, strict=True)
         # clipped, whatever the record holds: the table of sensitivities rests on [-1,
-        # 1]
-        u = self.bounds.normalise(np.asarray(X)[:, list(self.positions)])
-        return u if self.order == 1 else np.hstack([u, u**2 - 0.5])
+        # 1]; centred before that, so that no rounding leaves it
+        u = [
+            clipped(columns[at] - float(middle), -half, half) / float(half)
+            for at, (middle, half) in zip(self.positions, bounds, strict=True)
+        ]
+        return [Part(v) for v in (u if self.order == 1 else [*u, *(v * v for v in u)])]
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sums of contributions from those of :meth:`parts`.
+
+        Parameters
+        ----------
+        sums : ndarray of shape (n_cells, n_parts)
+        counts : ndarray of shape (n_cells, 1)
+            Number of records.
+
+        Returns
+        -------
+        ndarray of shape (n_cells, dim)
+        """
+        first, second = np.split(sums, [len(self.positions)], axis=1)
+        return np.hstack([first, second - counts / 2])
 
     def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
         """Sums of contributions over the records of each cell.

@@ -10,15 +10,30 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from skpuffer._lazy_tables import (
+    LazyColumn,
+    codes,
+    codes_of_book,
+    number,
+    number_of_book,
+)
 from skpuffer.schema import Encoding, Number
 from skpuffer.schema._values import column_arrays, level_codes, numbers
 from skpuffer.utils._reading import cells_of, floats, is_frame, missing_cells
 
 if TYPE_CHECKING:
+    from skpuffer._lazy_tables import LazyTable
     from skpuffer.schema import Schema
     from skpuffer.utils._types import Floats, Table
 
-__all__ = ["Column", "SchemaEncoder", "TableEncoder", "check_levels", "column_kinds"]
+__all__ = [
+    "Column",
+    "SchemaEncoder",
+    "TableEncoder",
+    "check_levels",
+    "column_kinds",
+    "lazy_kinds",
+]
 
 
 @dataclass(frozen=True)
@@ -117,6 +132,28 @@ class TableEncoder:
         # columns stay whole: they are written, and read again, one by one
         return np.stack(parts).T
 
+    def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
+        """Encode a lazy data frame, as far as that is said by expressions.
+
+        Parameters
+        ----------
+        table : LazyTable
+
+        Returns
+        -------
+        list of LazyColumn
+        """
+        return [
+            number(table, c.name)
+            if c.levels is None
+            # what is missing, or not listed, has the level of None if there is one
+            else LazyColumn(
+                c.name,
+                codes(table, c.name, c.levels, _level_of_missing(c.levels)),
+            )
+            for c in self.columns
+        ]
+
     def _places(self, X):
         """Names or positions of the columns in this very table."""
         # The prior of a scenario may hold fewer columns than the data, or more, or be
@@ -158,6 +195,11 @@ def column_kinds(X: Table) -> dict[Hashable, str]:
         return dict.fromkeys(range(X.shape[1]), kind)
     schema = nw.from_native(X, eager_only=True).schema
     return {name: _kind(dtype) for name, dtype in schema.items()}
+
+
+def lazy_kinds(table: LazyTable) -> dict[str, str]:
+    """Kind of each column of a lazy data frame; see :func:`column_kinds`."""
+    return {name: _kind(dtype) for name, dtype in table.types.items()}
 
 
 def _kind(dtype):
@@ -247,10 +289,15 @@ def _codes(column, values, strict):
             f"The column {column.name!r} of the prior has values that the parameter "
             "'categories' does not list. List all that are possible."
         )
-    other = index.get(None, -1)
+    other = _level_of_missing(column.levels)
     # missing ones have the place -1, which is the last
     codes = [other if code is None else code for code in found] + [other]
     return np.array(codes, dtype=float)[places]
+
+
+def _level_of_missing(levels):
+    """Code of what is missing or not listed, -1 where it counts as nothing."""
+    return levels.index(None) if None in levels else -1
 
 
 def _distinct(values):
@@ -318,6 +365,18 @@ class SchemaEncoder:
             for name, values in zip(self.schema.names, arrays, strict=True)
         ]
         return np.stack(parts).T
+
+    def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
+        """Encode a lazy data frame; see :meth:`TableEncoder.lazy_columns`."""
+        return [
+            LazyColumn(
+                name,
+                number_of_book(table, name, column)[0]
+                if isinstance(column := self.schema[name], Number)
+                else codes_of_book(table, name, column),
+            )
+            for name in self.schema.names
+        ]
 
 
 def _levels(column):

@@ -40,6 +40,7 @@ from ._schema import (
     TableEncoder,
     check_levels,
     column_kinds,
+    lazy_kinds,
 )
 
 if TYPE_CHECKING:
@@ -336,6 +337,18 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         # public: names, positions and levels as the parameters give them
         encoder = self._make_encoder(column_kinds(X))
         return encoder(X), None, encoder
+
+    def _lazy_columns(self, table, y, encoder):
+        """Return the columns of a lazy data frame as they are read, and their names."""
+        if y is not None:
+            raise ValueError(
+                "The parameter 'y' must be None: a summary reads no target of a lazy "
+                "data frame, but for a column like the others."
+            )
+        if encoder is not None:
+            return encoder.lazy_columns(table), encoder, encoder.schema.names
+        encoder = self._make_encoder(lazy_kinds(table))
+        return encoder.lazy_columns(table), encoder, table.names
 
     def _make_encoder(self, kinds):
         """Encoder of the columns that are read, from names and dtypes alone."""

@@ -22,6 +22,7 @@ from sklearn.utils.validation import validate_data
 from ._types import Booleans, Floats, Indices
 
 __all__ = [
+    "COLLECT",
     "all_finite",
     "as_numbers",
     "as_table",
@@ -30,6 +31,7 @@ __all__ = [
     "drop_position",
     "floats",
     "is_frame",
+    "is_lazy",
     "matching_names",
     "missing_cells",
     "object_cells",
@@ -57,11 +59,48 @@ def is_frame(X: Any) -> bool:
     return nw.dependencies.is_into_dataframe(X)
 
 
+#: What is done with a lazy data frame whose rows must be read.
+COLLECT = (
+    "Read it into memory first: collect() of a Polars LazyFrame, df() of a DuckDB "
+    "relation, compute() of a Dask data frame, toPandas() of a Spark one."
+)
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether `X` is a lazy data frame, whose rows another engine holds."""
+    # what it nearly always is
+    if isinstance(X, pd.DataFrame | np.ndarray | list) or X is None:
+        return False
+    known = nw.dependencies
+    return isinstance(X, nw.LazyFrame) or any(
+        is_kind(X)
+        for is_kind in (
+            known.is_polars_lazyframe,
+            known.is_duckdb_relation,
+            known.is_dask_dataframe,
+            known.is_ibis_table,
+            known.is_pyspark_dataframe,
+            known.is_pyspark_connect_dataframe,
+            known.is_sqlframe_dataframe,
+        )
+    )
+
+
+def refuse_lazy(X: Any) -> None:
+    """Refuse a lazy data frame where rows are read."""
+    if is_lazy(X):
+        raise TypeError(
+            "The parameter 'X' is a lazy data frame, whose rows lie elsewhere, and "
+            f"rows are read here. {COLLECT}"
+        )
+
+
 def as_table(X: Any) -> Any:
     """Return lists of rows as an array of objects, and anything with a shape as it is.
 
     Of objects, as the text of a secret column must be kept.
     """
+    refuse_lazy(X)
     refuse_mask(X, "X")
     return X if hasattr(X, "shape") or is_frame(X) else np.asarray(X, dtype=object)
 
@@ -234,6 +273,7 @@ def read_table(X: Any) -> Any:
     """
     if is_frame(X):
         return X
+    refuse_lazy(X)
     X = _as_array(X, "X")
     if X.ndim < 2:
         what = "scalar" if X.ndim == 0 else f"{X.ndim}D"

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from narwhals.typing import IntoDataFrame
+    from narwhals.typing import IntoDataFrame, IntoLazyFrame
     from scipy import sparse
 
 __all__ = [
@@ -38,8 +38,11 @@ Integers = NDArray[Any]
 #: Rows as they are computed with.
 Matrix: TypeAlias = "NDArray[Any] | sparse.csr_matrix | sparse.csr_array"
 
-#: Rows as users give them: anything like an array, a sparse matrix, a data frame.
-Table: TypeAlias = "ArrayLike | sparse.spmatrix | sparse.sparray | IntoDataFrame"
+#: Rows as users give them: anything like an array, a sparse matrix, a data frame, or a
+#: lazy one whose rows another engine holds.
+Table: TypeAlias = (
+    "ArrayLike | sparse.spmatrix | sparse.sparray | IntoDataFrame | IntoLazyFrame"
+)
 
 #: Public bounds of columns: a pair (low, high), pairs by column, or 'empirical'.
 BoundsLike: TypeAlias = (

@@ -1,0 +1,214 @@
+"""Summaries of tables that lie in an engine, beside its own aggregation of them.
+
+    python -m benchmarks.pushdown [--quick] [--rows 100000000]
+
+A whole fit of `PrivateSummary` to a lazy data frame of five columns of numbers in a
+Parquet file, its calibration included, over what the engine takes for counts, means and
+deviations (or histograms) without privacy: CPU seconds of all threads, the least of
+turns that alternate in one process. Peaks of memory are those of the first fit of a
+process, over what it has before.
+
+Stores the figures with versions in ``benchmarks/results/pushdown.csv``. ``--quick``
+takes small tables, checks what must hold on every machine, and stores nothing.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks._report import print_table, versions, write_csv
+from skpuffer.exceptions import PrivacyWarning
+from skpuffer.summary import PrivateSummary
+
+NAMES = list("abcde")
+BOUNDS = (0.0, 100.0)
+N_BINS = 20
+TASKS = {"moments": ("count", "mean", "std"), "histogram": ("histogram",)}
+
+
+class DuckDB:
+    """Parquet files by DuckDB."""
+
+    def __init__(self, path):
+        import duckdb
+
+        # the number of threads stays: both sides have as many
+        self._connection = duckdb.connect()
+        self.table = self._connection.read_parquet(str(path))
+
+    def bare(self, task):
+        if task == "moments":
+            asked = [f"avg({c}), stddev_pop({c})" for c in NAMES]
+            return self.table.aggregate(", ".join(["count(*)", *asked])).fetchall()
+        width = (BOUNDS[1] - BOUNDS[0]) / N_BINS
+        return [
+            self.table.aggregate(
+                f"floor({c} / {width})::int as bin, count(*)"
+            ).fetchall()
+            for c in NAMES
+        ]
+
+
+class Polars:
+    """Parquet files by Polars, streaming."""
+
+    def __init__(self, path):
+        import polars as pl
+
+        self._pl = pl
+        self.table = pl.scan_parquet(path)
+
+    def bare(self, task):
+        pl = self._pl
+        columns = [pl.col(c) for c in NAMES]
+        if task == "moments":
+            asked = [
+                statistic
+                for c in columns
+                for statistic in (
+                    c.mean().name.suffix("_mean"),
+                    c.std(ddof=0).name.suffix("_std"),
+                )
+            ]
+            return self.table.select(pl.len(), *asked).collect(engine="streaming")
+        edges = np.linspace(*BOUNDS, N_BINS + 1)
+        return [
+            self.table.select(c.cut(edges[1:-1], left_closed=True).alias("bin"))
+            .group_by("bin")
+            .agg(pl.len())
+            .collect(engine="streaming")
+            for c in columns
+        ]
+
+
+ENGINES = {"duckdb": DuckDB, "polars": Polars}
+
+
+def private(engine, task):
+    """Fit a summary, and return it."""
+    summary = PrivateSummary(statistics=TASKS[task], bounds=BOUNDS, bins=N_BINS)
+    return summary.fit(engine.table)
+
+
+def make_table(path, n, rng):
+    """Write a Parquet file of n records, a part at a time."""
+    import polars as pl
+
+    parts = path.with_suffix("")
+    parts.mkdir()
+    size = 10**6
+    for i in range(-(-n // size)):
+        rows = min(size, n - i * size)
+        part = {c: rng.normal(40, 20, rows).clip(-50, 150) for c in NAMES}
+        pl.DataFrame(part).write_parquet(parts / f"{i:05}.parquet")
+    return parts / "*.parquet"
+
+
+def seconds(call):
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def peak_kilobytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def child(asked):
+    """What a process of its own measures, as asked on its command line."""
+    engine = ENGINES[asked["engine"]](asked["path"])
+    task = asked["task"]
+    calls = {
+        "private": lambda: private(engine, task),
+        "bare": lambda: engine.bare(task),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        before = peak_kilobytes()
+        first = seconds(calls["private"])
+        peak = (peak_kilobytes() - before) / 1024
+        turns = [{k: seconds(c) for k, c in calls.items()} for _ in range(2)]
+    took = {k: min(turn[k] for turn in turns) for k in calls}
+    return {"private": min(first, took["private"]), "bare": took["bare"], "peak": peak}
+
+
+def measured(**asked):
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.pushdown",
+        "--child",
+        json.dumps(asked),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def figures(sizes, folder):
+    rng = np.random.default_rng(0)
+    for n in sizes:
+        path = str(make_table(Path(folder) / f"{n}.parquet", n, rng))
+        for engine in ENGINES:
+            # histograms take long on both sides, and grow as moments do
+            for task in TASKS if n < 10**8 else ["moments"]:
+                took = measured(engine=engine, task=task, path=path)
+                yield {
+                    "engine": engine,
+                    "task": task,
+                    "n_records": n,
+                    "seconds": took["private"],
+                    "bare_seconds": took["bare"],
+                    "ratio": took["private"] / max(took["bare"], 1e-9),
+                    "peak_mb": took["peak"],
+                }
+                print(n, engine, task, "done", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rows", type=int, default=10**8)
+    parser.add_argument("--child", type=json.loads, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(child(options.child)))
+        return
+    sizes = (
+        [10**4, 10**5] if options.quick else [10**6, options.rows // 10, options.rows]
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        frame = pd.DataFrame(figures(sizes, folder))
+    print_table(
+        [
+            [
+                f"{r.engine}, {r.task}",
+                f"{r.n_records:.0e}",
+                f"{r.seconds:.2f} s",
+                f"{r.bare_seconds:.2f} s",
+                f"{r.ratio:.2f}",
+                f"{r.peak_mb:.0f} MB",
+            ]
+            for r in frame.itertuples()
+        ],
+        ["engine, task", "rows", "private", "bare", "ratio", "peak"],
+    )
+    if options.quick:
+        # no table is read into memory: not even this small one, ten times over
+        assert (frame["peak_mb"] < 500).all()
+        return
+    for package, version in versions("numpy", "duckdb", "narwhals", "polars").items():
+        frame[package] = version
+    write_csv(frame, "pushdown.csv")
+
+
+if __name__ == "__main__":
+    main()

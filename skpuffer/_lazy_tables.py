@@ -1,0 +1,593 @@
+"""Tables of lazy data frames: clipped, counted and summed up by the engine they lie in.
+
+A contribution that can be summed there says what each record adds in numbers in [-1,
+1] and in truth values (`parts`), written so that an array and an expression are both
+understood, and how sums of these become the sum of contributions (`from_parts`).
+Numbers are rounded to whole steps before they are added up: sums of integers are exact,
+whatever the order, and no rounding of one record depends on another.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.schema import Category, Encoding, Number
+from skpuffer.schema._columns import level_text
+from skpuffer.schema._values import plain_numbers
+from skpuffer.utils._elsewhere import STEPS, TableElsewhere
+from skpuffer.utils._reading import COLLECT, object_cells
+from skpuffer.utils._types import Floats
+from skpuffer.utils._unquoted import unquoted
+
+__all__ = [
+    "LazyColumn",
+    "LazyTable",
+    "SummedColumns",
+    "clipped",
+    "codes",
+    "codes_of_book",
+    "encoded",
+    "in_unit_ball",
+    "number",
+    "number_of_book",
+]
+
+#: Sums of one pass at most: each is an expression of its own, evaluated in each record.
+MOST_SUMS = 1024
+
+#: Entry of a row beyond which its length is no longer told from a longer one.
+_LONGEST = 2.0**480
+
+#: Beyond, sums of whole steps might not fit 64 bits.
+_MOST_RECORDS = 2**32 - 1
+
+
+def clipped(values: Any, low: float, high: float) -> Any:
+    """Clip an array; or an expression, to which what is no number is a bound as well.
+
+    Parameters
+    ----------
+    values : ndarray or narwhals.Expr
+    low, high : float
+
+    Returns
+    -------
+    ndarray or narwhals.Expr
+        Of an expression, within the bounds whatever a cell holds: engines order NaN
+        differently, and all that none finds to be between is at one of the ends.
+    """
+    if not isinstance(values, nw.Expr):
+        return np.clip(values, low, high)
+    upper = nw.when(values < high).then(values).otherwise(nw.lit(float(high)))
+    return nw.when(values > low).then(upper).otherwise(nw.lit(float(low)))
+
+
+def in_unit_ball(columns: Sequence[Any], radius: float) -> list[Any]:
+    """Return rows divided by a radius, those that are longer scaled down to it.
+
+    Parameters
+    ----------
+    columns : sequence of narwhals.Expr
+    radius : float
+
+    Returns
+    -------
+    list of narwhals.Expr
+        Of a row of length one at most, whatever its cells hold.
+    """
+    # no square of these overflows
+    rows = [clipped(c / float(radius), -_LONGEST, _LONGEST) for c in columns]
+    squared = functools.reduce(operator.add, (row * row for row in rows))
+    share = nw.when(squared > 1).then(squared**-0.5).otherwise(nw.lit(1.0))
+    return [row * share for row in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class LazyColumn:
+    """Column of a lazy table as an estimator reads it.
+
+    Parameters
+    ----------
+    name : str
+        Of the raw column.
+    values : narwhals.Expr
+        Numbers, or codes of levels.
+    is_readable : narwhals.Expr or None
+        Where the estimator takes the cell; None takes any.
+    """
+
+    name: Hashable
+    values: Any
+    is_readable: Any = None
+
+
+class LazyTable:
+    """Lazy data frame, of which names and types of columns are known and no cell.
+
+    Parameters
+    ----------
+    X : lazy data frame
+        Of Polars, DuckDB, Dask, PySpark or another engine that narwhals knows.
+
+    Attributes
+    ----------
+    names : tuple of str
+    types : dict of {str: narwhals type}
+    n_records : int
+        As the engine counts it.
+    engine : str
+        Its name.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._frame: Any = nw.from_native(X)
+        self.engine = self._frame.implementation.name.lower()
+        self.types = dict(self._frame.collect_schema())
+        self.names = tuple(self.types)
+        if not all(isinstance(name, str) for name in self.names):
+            raise ValueError(
+                "The parameter 'X' is a lazy data frame whose columns have no names: "
+                "name them by texts."
+            )
+
+    @functools.cached_property
+    def n_records(self) -> int:
+        """Number of records, as the engine counts them."""
+        counts = self._collected(lambda frame: frame.select(nw.len().alias("n")))
+        return int(counts["n"][0])
+
+    def without(self, name: str) -> LazyTable:
+        """Return the table without a column."""
+        return LazyTable(self._frame.drop(name))
+
+    def check_names(self, names: Sequence[Any]) -> None:
+        """Refuse names of a code book that the table lacks."""
+        lacking = [name for name in names if name not in self.types]
+        if lacking:
+            raise ValueError(
+                f"The table lacks the columns {lacking!r} of the schema; it has "
+                f"{list(self.names)!r}. Leave columns out by schema.select(names)."
+            )
+
+    def totals(
+        self, stages: Sequence[dict[str, Any]]
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """Sum up integers over all records, or over those of each cell, in one pass.
+
+        Parameters
+        ----------
+        stages : sequence of dict of {str: narwhals.Expr}
+            Columns computed of the table, of these, and so on. Those of the last are
+            summed up, but for ``cell``, by which records are grouped.
+
+        Returns
+        -------
+        dict of {str: ndarray of int of shape (n_cells,)}
+            The totals; the number of records as ``n``; and the cells as ``cell``.
+        """
+        sums = [nw.col(name).sum() for name in stages[-1] if name != "cell"]
+
+        def totals(frame: Any) -> Any:
+            # engines aggregate plain columns: what is computed of them comes first
+            for stage in stages:
+                frame = frame.select(*(e.alias(name) for name, e in stage.items()))
+            if "cell" in stages[-1]:
+                frame = frame.group_by("cell").agg(nw.len().alias("n"), *sums)
+            else:
+                frame = frame.select(nw.len().alias("n"), *sums)
+            # some sum to wider integers, of which pandas would make floats
+            return frame.select(nw.all().cast(nw.Int64))
+
+        return self._collected(totals)
+
+    def _collected(
+        self, query: Callable[[Any], Any]
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the columns of a small query, with the engine's words withheld."""
+
+        def collect(frame: Any) -> dict[str, np.ndarray[Any, Any]]:
+            eager = query(frame).collect(**_options(frame))
+            return {name: eager[name].to_numpy() for name in eager.columns}
+
+        owner = f"The engine {self.engine} that holds the table"
+        totals: dict[str, np.ndarray[Any, Any]] = unquoted(owner, collect, self._frame)
+        return totals
+
+
+def _options(frame: Any) -> dict[str, Any]:
+    """Options by which an engine collects what is small, and reads what is large."""
+    if not frame.implementation.is_polars():
+        # narwhals' own choice may need a library that is not ours to require
+        return {"backend": "pandas"}
+    version = frame.implementation.to_native_namespace().__version__
+    # part by part, whatever the size of the table
+    streams = tuple(map(int, version.split(".")[:2])) >= (1, 23)
+    return {"engine": "streaming"} if streams else {}
+
+
+class SummedColumns(TableElsewhere):
+    """Columns of a lazy table as an estimator reads them: of which sums are asked.
+
+    Parameters
+    ----------
+    table : LazyTable
+    columns : sequence of LazyColumn
+    reader : str
+        Name of the estimator, for messages.
+    """
+
+    def __init__(
+        self, table: LazyTable, columns: Sequence[LazyColumn], reader: str
+    ) -> None:
+        super().__init__(table.n_records, len(columns))
+        self._table, self._columns, self._reader = table, tuple(columns), reader
+        self._known: tuple[Any, Floats] | None = None
+
+    def sum(self, contribution: Any) -> Floats:
+        """Return the sum of contributions; see :class:`TableElsewhere`.
+
+        Raises
+        ------
+        ValueError
+            If a cell cannot be read, or the table changes meanwhile. Neither quotes a
+            value.
+        UnsupportedError
+            If it cannot be summed there.
+        """
+        if self._known is None or self._known[0] is not contribution:
+            self._known = contribution, self._sum(contribution)
+        return self._known[1]
+
+    def rounding(self, contribution: Any) -> Floats:
+        """Return how far a contribution is rounded; see :class:`TableElsewhere`."""
+        off = [0.0 if p.is_count else 1 / STEPS for p in self._parts(contribution)]
+        # Sums are an affine map of these, of which each rounded one is in a coordinate
+        # of its own, with a positive factor.
+        rounded = contribution.from_parts(np.array([off]), np.zeros((1, 1)))
+        return np.tile(np.abs(rounded[0]), getattr(contribution, "n_cells", 1))
+
+    @property
+    def _names(self) -> list[Any]:
+        """Columns as an estimator reads them, by name."""
+        return [nw.col(f"c{i}") for i in range(len(self._columns))]
+
+    def _parts(self, contribution: Any) -> list[Any]:
+        if not hasattr(contribution, "parts"):
+            raise UnsupportedError(
+                f"{self._reader} releases what cannot be summed where the table lies. "
+                f"{COLLECT}"
+            )
+        parts: list[Any] = contribution.parts(self._names)
+        if len(parts) > MOST_SUMS:
+            raise UnsupportedError(
+                f"{self._reader} asks for {len(parts)} sums of a table that lies "
+                f"elsewhere, where at most {MOST_SUMS} are taken: give fewer columns "
+                "or levels, or fewer bins, for quantiles as edges in the parameter "
+                f"'bins'. Or else: {COLLECT}"
+            )
+        return parts
+
+    def _stages(self, contribution: Any, parts: Sequence[Any]) -> list[dict[str, Any]]:
+        """Columns computed of the table, one after the other, in one query."""
+        checks = {
+            f"r{i}": column.is_readable
+            for i, column in enumerate(self._columns)
+            if column.is_readable is not None
+        }
+        kept = {name: nw.col(name) for name in checks}
+        stages = [{f"c{i}": c.values for i, c in enumerate(self._columns)} | checks]
+        if hasattr(contribution, "prepared"):
+            made = contribution.prepared(self._names)
+            stages.append({f"c{i}": column for i, column in enumerate(made)} | kept)
+        last = {
+            f"p{i}": part.values if part.is_count else part.values * float(STEPS)
+            for i, part in enumerate(parts)
+        } | kept
+        last = {name: values.cast(nw.Int64) for name, values in last.items()}
+        if hasattr(contribution, "cell"):
+            last["cell"] = contribution.cell(self._names)
+        return [*stages, last]
+
+    def _sum(self, contribution: Any) -> Floats:
+        n_records = self.shape[0]
+        if n_records > _MOST_RECORDS:
+            raise UnsupportedError(
+                f"A table that lies elsewhere may have {_MOST_RECORDS} records at most."
+            )
+        parts = self._parts(contribution)
+        # one pass for everything: sums of one state of the table, and its size
+        found = self._table.totals(self._stages(contribution, parts))
+        counts = found["n"].astype(float)
+        if counts.sum() != n_records:
+            raise ValueError(
+                "The table changed while it was read: it has another number of records "
+                "by now. Fit a copy that stands still."
+            )
+        for i, column in enumerate(self._columns):
+            if column.is_readable is not None and found[f"r{i}"].sum() != n_records:
+                raise ValueError(
+                    f"The column {column.name!r} contains NaN, infinity or missing "
+                    f"values, which {self._reader} does not take. Fill them by a "
+                    "public rule where the table lies, or leave the records out."
+                )
+        sums = np.zeros((len(counts), len(parts)))
+        for i, part in enumerate(parts):
+            sums[:, i] = found[f"p{i}"] / (1 if part.is_count else STEPS)
+        counts = counts[:, None]
+        if "cell" in found:
+            # An engine has no cells without records. The one beyond the last holds who
+            # is in none.
+            cells, n_cells = found["cell"].astype(int), contribution.n_cells
+            held = np.column_stack([sums, counts])
+            total = np.zeros((n_cells + 1, held.shape[1]))
+            total[cells] = held
+            sums, counts = total[:-1, :-1], total[:-1, -1:]
+        total_of_all: Floats = contribution.from_parts(sums, counts).ravel()
+        return total_of_all
+
+
+# -- columns ---------------------------------------------------------------------------
+
+
+def number(table: LazyTable, name: str) -> LazyColumn:
+    """Return a column of numbers, none of which may be missing or infinite.
+
+    Parameters
+    ----------
+    table : LazyTable
+    name : str
+
+    Returns
+    -------
+    LazyColumn
+
+    Raises
+    ------
+    ValueError
+        By the type of the column, if it holds no numbers.
+    """
+    values, present = _numbers(table, name)
+    if _is_whole(table.types[name]):
+        return LazyColumn(name, values, present)
+    return LazyColumn(name, values, present & values.is_finite())
+
+
+def _numbers(table: LazyTable, name: str) -> tuple[Any, Any]:
+    """Numbers of a column in double precision, and where its cells are not null."""
+    kind = table.types[name]
+    if not (kind.is_numeric() or kind == nw.Boolean):
+        raise ValueError(
+            f"The column {name!r} of the parameter 'X' (type {_told(kind)}) holds no "
+            "numbers. Cast it to numbers where the table lies, list its levels, or "
+            "leave it out."
+        )
+    raw = nw.col(name)
+    # not all engines cast truth values, or those that are missing
+    values = _indicator(raw) if kind == nw.Boolean else raw.cast(nw.Float64)
+    return values, ~raw.is_null()
+
+
+def _told(kind: Any) -> str:
+    """Name of a type: some list all values that a column has."""
+    return type(kind).__name__
+
+
+def _is_whole(kind: Any) -> bool:
+    return bool(kind.is_integer() or kind == nw.Boolean)
+
+
+def _is_text(kind: Any) -> bool:
+    return kind in (nw.String, nw.Categorical, nw.Enum)
+
+
+def codes(
+    table: LazyTable,
+    name: str,
+    levels: Sequence[Any],
+    other: int,
+    *,
+    strip: bool = False,
+) -> Any:
+    """Return positions of a column's cells among public levels.
+
+    Parameters
+    ----------
+    table : LazyTable
+    name : str
+    levels : sequence
+        Of texts, numbers and truth values; None is that of what is missing.
+    other : int
+        Position of what is missing or not listed.
+    strip : bool, default=False
+        Whether texts are read without the space around them.
+
+    Returns
+    -------
+    narwhals.Expr
+        Of integers.
+
+    Raises
+    ------
+    ValueError
+        By the type of the column, if its cells cannot be compared with levels.
+    """
+    kind = table.types[name]
+    column = nw.col(name)
+    read: Callable[[Any], Any] = _as_text
+    if _is_text(kind):
+        column = column if kind == nw.String else column.cast(nw.String)
+        column = column.str.strip_chars() if strip else column
+    elif kind == nw.Boolean:
+        held = nw.when(column).then(nw.lit(1)).otherwise(nw.lit(0))
+        column = nw.when(column.is_null()).then(nw.lit(-1)).otherwise(held)
+        read = _as_truth
+    elif kind.is_integer():
+        read = _as_integer
+    elif kind.is_float():
+        # every number of less precision is one of double precision
+        column, read = column.cast(nw.Float64), _as_float
+    else:
+        raise ValueError(
+            f"The column {name!r} of the parameter 'X' (type {_told(kind)}) is not of "
+            "a type that is compared with levels: cast it to text, whole numbers or "
+            "floats where the table lies."
+        )
+    # what cannot be in a column of this type is in none of its cells
+    known = [(code, read(level)) for code, level in enumerate(levels)]
+    return _code(column, [(c, v) for c, v in known if v is not None], other)
+
+
+def _code(column: Any, known: list[tuple[int, Any]], other: int) -> Any:
+    """Code of a cell among some: by halves, as engines limit how deep one may ask."""
+    if len(known) > 1:
+        half = len(known) // 2
+        is_there = column.is_in([value for _, value in known[:half]])
+        lower, upper = (_code(column, k, other) for k in (known[:half], known[half:]))
+        return nw.when(is_there).then(lower).otherwise(upper)
+    # of a null nothing is equal to it, and the same is asked of each column of a frame
+    ((code, value),) = known or [(other, None)]
+    is_there = column.is_null() if value is None else column == value
+    return nw.when(is_there).then(nw.lit(code)).otherwise(nw.lit(other))
+
+
+def _as_text(level: Any) -> str | None:
+    return level if isinstance(level, str) else None
+
+
+def _as_truth(level: Any) -> int | None:
+    return int(level) if isinstance(level, int | float) and level in (0, 1) else None
+
+
+def _as_integer(level: Any) -> int | None:
+    # equal as Python has it: truth values are numbers
+    if not isinstance(level, int | float) or not math.isfinite(level):
+        return None
+    whole = int(level)
+    return whole if whole == level and -(2**63) <= whole < 2**63 else None
+
+
+def _as_float(level: Any) -> float | None:
+    if not isinstance(level, int | float):
+        return None
+    try:
+        number = float(level)
+    except OverflowError:
+        return None
+    return number if number == level else None
+
+
+# -- code books ------------------------------------------------------------------------
+
+
+def number_of_book(table: LazyTable, name: str, column: Number) -> tuple[Any, Any]:
+    """Return a column as its code book reads numbers.
+
+    Parameters
+    ----------
+    table : LazyTable
+    name : str
+    column : Number
+
+    Returns
+    -------
+    values : narwhals.Expr
+        Within the bounds, the public `filling` where one is missing.
+    missing : narwhals.Expr
+        Whether it is missing.
+
+    Raises
+    ------
+    ValueError
+        By the type of the column, if it holds no numbers.
+    """
+    values, present = _numbers(table, name)
+    if not _is_whole(table.types[name]):
+        present = present & ~values.is_nan()
+    for code in plain_numbers(object_cells(column.missing)):
+        # those that are no numbers are NaN, and in no column of numbers
+        if not math.isnan(code):
+            present = present & (values != float(code))
+    inside = clipped(values, column.low, column.high)
+    filled = nw.when(present).then(inside).otherwise(nw.lit(float(column.filling)))
+    return filled, nw.when(present).then(nw.lit(False)).otherwise(nw.lit(True))
+
+
+def codes_of_book(table: LazyTable, name: str, column: Category) -> Any:
+    """Return a column as its code book reads levels.
+
+    Parameters
+    ----------
+    table : LazyTable
+    name : str
+    column : Category
+
+    Returns
+    -------
+    narwhals.Expr
+        Of integers: see :func:`skpuffer.schema._values.level_codes`.
+
+    Raises
+    ------
+    ValueError
+        By the type of the column, if it is compared with none of the levels.
+    """
+    other = len(column.levels) if column.missing_level else column.filling
+    is_text = _is_text(table.types[name])
+    levels = [level_text(v) if isinstance(v, str) else v for v in column.levels]
+    if any(isinstance(level, str) != is_text for level in levels):
+        raise ValueError(
+            f"The column {name!r} of the parameter 'X' (type "
+            f"{_told(table.types[name])}) and its levels in the parameter 'schema' are "
+            "not of one type. Cast the column to that of its levels where the table "
+            "lies."
+        )
+    return codes(table, name, levels, other, strip=True)
+
+
+def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:
+    """Return the columns that an encoding in raw units makes.
+
+    Parameters
+    ----------
+    table : LazyTable
+    encoding : Encoding
+
+    Returns
+    -------
+    list of LazyColumn
+
+    Raises
+    ------
+    UnsupportedError
+        If it scales rows.
+    """
+    if encoding.scale != "raw":
+        raise UnsupportedError(
+            "The parameter 'schema' scales rows here, which is not done where a table "
+            f"lies elsewhere: give scaled columns without it. Or else: {COLLECT}"
+        )
+    found: list[LazyColumn] = []
+    for name in encoding.schema.names:
+        column = encoding.schema[name]
+        if isinstance(column, Number):
+            values, missing = number_of_book(table, name, column)
+            made = [values, _indicator(missing)] if column.missing_level else [values]
+        else:
+            held = codes_of_book(table, name, column)
+            width = len(column.levels) + column.missing_level
+            made = [_indicator(held == code) for code in range(width)]
+        found += [LazyColumn(name, values) for values in made]
+    return found
+
+
+def _indicator(condition: Any) -> Any:
+    return nw.when(condition).then(nw.lit(1.0)).otherwise(nw.lit(0.0))

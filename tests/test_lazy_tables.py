@@ -1,0 +1,598 @@
+"""Tables that lie elsewhere: the same release as in memory, summed by the engine."""
+
+import datetime
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from skpuffer._lazy_tables import LazyTable, SummedColumns, clipped, number
+from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
+from skpuffer.base import PRIOR_UNSEEN, ROUNDED_ELSEWHERE, SUMMED_ELSEWHERE
+from skpuffer.compose import PublicPreprocessing
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
+from skpuffer.scenarios import AttributeScenario, RecordScenario
+from skpuffer.schema import Category, Number, Schema
+from skpuffer.summary import (
+    PrivateCDF,
+    PrivateMean,
+    PrivateQuantile,
+    PrivateStandardScaler,
+    PrivateSummary,
+)
+from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
+from skpuffer.summary._count_tree import CountTree
+from skpuffer.summary._moments import Moments
+from skpuffer.testing import all_estimators
+from skpuffer.testing._canaries import NUMBER, TEXT, listen
+from skpuffer.utils._bounds import Bounds
+from skpuffer.utils._elsewhere import STEPS, of_each_record
+from tests.engines import ENGINES, lazy_frame
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning"),
+    # of narwhals, that another package will read Dask's frames
+    pytest.mark.filterwarnings("ignore:Dask support:FutureWarning"),
+    # of the engines themselves
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+RNG = np.random.default_rng(0)
+N = 400
+TABLE = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 99, N),
+        "wage": RNG.lognormal(3, 1, N),
+        "member": RNG.random(N) < 0.3,
+        "town": RNG.choice(["Bonn", "Köln", "O'Hara"], N),
+    }
+)
+BOUNDS = {"age": (20, 80), "wage": (0, 100), "member": (0, 1)}
+NUMBERS = TABLE[["age", "wage", "member"]]
+TARGET = 0.01 * TABLE["age"] + 0.002 * TABLE["wage"]
+
+SCHEMA = Schema(
+    {
+        "age": Number(20, 80, missing=(99,)),
+        "wage": Number(0, 100, missing_level=True),
+        "town": Category(["Bonn", "Köln"]),
+    }
+)
+
+#: Estimators that are summed up where a table lies, with their defaults.
+SUMMED = ["PrivateCDF", "PrivateMean", "PrivateStandardScaler", "PrivateSummary"]
+
+#: Estimator, columns, target, and what it publishes.
+CASES = {
+    "mean": (PrivateMean(bounds=BOUNDS), NUMBERS, None, ["mean_"]),
+    "scaler": (
+        PrivateStandardScaler(bounds=BOUNDS),
+        NUMBERS,
+        None,
+        ["mean_", "var_"],
+    ),
+    "mean of a code book": (
+        PrivateMean(schema=SCHEMA),
+        TABLE,
+        None,
+        ["mean_"],
+    ),
+    "summary": (
+        PrivateSummary(
+            statistics={
+                "age": ["mean", "std", "histogram"],
+                "wage": ["mean", "quantile"],
+                "member": ["rate", "histogram"],
+                "town": ["rate"],
+            },
+            bounds=BOUNDS,
+            bins={"age": 7, "wage": [0, 10, 20, 30, 100]},
+            categories={"town": ["Köln", "O'Hara", "absent", None]},
+        ),
+        TABLE,
+        None,
+        ["result_"],
+    ),
+    "groups": (
+        PrivateSummary(
+            statistics={"age": ["mean", "var", "median"], "wage": ["count", "mean"]},
+            by=["town", "member"],
+            bounds=BOUNDS,
+            bins={"age": [20, 40, 60, 80]},
+            categories={"town": ["Bonn", "O'Hara"]},
+        ),
+        TABLE,
+        None,
+        ["result_"],
+    ),
+    "counts": (
+        PrivateSummary(
+            statistics=["count"], by="town", categories={"town": ["Bonn", None]}
+        ),
+        TABLE[["town"]],
+        None,
+        ["result_"],
+    ),
+    "summary of a code book": (
+        PrivateSummary(
+            statistics=["count", "mean", "rate", "histogram"], schema=SCHEMA, by="town"
+        ),
+        TABLE,
+        None,
+        ["result_"],
+    ),
+    "distribution": (
+        PrivateCDF(bounds={"age": (20, 80)}, bins=30),
+        TABLE[["age"]],
+        None,
+        ["levels_"],
+    ),
+    "ridge": (
+        PrivateRidge(data_norm=60, target_bounds=(0, 1), solver="moments"),
+        NUMBERS,
+        TARGET,
+        ["coef_", "intercept_"],
+    ),
+    "ridge without intercept": (
+        PrivateRidge(
+            data_norm=60, target_bounds=(0, 1), solver="moments", fit_intercept=False
+        ),
+        NUMBERS,
+        TARGET,
+        ["coef_"],
+    ),
+}
+
+
+def fit_both(engine, case):
+    model, table, target, names = CASES[case]
+    model = model.set_params(random_state=0)
+    near = type(model)(**model.get_params(deep=False)).fit(table, target)
+    if target is None:
+        far = type(model)(**model.get_params(deep=False))
+        return near, far.fit(lazy_frame(engine, table)), names
+    far = type(model)(**model.get_params(deep=False))
+    whole = table.assign(target=target)
+    return near, far.fit(lazy_frame(engine, whole), "target"), names
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engine_releases_what_memory_does(engine, case):
+    near, far, names = fit_both(engine, case)
+    for name in names:
+        expected, found = getattr(near, name), getattr(far, name)
+        np.testing.assert_allclose(
+            np.asarray(found, dtype=float),
+            np.asarray(expected, dtype=float),
+            rtol=1e-6,
+            atol=1e-6,
+        )
+    # the same promise, and what it rests on beside
+    ours, theirs = near.certificate_, far.certificate_
+    new = set(theirs.assumptions) - set(ours.assumptions)
+    assert set(ours.assumptions) - set(theirs.assumptions) <= {
+        a for a in ours.assumptions if "last digits" in a
+    }
+    assert SUMMED_ELSEWHERE in new
+    assert replace(theirs, assumptions=()) == replace(ours, assumptions=())
+    np.testing.assert_array_equal(far.noise_.scale, near.noise_.scale)
+    assert far.n_features_in_ == near.n_features_in_
+    assert list(far.feature_names_in_) == list(near.feature_names_in_)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_secret_column_is_left_out(engine):
+    prior = TABLE.sample(200, random_state=0)
+    scenario = AttributeScenario(
+        "town", level="record", prior=prior[["age", "wage", "town"]]
+    )
+    mean = PrivateMean(
+        scenario, PrivacyLoss(epsilon=5.0), bounds=BOUNDS, random_state=0
+    )
+    table = TABLE[["age", "wage", "town"]]
+    near = mean.fit(table).mean_
+    far = mean.fit(lazy_frame(engine, table))
+    np.testing.assert_allclose(far.mean_, near, rtol=1e-6)
+    assert list(far.feature_names_in_) == ["age", "wage"]
+    # the rows of the prior cannot be looked for among those of the table
+    assert PRIOR_UNSEEN in far.certificate_.assumptions
+
+
+# -- what a record adds ----------------------------------------------------------------
+
+CELLS = st.one_of(
+    st.floats(-200, 200),
+    st.sampled_from([-0.0, 0.0, 1.7e308, -1.7e308, 5e-324, 10.0, 20.0, 1e16 + 2]),
+)
+
+CONTRIBUTIONS = [
+    Moments((0,), Bounds((0.0,), (20.0,)), 2),
+    Moments((1, 0), Bounds((-1e16, 3.0), (1e16, 4.0)), 2),
+    # whose middle is rounded to one of its ends
+    Moments((0,), Bounds((1e16,), (1e16 + 2,)), 2),
+    Signs((0, 1)),
+    Bins(0, (0.0, 10.0, 20.0)),
+    CountTree(1, tuple(np.linspace(-50, 50, 21).tolist()), unit=math.sqrt(2)),
+]
+
+
+@pytest.mark.parametrize("contribution", CONTRIBUTIONS, ids=repr)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=8))
+def test_parts_make_up_the_contributions(contribution, rows):
+    X = np.array(rows)
+    of_parts = of_each_record(contribution, X)
+    np.testing.assert_allclose(of_parts, contribution(X), atol=1e-12)
+    np.testing.assert_allclose(
+        of_parts.sum(axis=0), contribution.sums(X).ravel(), atol=1e-9
+    )
+    # what sensitivities rest on
+    norms = np.linalg.norm(of_parts, axis=1)
+    most = contribution.sensitivity.value("add_remove", 2, contribution.dim)
+    assert (norms <= most * (1 + 1e-12)).all()
+
+
+def summed(engine, frame, contribution):
+    table = LazyTable(lazy_frame(engine, frame))
+    columns = [number(table, name) for name in table.names]
+    return SummedColumns(table, columns, "this").sum(contribution)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+@pytest.mark.parametrize("contribution", CONTRIBUTIONS, ids=repr)
+def test_an_engine_sums_what_records_add(engine, contribution):
+    @settings(deadline=None, max_examples=10)
+    @given(st.lists(st.tuples(CELLS, CELLS), min_size=2, max_size=8))
+    def check(rows):
+        X = np.array(rows)
+        found = summed(engine, pd.DataFrame(X, columns=["a", "b"]), contribution)
+        np.testing.assert_allclose(
+            found, contribution.sums(X).ravel(), atol=2 * len(X) / STEPS
+        )
+
+    check()
+
+
+@pytest.mark.parametrize("contribution", CONTRIBUTIONS, ids=repr)
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=2, max_size=6))
+def test_a_record_moves_the_sum_no_further_than_is_covered(contribution, rows):
+    """Whatever it holds: no cell gets past the clip, and no rounding past its bound."""
+    frame = pd.DataFrame(np.array(rows), columns=["a", "b"])
+    table = LazyTable(lazy_frame("polars", frame))
+    columns = SummedColumns(table, [number(table, c) for c in "ab"], "this")
+    room = columns.rounding(contribution)
+    whole = columns.sum(contribution)
+    moved = whole - summed("polars", frame.iloc[1:], contribution)
+    for norm in (1.0, 2.0, math.inf):
+        most = contribution.sensitivity.value("add_remove", norm, contribution.dim)
+        assert np.linalg.norm(moved, norm) <= (
+            most * (1 + 1e-12) + np.linalg.norm(room, norm)
+        )
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+def test_columns_may_have_any_names(engine):
+    names = ["c0", "cell", "O'Hara", "n", "p0 p1", "r1; drop table kept"]
+    X = RNG.uniform(0, 1, (20, len(names)))
+    mean = PrivateMean(bounds=(0, 1), random_state=0)
+    near = mean.fit(X).mean_
+    far = mean.fit(lazy_frame(engine, pd.DataFrame(X, columns=names)))
+    np.testing.assert_allclose(far.mean_, near, atol=1e-8)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+def test_groups_and_levels_are_counted_there(engine):
+    frame = pd.DataFrame({"g": [0, 1, -1, 1, 0], "l": [2, 0, 1, -1, 2.0]})
+    block = Stacked((Ones(), Levels(1, 3)))
+    contribution = Grouped((0,), (2,), block)
+    found = summed(engine, frame, contribution)
+    expected = contribution(frame.to_numpy(float)).sum(axis=0)
+    assert found.tolist() == expected.tolist()
+
+
+def test_sums_are_of_whole_steps_and_exact():
+    """In whatever order: a sum in floating point would lose the small ones."""
+    rows = np.array([1.0, 2.0**-31, -1.0] * 1000)
+    for order in (rows, np.sort(rows)):
+        found = summed(
+            "polars",
+            pd.DataFrame({"a": order}),
+            Moments((0,), Bounds((-1.0,), (1.0,))),
+        )
+        assert found.tolist() == [1000 * 2.0**-31]
+
+
+@given(st.lists(st.one_of(CELLS, st.just(math.nan), st.none()), min_size=1))
+def test_no_cell_passes_the_bounds_of_an_expression(cells):
+    frame = nw.from_native(pl.LazyFrame({"a": cells}, schema={"a": pl.Float64}))
+    found = frame.select(clipped(nw.col("a"), -1, 2)).collect()["a"].to_numpy()
+    assert ((found >= -1) & (found <= 2)).all()
+
+
+# -- what is refused -------------------------------------------------------------------
+
+
+def refusal(call, *arguments, kind=ValueError):
+    """What is said instead of a result, which quotes nothing."""
+    with listen() as said:
+        call(*arguments)
+    assert type(said.error) is kind, said.error
+    assert not said.songs
+    assert said.error.__context__ is None
+    return str(said.error)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_no_number_is_refused_as_in_memory(engine, value):
+    table = pd.DataFrame({"a": [NUMBER, value, 1.0], "b": [1.0, 2.0, 3.0]})
+    for model in (
+        PrivateMean(bounds=(0, 1)),
+        PrivateSummary(bounds=(0, 1)),
+        PrivateStandardScaler(bounds=(0, 1)),
+    ):
+        message = refusal(model.fit, lazy_frame(engine, table))
+        assert "'a'" in message
+        assert not hasattr(model, "certificate_")
+    ridge = PrivateRidge(data_norm=1, target_bounds=(0, 1), solver="moments")
+    assert "'a'" in refusal(ridge.fit, lazy_frame(engine, table), "b")
+    assert "'a'" in refusal(ridge.fit, lazy_frame(engine, table), "a")
+
+
+@pytest.mark.parametrize(
+    "cells, kind",
+    [
+        ([None, 1.0, 2.0], pl.Float64),
+        ([None, 1, 2], pl.Int64),
+        ([None, True, False], pl.Boolean),
+        ([None, Decimal("1.50"), Decimal("2.00")], pl.Decimal(10, 2)),
+    ],
+)
+def test_null_is_refused(cells, kind):
+    frame = pl.LazyFrame({"a": pl.Series(cells, dtype=kind)})
+    assert "missing" in refusal(PrivateMean(bounds=(0, 1)).fit, frame)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pl.Series([2**64 - 1, 0, 1], dtype=pl.UInt64),
+        pl.Series([127, 0, 1], dtype=pl.Int8),
+        pl.Series([Decimal(c) for c in ("12345678901234567890.5", "0.0", "1.0")]),
+        pl.Series([3e38, 0, 1], dtype=pl.Float32),
+        pl.Series([1.7e308, -0.0, 1]),
+    ],
+    ids=lambda cells: str(cells.dtype),
+)
+def test_numbers_of_any_size_are_clipped(cells):
+    mean = PrivateMean(bounds=(0, 2), random_state=0)
+    found = mean.fit(pl.LazyFrame({"a": cells})).mean_
+    expected = mean.fit(np.array([[2.0], [0.0], [1.0]])).mean_
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [TEXT, "a", "b"],
+        [datetime.date(2026, 1, 1)] * 3,
+        [datetime.timedelta(1)] * 3,
+        [[1.0], [2.0], [3.0]],
+        [None, None, None],
+        pl.Series([TEXT, "a", "b"], dtype=pl.Enum([TEXT, "a", "b"])),
+    ],
+    ids=["text", "dates", "spans", "lists", "nothing", "enumeration"],
+)
+def test_columns_of_other_types_are_refused_by_their_type(cells):
+    frame = pl.LazyFrame({"a": cells})
+    assert "'a'" in refusal(PrivateMean(bounds=(0, 1)).fit, frame)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_error_of_the_engine_is_withheld(engine):
+    frame = nw.from_native(lazy_frame(engine, pd.DataFrame({"a": [TEXT, "1", "2"]})))
+    # fails where it is computed, and quotes the cell
+    numbers = frame.select(nw.col("a").cast(nw.Int64)).to_native()
+    message = refusal(PrivateMean(bounds=(0, 1)).fit, numbers)
+    if engine != "pyspark" or "engine" in message:
+        assert f"engine {engine}" in message
+
+
+@pytest.mark.parametrize(
+    "levels, cells",
+    [
+        ([1, 2.0, "x", True, 1.5, 2**70], pl.Series([1, 2, 300])),
+        ([1, 300, -1], pl.Series([1, 2, 3], dtype=pl.Int8)),
+        ([1, -1], pl.Series([1, 2**64 - 1, 3], dtype=pl.UInt64)),
+        ([0.5, 1, None], pl.Series([0.5, math.nan, None])),
+        ([True, None], pl.Series([True, False, None])),
+        ([False, -1, 2], pl.Series([True, False, None])),
+        (["a", 1, None], pl.Series(["a", "1", None])),
+        (["a", "z"], pl.Series(["a", "b", None], dtype=pl.Categorical)),
+    ],
+)
+def test_levels_are_compared_as_in_memory(levels, cells):
+    # each once, as a table's labels must be
+    levels = [v for i, v in enumerate(levels) if v is not True or 1 not in levels[:i]]
+    summary = PrivateSummary(
+        statistics=["count"], by="a", categories={"a": levels}, random_state=0
+    )
+    table = pl.DataFrame({"a": cells})
+    near = summary.fit(table).result_.copy()
+    pd.testing.assert_frame_equal(summary.fit(table.lazy()).result_, near)
+
+
+def test_levels_of_decimals_and_of_another_type_than_the_code_book_are_refused():
+    frame = pl.LazyFrame({"a": [Decimal("1.0"), Decimal("2.5")]})
+    counts = PrivateSummary(statistics=["count"], by="a", categories={"a": [1]})
+    assert "cast it" in refusal(counts.fit, frame)
+    book = PrivateSummary(statistics=["rate"], schema=Schema({"a": ["1", "2"]}))
+    assert "one type" in refusal(book.fit, pl.LazyFrame({"a": [1, 2]}))
+    assert "lacks" in refusal(book.fit, pl.LazyFrame({"b": ["1", "2"]}))
+
+
+def test_what_reads_rows_names_the_remedy():
+    frame = lazy_frame("polars", NUMBERS)
+    collect = "collect()"
+    logistic = PrivateLogisticRegression(classes=[0, 1])
+    assert collect in refusal(logistic.fit, frame, [0, 1], kind=TypeError)
+    assert collect in refusal(
+        PrivateQuantile(bounds=(0, 1)).fit, frame, kind=UnsupportedError
+    )
+    ridge = PrivateRidge(data_norm=1, target_bounds=(0, 1), solver="gradient")
+    message = refusal(ridge.fit, frame, "age", kind=UnsupportedError)
+    assert "solver='moments'" in message
+    assert "'y'" in refusal(ridge.fit, frame, "nobody")
+    assert "'y'" in refusal(ridge.fit, frame, np.ones(N))
+    mean = PrivateMean(bounds="empirical")
+    assert collect in refusal(mean.fit, frame, kind=UnsupportedError)
+    mean = PrivateMean(bounds=(0, 1))
+    assert "'y'" in refusal(mean.fit, frame, "age")
+    behind = PublicPreprocessing(
+        PrivateStandardScaler(bounds=(0, 1)), mean, reference=NUMBERS
+    )
+    assert collect in refusal(behind.fit, frame, kind=TypeError)
+    scaler = PrivateStandardScaler(bounds=BOUNDS).fit(frame)
+    assert collect in refusal(scaler.transform, frame, kind=TypeError)
+    fine = PrivateSummary(statistics=["median"], bounds=(0, 1))
+    wide = frame.with_columns(tips=pl.col("wage") / 10)
+    assert "'bins'" in refusal(fine.fit, wide, kind=UnsupportedError)
+
+
+@pytest.mark.parametrize("entry", all_estimators(), ids=lambda entry: entry.name)
+def test_every_estimator_sums_a_lazy_table_or_names_the_remedy(entry):
+    frame = lazy_frame("polars", NUMBERS[["age", "wage"]])
+    model = clone(entry.instance)
+    if entry.name in SUMMED:
+        assert model.fit(frame) is model
+        return
+    with listen() as said:
+        model.fit(frame)
+    remedy = "'y' must name" if entry.name == "PrivateRidge" else "collect()"
+    assert remedy in str(said.error)
+
+
+def test_rows_have_no_order_and_scenarios_that_read_them_are_refused():
+    frame = lazy_frame("polars", NUMBERS)
+    mean = PrivateMean(bounds=BOUNDS)
+    for parameter in ("secret", "groups"):
+        with pytest.raises(UnsupportedError, match=f"'{parameter}'"):
+            mean.fit(frame, **{parameter: [0] * N})
+    mean = PrivateMean(
+        AttributeScenario("town", level="record", prior="empirical"),
+        GeneralWasserstein(epsilon=1.0),
+        bounds=BOUNDS,
+    )
+    with pytest.raises(UnsupportedError, match="reads the rows"):
+        mean.fit(lazy_frame("polars", TABLE))
+
+
+@pytest.mark.parametrize("n", [0, 1])
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_too_few_records_are_refused(engine, n):
+    frame = lazy_frame(engine, NUMBERS[["age"]].head(n))
+    if n == 0:
+        frame = lazy_frame("polars", NUMBERS).head(0)
+    assert "records" in refusal(PrivateMean(bounds=(0, 1)).fit, frame)
+
+
+def test_a_table_that_changes_meanwhile_is_refused():
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.execute("create table t as select 1.0::double as a from range(10)")
+    table = LazyTable(connection.table("t"))
+    columns = SummedColumns(table, [number(table, "a")], "PrivateMean")
+    connection.execute("insert into t values (2.0)")
+    contribution = Moments((0,), Bounds((0.0,), (1.0,)))
+    with pytest.raises(ValueError, match="changed while it was read"):
+        columns.sum(contribution)
+
+
+def test_one_pass_reads_one_state(monkeypatch):
+    """The size is counted before; all sums and checks are one query."""
+    asked = []
+    collect = LazyTable._collected
+    monkeypatch.setattr(
+        LazyTable,
+        "_collected",
+        lambda table, query: asked.append(1) or collect(table, query),
+    )
+    case = CASES["summary"]
+    type(case[0])(**case[0].get_params(deep=False)).fit(lazy_frame("polars", case[1]))
+    assert len(asked) == 2
+
+
+# -- what noise covers -----------------------------------------------------------------
+
+
+def test_noise_covers_how_far_records_are_rounded():
+    """A record moves a sum by as much further as the scale grew, at least."""
+    frame = lazy_frame("polars", NUMBERS)
+    near = PrivateStandardScaler(bounds=BOUNDS).fit(NUMBERS)
+    far = PrivateStandardScaler(bounds=BOUNDS).fit(frame)
+    assert ROUNDED_ELSEWHERE not in " ".join(far.certificate_.assumptions)
+    grown = np.max(np.divide(far.noise_.scale, near.noise_.scale)) - 1
+    # one record, in units of the release: six numbers, each off by one step twice
+    share = 2 * math.sqrt(6) / STEPS / math.sqrt(3 * 1.25)
+    assert share * (1 - 1e-6) <= grown <= 2 * share
+    # counts are exact
+    counts = PrivateSummary(
+        statistics=["count"], by="member", accountant=PrivacyLoss(epsilon=1.0)
+    )
+    table = TABLE[["member"]]
+    np.testing.assert_array_equal(
+        counts.fit(lazy_frame("polars", table)).noise_.scale,
+        counts.fit(table).noise_.scale,
+    )
+
+
+def test_moves_smaller_than_a_record_are_covered_as_if_all_records_moved():
+    """A rounding may be all of a small move, and how many records move is not said."""
+    table = TABLE[["age", "wage", "town"]]
+    scenario = AttributeScenario("town", level="record", prior=table.head(200))
+    model = PrivateMean(scenario, GeneralWasserstein(epsilon=1.0), bounds=BOUNDS)
+    near = clone(model).fit(table.tail(200))
+    far = clone(model).fit(lazy_frame("polars", table.tail(200)))
+    assert ROUNDED_ELSEWHERE not in " ".join(far.certificate_.assumptions)
+    grown = np.max(np.divide(far.noise_.scale, near.noise_.scale)) - 1
+    # of two means, by one step before and one after
+    share = 2 * math.sqrt(2) / STEPS / near.certificate_.sensitivity
+    assert share * (1 - 1e-6) <= grown <= 2 * share
+
+
+def test_what_noise_does_not_cover_is_said():
+    seeded = PrivateMean(bounds=BOUNDS, random_state=0)
+    assumptions = seeded.fit(lazy_frame("polars", NUMBERS)).certificate_.assumptions
+    assert ROUNDED_ELSEWHERE in " ".join(assumptions)
+
+
+def test_many_records_need_wider_integers():
+    """Steps are as fine as sums of 2**32 - 1 of them allow in 64 bits."""
+    assert (2**32 - 1) * STEPS < 2**63
+    release = PrivateMean(bounds=BOUNDS, random_state=0)
+    assert release.preview(2**33, feature_names=["age", "wage", "member"])
+    frame = lazy_frame("polars", NUMBERS)
+    table = LazyTable(frame)
+    columns = SummedColumns(table, [number(table, "age")], "PrivateMean")
+    columns.shape = 2**32, 1
+    with pytest.raises(UnsupportedError, match="4294967295"):
+        columns.sum(Moments((0,), Bounds((0.0,), (1.0,))))
+
+
+def test_a_scenario_of_several_records_is_covered_as_well():
+    scenario = RecordScenario(k=3, relation="replace")
+    model = PrivateMean(scenario, bounds=BOUNDS, random_state=0)
+    near = model.fit(NUMBERS).certificate_
+    far = model.fit(lazy_frame("polars", NUMBERS)).certificate_
+    assert far.sensitivity == near.sensitivity
