@@ -107,6 +107,7 @@ html_sidebars = {
     for page in (
         "user_guide",
         "models_for_tables",
+        "guide/error_and_speed",
         "certificate",
         "pitfalls",
         "compatibility",
