@@ -28,7 +28,7 @@ from skpuffer.base import (
     refuse_arguments,
 )
 from skpuffer.compose import PublicPreprocessing
-from skpuffer.compose._audit_pipeline import StepAudit, _audited, _step
+from skpuffer.compose._audit_pipeline import StepAudit, audited, _step
 from skpuffer.compose._delegation import delegates, inherit_tags
 from skpuffer.privacy import Preview
 from skpuffer.privacy_loss import RandomRuns
@@ -574,7 +574,7 @@ class BasePrivateSearch(
         return tags
 
 
-@_audited.register(BasePrivateSearch)
+@audited.register(BasePrivateSearch)
 def _(node: Any, name: str) -> Iterator[StepAudit]:
     yield _step(node, name, "private", "releases with a certificate of its own.")
 
