@@ -115,18 +115,5 @@ html_show_sourcelink = False
 # pages without children need no list of them
 html_sidebars = {
     page: []
-<<<<<<< HEAD
     for page in ("install", "glossary", "compatibility", "bibliography", "changelog")
-=======
-    for page in (
-        "user_guide",
-        "models_for_tables",
-        "guide/error_and_speed",
-        "certificate",
-        "pitfalls",
-        "compatibility",
-        "papers",
-        "changelog",
-    )
->>>>>>> t
 }

@@ -28,7 +28,7 @@ from skpuffer.base import (
     refuse_arguments,
 )
 from skpuffer.compose import PublicPreprocessing
-from skpuffer.compose._audit_pipeline import StepAudit, audited, _step
+from skpuffer.compose._audit_pipeline import StepAudit, _step, audited
 from skpuffer.compose._delegation import delegates, inherit_tags
 from skpuffer.privacy import Preview
 from skpuffer.privacy_loss import RandomRuns
