@@ -560,9 +560,13 @@ class PrivatePipeline(
         model = copy._previewed
         labels = _labels(model, classes)
         n_rows = min(n_records, max(2, 0 if labels is None else len(labels)))
-        told = (n_features, feature_names, example)
-        if example is None and all(one is None for one in told):
-            example = self.reference
+        # public rows are of the right types
+        if self.reference is not None and n_features is None and example is None:
+            rows = as_table(self.reference)
+            if feature_names is None:
+                example = rows
+            elif is_frame(rows) and {*feature_names} <= {*rows.columns}:
+                example, feature_names = rows[list(feature_names)], None
         X = as_table(
             opening.estimators[0]._made_up(
                 n_rows,

@@ -151,9 +151,10 @@ def test_columns_go_their_own_ways(as_frame):
         "numbers__age",
         "numbers__chol",
     ]
-    preview = model.preview(len(table), classes=[0, 1])
-    assert preview.certificate.epsilon == model.certificate_.epsilon
-    assert preview.epsilons == model.epsilons_
+    for named in ({}, {"feature_names": list(table)}):
+        preview = model.preview(len(table), classes=[0, 1], **named)
+        assert preview.certificate.epsilon == model.certificate_.epsilon
+        assert preview.epsilons == model.epsilons_
 
 
 def test_unions_and_selected_columns_of_arrays():
