@@ -27,6 +27,7 @@ from skpuffer.privacy_loss import (
 from skpuffer.privacy_loss._curves import WorstCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve
 from skpuffer.privacy_loss.overlap._kinds import finite_overlap
+from skpuffer.privacy_loss.repetition._curve import _largest
 from skpuffer.utils._plain import from_plain
 
 SHAPES = [0.0, 0.2, 0.5, 1.0, 4.0, math.inf]
@@ -308,6 +309,34 @@ def test_it_costs_more_than_one_run_and_more_with_more(mu, mean, shape):
         assert best.delta(best.epsilon(delta)) <= delta * (1 + 1e-6)
     assert best.epsilon(1e-2) <= best.epsilon(1e-6)
     assert one.renyi(3.0) <= best.renyi(3.0)
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0])
+def test_delta_and_epsilon_are_of_one_curve(shape):
+    """Also where the trade-off promises more than Rényi orders do."""
+    best = BestRunCurve(GaussianCurve(1.0), RandomRuns(20.0, shape))
+    for epsilon in np.linspace(0.5, 9.0, 12):
+        delta = best.delta(float(epsilon))
+        if delta < 1:
+            assert best.epsilon(delta) <= epsilon * (1 + 1e-6)
+
+
+@given(st.floats(0.05, 3.0), st.floats(1.1, 50.0), st.sampled_from([0.0, 1.0, 4.0]))
+def test_the_largest_ratio_is_that_of_a_fine_grid(epsilon, mean, shape):
+    """It may be between two corners of what is known of an event's probabilities."""
+    runs = RandomRuns(mean, shape)
+    corner = 1 / (1 + math.exp(epsilon))
+    corners = np.array([0.0, corner, 1.0])
+    bound = np.array([0.0, 1 - corner, 1.0])
+    orders = np.array([1.05, 1.5, 2.0, 8.0, math.inf])
+    found = _largest(runs, corners, bound, orders)
+    p = np.unique(np.concatenate([np.geomspace(1e-9, 1, 3000), corners]))
+    other = np.interp(p, corners, bound)
+    for order, largest in zip(orders, found, strict=True):
+        first = 1.0 if math.isinf(order) else order / (order - 1)
+        fine = np.max(first * runs.log_slope(p) - runs.log_slope(other))
+        assert fine <= largest + 1e-9
+        assert largest <= max(fine, 0.0) + 1e-3 * (1 + abs(fine))
 
 
 def test_of_hardly_more_than_one_run_it_costs_what_one_does():
