@@ -106,6 +106,7 @@ html_sidebars = {
     page: []
     for page in (
         "user_guide",
+        "guide/large_tables",
         "models_for_tables",
         "certificate",
         "pitfalls",
