@@ -320,7 +320,8 @@ def _of_near_set(curve: dict[str, Any], c: dict[str, Any]) -> list[tuple[float, 
     if part["kind"] != "quilt_part":
         raise NotRecomputableError("which quilt sets it depends on a search")
     _, size = worst_quilt(curve, number(c["alpha"]))
-    norm = number(c["norm"]) if c["norm"] is not None else 2.0
+    # that in which the noise measures a move
+    norm = 1.0 if "laplace" in part["noise"]["family"] else 2.0
     return [(number(part["move"]) * size + number(part["slack"]), norm)]
 
 
