@@ -3,6 +3,7 @@
 import copy
 import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,10 @@ __all__ = ["check"]
 
 #: By which part of itself a number is changed to see whether another depends on it.
 _CHANGE = 0.01
+
+#: Numbers that are changed, and seconds spent on it, at most: files may be made to take
+#: long.
+_MOST_TRIED, _SECONDS = 400, 60.0
 
 #: Numbers of an array that are changed one by one, and not as a whole.
 _FEW = 12
@@ -101,8 +106,16 @@ def _probed(plain: dict[str, Any], found: list[Finding]) -> Iterator[Finding]:
     """Findings of the numbers that no rule speaks of: whether a change would show."""
     known = {finding.field for finding in found}
     firm = {f.field for f in found if f.state == State.RECOMPUTED}
-    for path, value, put in _numbers(plain, "", _setter([plain], 0)):
+    end = time.monotonic() + _SECONDS
+    for at, (path, value, put) in enumerate(_numbers(plain, "", _setter([plain], 0))):
         if path in known or any(path.startswith(f"{name}[") for name in known):
+            continue
+        if at >= _MOST_TRIED or time.monotonic() > end:
+            yield Finding(
+                field=path,
+                state=State.NOT_RECOMPUTABLE,
+                reason="there are too many numbers to see what follows from each",
+            )
             continue
         shown = [
             _changed(plain, put, new, firm)

@@ -59,9 +59,12 @@ def _settled(steps: Steps, near: float, ask: Callable[[Any], float]) -> float:
     # losses are spread by about as much as two and a half times a step's variation
     zero = np.zeros(1)
     variation = sum(count * float(pair.forward(zero)[0]) ** 2 for pair, count in steps)
-    width = min(max(near, 2.5 * math.sqrt(variation), 1e-9), 4.0) / 250
+    spread = 2.5 * math.sqrt(variation)
+    width = min(max(near, spread, 1e-9), 4.0) / 250
     last = math.nan
     for _ in range(9):
+        # about the mean of all losses and what lies around it
+        _check_points((spread**2 / 2 + 12 * spread) / width)
         found = float(ask(_composed(tuple(steps), width)))
         if math.isinf(found):
             return found
