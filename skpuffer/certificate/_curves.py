@@ -20,12 +20,16 @@ from ._noise import GaussianShift, NoiseShift, noise_shift
 from ._numbers import NotRecomputableError, number, smallest_epsilon
 from ._pairs import pairs_of
 from ._quilts import worst_quilt
+from ._runs import log_slope, most_probable
 
 __all__ = ["Recomputed", "alternatives", "recomputed"]
 
 #: Part of a number by which two paths may differ: where each is exact, where cells or
 #: a grid are rounded up, and of a delta read off a grid.
-EXACT, BY_CELLS, BY_GRID = 1e-6, 5e-4, 1e-3
+EXACT, BY_CELLS, BY_GRID, BY_READING = 1e-6, 5e-4, 1e-3, 5e-3
+
+#: Epsilons beyond which no probability is bounded.
+_FAR = 50.0
 
 #: Most moves of a coupling, each of which is asked for by itself.
 _MOST_MOVES = 10_000
@@ -130,7 +134,12 @@ class _Composed(Recomputed):
     tolerance = BY_GRID
 
     def renyi(self, alpha: float) -> float:
-        raise NotRecomputableError("a composition's Rényi cost is not read off here")
+        if any(pair["kind"] != "symmetric_pair" for pair, _ in self.curve["steps"]):
+            raise NotRecomputableError("a step's Rényi cost is not read off here")
+        return math.fsum(
+            count * recomputed(pair["curve"]).renyi(alpha)
+            for pair, count in self.curve["steps"]
+        )
 
     def delta(self, epsilon: float) -> float:
         return max(composed_delta(steps, epsilon) for steps in self._all_steps)
@@ -212,6 +221,48 @@ class _Repeated(Recomputed):
             raise NotRecomputableError("only Gaussian noise is added up so")
         together = GaussianShift(mu * math.sqrt(self.curve["times"]))
         return float(together.delta(np.array([epsilon]))[0])
+
+
+class _BestRun(Recomputed):
+    """The best of a random number of runs (Papernot and Steinke 2022, Lemma 7)."""
+
+    # one run is read at more epsilons and orders here, which proves a little more
+    tolerance = BY_READING
+
+    @cached_property
+    def one(self) -> Recomputed:
+        return recomputed(self.curve["curve"])
+
+    @cached_property
+    def slopes(self) -> tuple[Floats, Floats]:
+        """Log slopes of the generating function on two neighbouring tables."""
+        mean = number(self.curve["runs"]["mean"])
+        far = min(self.one.epsilon(1e-6 / mean, 1.0), _FAR)
+        slope = log_slope(self.curve["runs"])
+        here, there = most_probable(self.one.delta, far, self.one.renyi(math.inf))
+        return slope(here), slope(there)
+
+    def renyi(self, alpha: float) -> float:
+        here, there = self.slopes
+        if math.isinf(alpha):
+            return self.one.renyi(alpha) + max(0.0, float(np.max(here - there)))
+        more = float(np.max(alpha * here - (alpha - 1) * there)) / (alpha - 1)
+        return self.one.renyi(alpha) + max(0.0, more)
+
+    @cached_property
+    def _costs(self) -> tuple[Floats, Floats]:
+        orders = 1 + np.geomspace(1e-2, 1e4, 400)
+        return orders, np.array([self.renyi(float(a)) for a in orders])
+
+    def delta(self, epsilon: float) -> float:
+        orders, costs = self._costs
+        logs = (orders - 1) * (costs - epsilon) + orders * np.log1p(-1 / orders)
+        by_order = math.exp(min(0.0, float(np.min(logs - np.log(orders - 1)))))
+        here, there = self.slopes
+        rest = epsilon - max(0.0, float(np.max(here - there)))
+        if rest < 0:
+            return by_order
+        return min(by_order, number(self.curve["runs"]["mean"]) * self.one.delta(rest))
 
 
 class _UnderBelief(Recomputed):
@@ -465,6 +516,7 @@ class _Sphere(_Slices):
 
 
 _KINDS: dict[str, type[Recomputed]] = {
+    "best_run": _BestRun,
     "count_law": _Mean,
     "coupling": _Coupling,
     "ellipsoid": _Ellipsoid,

@@ -20,6 +20,12 @@ class State(StrEnum):
         The others give something else.
     NOT_RECOMPUTABLE
         Whether it is true does not follow from the file; the reason says why.
+
+    Examples
+    --------
+    >>> from skpuffer.certificate import State
+    >>> [state.value for state in State]
+    ['recomputed', 'does not follow', 'cannot be recomputed']
     """
 
     RECOMPUTED = "recomputed"
@@ -40,6 +46,21 @@ class Finding:
         By what it was recomputed, or why it does not follow or cannot be recomputed.
     stated, found : float or None
         The number in the file, and what was recomputed.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.certificate import check
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> release = QueryRelease(
+    ...     query=len, n_records=100, dim=1, sensitivity=Sensitivity({2: 1.0})
+    ... )
+    >>> accountant = PrivacyLoss(noise="gaussian")
+    >>> certificate = accountant.calibrate(release, RecordScenario()).certificate
+    >>> first = check(certificate).findings[0]
+    >>> first.field, first.state.value
+    ('epsilon', 'recomputed')
     """
 
     field: str
@@ -68,6 +89,17 @@ class Report:
     See Also
     --------
     check : Makes it.
+
+    Examples
+    --------
+    >>> from skpuffer.certificate import check
+    >>> from skpuffer.summary import PrivateMean
+    >>> mean = PrivateMean(bounds=(0, 1)).fit([[0.1], [0.4], [0.9]])
+    >>> report = check(mean.certificate_)
+    >>> report.follows, report.is_promise_recomputed
+    (True, True)
+    >>> len(report.of("does not follow"))
+    0
     """
 
     findings: tuple[Finding, ...]

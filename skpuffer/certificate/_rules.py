@@ -13,7 +13,7 @@ import numpy as np
 from scipy import optimize
 
 from ._composition import Steps
-from ._curves import BY_GRID, EXACT, Recomputed, alternatives, recomputed
+from ._curves import BY_GRID, BY_READING, EXACT, Recomputed, alternatives, recomputed
 from ._noise import GaussianShift
 from ._numbers import NotRecomputableError, number
 from ._pairs import renyi_of
@@ -154,7 +154,11 @@ def _epsilon(c: dict[str, Any]) -> Iterator[Finding]:
     if c["alpha"] is not None:
         alpha = number(c["alpha"])
         found = _asked(curve, "renyi", alpha)
-        yield _compared("epsilon", stated, found, f"the cost at the order {alpha:g}")
+        _, tolerance = _tolerances(curve)
+        # what is known by fewer readings is more
+        above = tolerance if tolerance >= BY_READING else EXACT
+        how = f"the cost at the order {alpha:g}"
+        yield _compared("epsilon", stated, found, how, above=above)
         return
     bounds = _bounds(curve, c)
     if bounds is not None:
@@ -174,7 +178,7 @@ def _epsilon(c: dict[str, Any]) -> Iterator[Finding]:
     _, tolerance = _tolerances(curve)
     grid = tolerance >= BY_GRID
     below = _BELOW_GRID if grid else tolerance
-    above = _ABOVE_GRID["epsilon"] if grid else tolerance
+    above = max(_ABOVE_GRID["epsilon"], tolerance) if grid else tolerance
     # an event is taken off delta, or divided by what is outside of it
     tried = [_asked(curve, "epsilon", delta, stated) for delta in _deltas(c)]
     nearest = min(tried, key=lambda e: abs(e - stated))
@@ -196,7 +200,7 @@ def _delta(c: dict[str, Any]) -> Iterator[Finding]:
     _, tolerance = _tolerances(c["curve"])
     grid = tolerance >= BY_GRID
     below = _BELOW_GRID if grid else 10 * tolerance
-    above = _ABOVE_GRID["delta"] if grid else 10 * tolerance
+    above = max(_ABOVE_GRID["delta"] * grid, 10 * tolerance)
     nearest = min(_deltas(c), key=lambda d: abs(d - found))
     how = f"the delta at epsilon {epsilon:g}"
     if event:

@@ -32,7 +32,17 @@ _NAMES = ("kind", "family")
 
 
 class CertificateFileError(ValueError):
-    """What is to be checked is no certificate; the message names the field."""
+    """What is to be checked is no certificate; the message names the field.
+
+    Examples
+    --------
+    >>> from skpuffer.certificate import CertificateFileError, check
+    >>> try:
+    ...     check({"epsilon": 1.0})
+    ... except CertificateFileError as error:
+    ...     print(error)
+    certificate.schema must be 'skpuffer.certificate': the file is something else.
+    """
 
 
 @cache

@@ -24,10 +24,12 @@ from skpuffer.noise import (
 )
 from skpuffer.privacy import Certificate, compose, parallel
 from skpuffer.privacy_loss import (
+    BestRunCurve,
     BoundedRangePair,
     GaussianCurve,
     PrivacyLossCurve,
     PurePair,
+    RandomRuns,
     RenyiCurve,
 )
 from skpuffer.privacy_loss._curves import CountLawCurve, RepeatedCurve, WorstCurve
@@ -179,7 +181,10 @@ def pairwise():
 #: Certificates that the contracts of accountants do not make.
 CERTIFICATES = {
     "composed": composed,
-    "composed table": lambda: compose([single(alpha=4.0), _run()], alpha=4.0),
+    "composed losses": lambda: compose([single(alpha=4.0), _run()], alpha=4.0),
+    "composed table": lambda: compose(
+        [single(alpha=4.0, noise="generalized_cauchy"), _run()], alpha=4.0
+    ),
     "counted": lambda: compose([single(delta=1e-5, noise="gaussian")], counts=[5]),
     "counted pure": lambda: compose(
         [single(alpha=math.inf, noise="laplace")], counts=[3]
@@ -203,6 +208,15 @@ CERTIFICATES = {
     "pure steps": lambda: steps((PurePair(0.3), 5), (BoundedRangePair(0.2), 2)),
     "worst": lambda: of_curve(WorstCurve((GaussianCurve(0.3), NORMAL))),
     "repeated": lambda: of_curve(RepeatedCurve(GaussianCurve(0.3), 4)),
+    "best run": lambda: of_curve(
+        BestRunCurve(GaussianCurve(0.3), RandomRuns(10.0, 1.0)), 1e-4
+    ),
+    "best run at an order": lambda: of_curve(
+        BestRunCurve(GaussianCurve(0.3), RandomRuns(4.0, math.inf)), alpha=8.0
+    ),
+    "believed best run": lambda: belief(
+        OddsOverlap(3.0), BestRunCurve(NORMAL, RandomRuns(3.0, 0.0))
+    ),
     "law of counts": lambda: of_curve(
         CountLawCurve((GaussianCurve(0.2), GaussianCurve(0.4)), (0.7, 0.2999), 1e-4),
         notion="approximate_pufferfish",
