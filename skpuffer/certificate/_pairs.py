@@ -27,7 +27,7 @@ Divergence = Callable[[Floats], Floats]
 _FAR, _CELLS, _STEPS = 60.0, 6000, 6
 
 #: Most records or draws that are told apart one by one.
-_MOST, _MOST_OF_GROUP = 1_000, 60
+_MOST, _MOST_OF_GROUP = 1_000, 12
 
 
 @dataclass(frozen=True)
