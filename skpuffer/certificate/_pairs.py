@@ -27,7 +27,7 @@ Divergence = Callable[[Floats], Floats]
 _FAR, _CELLS, _STEPS = 60.0, 6000, 6
 
 #: Most records or draws that are told apart one by one.
-_MOST = 10_000
+_MOST, _MOST_OF_GROUP = 1_000, 12
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _pairs_of(text: str) -> tuple[TradeOff, ...]:
     pair = json.loads(text)
     kind = pair["kind"]
     if kind == "gaussian_poisson_group":
-        count = _few(pair["count"])
+        count = _few(pair["count"], _MOST_OF_GROUP)
         return tuple(
             _replaced_groups(pair, count - gone, gone) for gone in range(count // 2 + 1)
         )
@@ -84,9 +84,9 @@ def _pairs_of(text: str) -> tuple[TradeOff, ...]:
     return (_KINDS[kind](pair),)
 
 
-def _few(count: float) -> int:
-    if count > _MOST:
-        raise NotRecomputableError(f"more than {_MOST} records or draws are not tried")
+def _few(count: float, most: int = _MOST) -> int:
+    if count > most:
+        raise NotRecomputableError(f"more than {most} records or draws are not tried")
     return int(count)
 
 
@@ -271,7 +271,9 @@ def _of_mixtures(
 
 
 def _replaced_group(pair: dict[str, Any]) -> TradeOff:
-    return _replaced_groups(pair, _few(pair["first"]), _few(pair["second"]))
+    return _replaced_groups(
+        pair, *(_few(pair[name], _MOST_OF_GROUP) for name in ("first", "second"))
+    )
 
 
 _KINDS: dict[str, Callable[[dict[str, Any]], TradeOff]] = {
