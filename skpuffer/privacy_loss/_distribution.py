@@ -184,25 +184,23 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
         """Delta at `epsilon`, rounded up."""
         return _delta(self, check_real(epsilon=epsilon))
 
-    def epsilon(self, delta: float) -> float:
-        """Epsilon at `delta`, rounded up: by `TOLERANCE`, relatively."""
-        return self.account(delta)[0]
+    def epsilon(self, delta: float, tolerance: float = TOLERANCE) -> float:
+        """Epsilon at `delta`, rounded up: by a relative `tolerance`."""
+        return _upper(self, check_probability(delta=delta), tolerance)[0]
 
-    def account(self, delta: float, tolerance: float = TOLERANCE) -> Accounted:
+    def account(self, delta: float) -> Accounted:
         """Return bounds on epsilon at `delta` from both sides, and their engine.
 
         Parameters
         ----------
         delta : float
             In (0, 1).
-        tolerance : float
-            Relative error that epsilon may have, on the safe side.
 
         Returns
         -------
         accounted : Accounted
         """
-        return _account(self, check_probability(delta=delta), tolerance)
+        return _account(self, check_probability(delta=delta))
 
     # -- the parts ----------------------------------------------------------------
 
@@ -300,79 +298,58 @@ def _first_step(steps: Steps, max_points: float) -> float:
     return step
 
 
-def _sum_on(steps: Steps, delta: float, step: float, max_points: float) -> Sum:
+def _sum_on(
+    steps: Steps, delta: float, step: float, max_points: float, lower: bool = False
+) -> Sum:
     """Sum of the losses of all steps on one grid, the tails cut in view of delta."""
     # each step may cut off an equal part of the mass that all of them may
     n_steps = sum(count for _, count in steps)
     return Sum(
         [
-            (on_grid(pair, step, _TAIL * delta / n_steps, max_points), count)
+            (on_grid(pair, step, _TAIL * delta / n_steps, max_points, lower), count)
             for pair, count in steps
         ]
     )
 
 
-def _epsilon_on(
-    steps: Steps, delta: float, step: float, max_points: float
-) -> tuple[float, float]:
-    """Epsilon by one grid, rounded up, and a lower bound."""
+def _epsilon_on(steps: Steps, delta: float, step: float, max_points: float) -> float:
+    """Epsilon by one grid, rounded up."""
     total = _sum_on(steps, delta, step, max_points)
-    # The lower bound is read off at a larger delta: except with probability `missed`
-    # a sum that counts is not raised by more than `_slip`, and the third term allows
-    # for more than the masses moved at the tails.
-    missed = 1e-2 * delta
-    more = delta + missed + 10 * _TAIL * delta
     tilt = total.tilt_for_delta(delta)
     # Every tilt gives valid bounds; they are tight where its mass lies, so several are
     # tried, from the Chernoff bound's downwards, while they improve.
-    best, lower = math.inf, -math.inf
+    best = math.inf
     for _ in range(40):
         tail = total.tail(tilt, max_points)
         epsilon, least = tail.epsilon(delta), tail.lower(delta)
-        least_on_grid = tail.lower(more)
-        slip = _slip(total, tilt, least_on_grid, missed)
-        lower = max(lower, least_on_grid - slip)
         no_better = epsilon >= best < math.inf
         best = min(best, epsilon)
         if no_better or best - least <= 0.1 * TOLERANCE * abs(best):
             break
         # a Chernoff bound looks too high up where few losses are possible
         tilt /= 2
-    return best, lower
+    return best
 
 
-def _slip(total: Sum, tilt: float, epsilon: float, chance: float) -> float:
-    """Bound on how far rounding to the grid raises a sum of losses that counts.
-
-    A raised sum exceeds `epsilon` and is raised by more with a probability of `chance`
-    at most. Connecting the dots moves a loss between two points of the grid to either,
-    at random, so that the mean of exp(-loss) stays. The mean loss then rises by `rise`
-    at most, which is attained by the loss `worst` between the two. With M the sum of
-    all moves, S that of the losses before, K the cumulant of S + M and t >= 0, the
-    probability is at most the mean of exp(u (M - r) + t (S + M - epsilon)) for all u.
-    Given the losses the moves are independent, so by Hoeffding's lemma, and as no mean
-    move is negative, this is at most exp(K(t) - t epsilon - u r + (t + u) n rise +
-    (t + u)² n step² / 8); solved here for r with the best u, at two values of t.
-    """
-    step, n_steps = total.step, total.count
-    growth = -math.expm1(-step)
-    worst = math.log(step / growth)
-    rise = n_steps * (step * -math.expm1(-worst) / growth - worst)
-    variance = n_steps * step**2 / 4
-    least = math.inf
-    for t in (0.0, tilt) if math.isfinite(epsilon) else (0.0,):
-        need = (total.cumulant(t) - t * epsilon if t else 0.0) - math.log(chance)
-        moved = variance * t + math.sqrt(
-            (variance * t) ** 2 + 2 * variance * max(0.0, need + t * rise)
-        )
-        least = min(least, rise + moved)
-    return least
+def _lower_epsilon_on(
+    steps: Steps, delta: float, step: float, max_points: float
+) -> float:
+    """Epsilon by one grid, rounded down: of pairs that those of the steps dominate."""
+    total = _sum_on(steps, delta, step, max_points, lower=True)
+    tilt, best = total.tilt_for_delta(delta), 0.0
+    for _ in range(40):
+        # what grids may be above the pairs by
+        lower = total.tail(tilt, max_points).lower(delta * (1 + 2 * _TAIL))
+        if lower <= best > 0:
+            break
+        best, tilt = max(best, lower), tilt / 2
+    return best
 
 
 def _delta_on(
     steps: Steps, epsilon: float, roughly: float, step: float, max_points: float
-) -> tuple[float, float]:
-    """Delta by one grid, rounded up, given its rough size; zero as lower bound."""
+) -> float:
+    """Delta by one grid, rounded up, given its rough size."""
     # as for an epsilon: any tilt gives an upper bound
     total = _sum_on(steps, roughly, step, max_points)
     tilt = total.tilt_for_epsilon(epsilon)
@@ -384,25 +361,23 @@ def _delta_on(
         if settled:
             break
         tilt /= 2
-    return best, 0.0
+    return best
 
 
 class _Refined:
-    """Bounds on a number from above and from below, on ever finer grids.
+    """Bounds on a number from above, on ever finer grids.
 
     The error of connected dots is of second order in the grid's step: with a step
     smaller by the factor k it falls by k², so that two values v and v' have a
     difference of k² - 1 times the error of the finer (Richardson's extrapolation).
     """
 
-    def __init__(
-        self, ask: Callable[[float], tuple[float, float]], step: float
-    ) -> None:
+    def __init__(self, ask: Callable[[float], float], step: float) -> None:
         self.ask, self.step = ask, step
-        self.value, self.lower = self._coarsely()
+        self.value = self._coarsely()
         self.error, self.exhausted = math.inf, False
 
-    def _coarsely(self) -> tuple[float, float]:
+    def _coarsely(self) -> float:
         # any step gives sound bounds: a coarser grid where memory does not hold this
         # one
         for _ in range(5):
@@ -423,14 +398,14 @@ class _Refined:
         # whole parts: what fell on a point of the grid does so again
         factor = 1 / parts
         try:
-            finer, lower = self.ask(factor * self.step)
+            finer = self.ask(factor * self.step)
         except GridTooLargeError:
             self.exhausted = True
             return
         self.error = abs(self.value - finer) / (parts**2 - 1)
         self.step *= factor
         # bounds from every grid hold, so the best of them do
-        self.value, self.lower = min(self.value, finer), max(self.lower, lower)
+        self.value = min(self.value, finer)
 
     def good(self, tolerance: float) -> bool:
         """Whether the value is as accurate as asked for, or memory allows no better."""
@@ -438,9 +413,9 @@ class _Refined:
 
 
 def _larger(
-    curve: "PrivacyLossCurve", ask: Callable[..., tuple[float, float]], tolerance: float
-) -> tuple[float, float, bool]:
-    """The largest number over the directions, a lower bound, and if it converged.
+    curve: "PrivacyLossCurve", ask: Callable[..., float], tolerance: float
+) -> tuple[float, bool, tuple[float, ...]]:
+    """The largest number over the directions, if it converged, and the grids' steps.
 
     Raises
     ------
@@ -457,11 +432,11 @@ def _larger(
         worst = max(directions, key=lambda found: found.value)
         if worst.value <= 0:
             # an upper bound, and no number asked for here is less than zero
-            return 0.0, 0.0, True
+            return 0.0, True, ()
         if worst.good(tolerance) or worst.value == math.inf:
             fine = not worst.exhausted or worst.error <= LOOSE * worst.value
             exact = worst.value < math.inf and fine
-            return worst.value, max(found.lower for found in directions), exact
+            return worst.value, exact, tuple(found.step for found in directions)
         worst.refine(tolerance)
 
 
@@ -471,28 +446,45 @@ def _renyi_epsilon(curve: "PrivacyLossCurve", delta: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _account(curve: "PrivacyLossCurve", delta: float, tolerance: float) -> Accounted:
+def _account(curve: "PrivacyLossCurve", delta: float) -> Accounted:
+    epsilon, engine, grids = _upper(curve, delta, TOLERANCE)
+    if engine == "exact":
+        known = not hasattr(curve.steps[0][0], "least_epsilon")
+        return Accounted(epsilon, epsilon * (1 - 1e-9) if known else 0.0, engine)
+    lower = 0.0
+    for steps, step in zip(curve._directions, grids, strict=False):
+        # of a bound on a pair nothing is known from below
+        if all(getattr(pair, "convex", True) for pair, _ in steps):
+            found = _lower_epsilon_on(steps, delta, step, curve._max_points)
+            lower = max(lower, found)
+    return Accounted(epsilon, float(min(lower, epsilon)), engine)
+
+
+@lru_cache(maxsize=4096)
+def _upper(
+    curve: "PrivacyLossCurve", delta: float, tolerance: float
+) -> tuple[float, str, tuple[float, ...]]:
+    """Epsilon rounded up, by which engine, and the steps of its grids by direction."""
     if curve.n_steps == 1:  # the trade-off is known: no grid is needed
         ((pair, _),) = curve.steps
         # one whose divergences take long knows where to look for it
         if hasattr(pair, "least_epsilon"):
-            epsilon = pair.least_epsilon(delta)
-            return Accounted(epsilon, 0.0, "exact")
-        epsilon = max(_single_epsilon(each, delta) for each in _directions(pair))
-        return Accounted(epsilon, epsilon * (1 - 1e-9), "exact")
+            return pair.least_epsilon(delta), "exact", ()
+        found = max(_single_epsilon(each, delta) for each in _directions(pair))
+        return found, "exact", ()
 
-    def ask(steps: Steps, step: float, max_points: float) -> tuple[float, float]:
+    def ask(steps: Steps, step: float, max_points: float) -> float:
         return _epsilon_on(steps, delta, step, max_points)
 
+    grids: tuple[float, ...] = ()
     try:
-        epsilon, lower, exact = _larger(curve, ask, tolerance)
+        epsilon, exact, grids = _larger(curve, ask, tolerance)
     except GridTooLargeError:
-        epsilon, lower, exact = math.inf, 0.0, False
+        epsilon, exact = math.inf, False
     # Rényi costs bound epsilon too; they are worth it only where the grid fell short
     fallback = math.inf if exact else _renyi_epsilon(curve, delta)
     engine = "grid" if exact else "renyi" if fallback < epsilon else "coarse_grid"
-    lower, epsilon = max(0.0, float(lower)), float(min(epsilon, fallback))
-    return Accounted(max(0.0, epsilon), lower, engine)
+    return max(0.0, float(min(epsilon, fallback))), engine, grids
 
 
 def _single_epsilon(pair: Pair, delta: float) -> float:
@@ -521,7 +513,7 @@ def _delta(curve: "PrivacyLossCurve", epsilon: float) -> float:
     orders = tuple(ORDERS)
     value = renyi_to_delta(orders, curve.renyi_costs(orders), epsilon)
 
-    def ask(steps: Steps, step: float, max_points: float) -> tuple[float, float]:
+    def ask(steps: Steps, step: float, max_points: float) -> float:
         return _delta_on(steps, epsilon, value, step, max_points)
 
     try:

@@ -217,7 +217,9 @@ def loss_range(pair: Pair, tail: float) -> tuple[float, float]:
     return ranges[tail]
 
 
-def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid:
+def on_grid(
+    pair: Pair, step: float, tail: float, max_points: float, lower: bool = False
+) -> LossGrid:
     """Discretise a pair's privacy loss by connecting the dots of its trade-off.
 
     Parameters
@@ -229,12 +231,16 @@ def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid
     tail : float
         Mass that may be moved to infinity.
     max_points : float
+    lower : bool, default=False
+        Whether the trade-off of the grid is to be nowhere above that of the pair, but
+        for a mass of `tail`.
 
     Returns
     -------
     LossGrid
         Its trade-off is that of the pair at the grid's points and never below it in
-        between or outside.
+        between or outside; or never above it, and at the points less by as much as
+        four times what it is above otherwise.
 
     Raises
     ------
@@ -263,7 +269,13 @@ def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid
         # signed masses would add up to no bound
         raise GridTooLargeError
     if near and (is_bound or masses.min() < -_ROUNDED):
-        masses = _masses(_convex(height, zero, step), zero, step)
+        height = _convex(height, zero, step)
+        masses = _masses(height, zero, step)
+    if lower:
+        if not near:
+            raise GridTooLargeError
+        height = _convex(_lowered(height, masses, zero, step, tail), zero, step)
+        masses = _masses(height, zero, step)
     # empty ends would only invite tilts towards them
     start, end = np.flatnonzero(masses)[[0, -1]]
     masses = masses[start : end + 1]
@@ -308,6 +320,43 @@ def _convex(height: Floats, zero: int, step: float) -> Floats:
     convex[1:zero] = height[0] + np.cumsum(rise[: zero - 1])
     convex[zero:-1] = height[-1] - np.cumsum(rise[zero:][::-1])[::-1]
     return convex
+
+
+def _lowered(
+    height: Floats, masses: Floats, zero: int, step: float, tail: float
+) -> Floats:
+    """Heights whose connected dots are nowhere above a trade-off with those given.
+
+    A convex trade-off lies above its chords, extended beyond their ends. In the cell
+    between two points, of masses p and p', it is thus below its own chord by at most
+    ``growth p p' / ((1 + growth) p + p')``. Of this cell and the next the larger one is
+    taken off each point. Where that leaves less than nothing, and beyond, the trade-off
+    is taken for that of equal distributions: from the point on at which it is above
+    that by what is taken off in the cell before, but for a mass of `tail`.
+    """
+    growth = math.expm1(step)
+    mass = np.maximum(masses, 0.0)
+    both = (1 + growth) * mass[:-1] + mass[1:]
+    apart = growth * mass[:-1] * mass[1:] / np.where(both > 0, both, 1.0)
+    # a hair more, for rounding
+    apart *= 1 + 1e-6
+    taken = np.zeros(len(height))
+    taken[:-1] = apart
+    taken[1:] = np.maximum(taken[1:], apart)
+    left = height - taken
+    left[[0, -1]] = 0.0
+    # to the right of zero, and to its left
+    for at, end in ((np.arange(zero, len(height)), 0), (np.arange(zero, -1, -1), 1)):
+        cell = at[1:] - 1 + end
+        # the cells that may be the last one before what is nothing
+        may_end = height[at[1:]] >= apart[cell] - tail
+        bad = np.flatnonzero(left[at] < 0)
+        most = (bad[0] if len(bad) else len(at) - 1) - 1
+        ends = np.flatnonzero(may_end[: most + 1])
+        if not len(ends):
+            return np.zeros(len(height))
+        left[at[ends[-1] + 1 :]] = 0.0
+    return left
 
 
 class Sum:
@@ -544,6 +593,8 @@ class Tail:
         Trade-off at the points.
     error : ndarray
         Bound of its numerical error.
+    wrapped : ndarray
+        Bound of what wraps around from below the window, and adds to it.
     dense : bool, default=True
         Whether all points of the grid are there, so that it is linear in exp(epsilon)
         between two of them, and not below that only.
@@ -557,6 +608,7 @@ class Tail:
         unit: float,
         height: Floats,
         error: Floats,
+        wrapped: Floats,
         dense: bool = True,
     ) -> None:
         self.infinity, self.step, self.low = infinity, step, low
@@ -565,7 +617,8 @@ class Tail:
         # made to decrease as well: each is raised to the largest at its right. Raising
         # the lower one is sound, as the trade-off there is at least what it is later.
         self._height = np.maximum.accumulate((height + error + _OUTSIDE)[::-1])[::-1]
-        self._certain = height - error
+        # what wraps around from below the window is not above it
+        self._certain = height - error - wrapped
 
     @classmethod
     def of_masses(
@@ -602,7 +655,8 @@ class Tail:
         squares = min(len(masses), -1 / math.expm1(-2 * tilt * step))
         error = relative * np.linalg.norm(masses) * math.sqrt(squares) * weights
         error += (1e-9 + relative) * height
-        return cls(total.infinity, step, low + start, unit, height, error)
+        wrapped = _OUTSIDE * weights
+        return cls(total.infinity, step, low + start, unit, height, error, wrapped)
 
     @classmethod
     def of_stretches(
@@ -657,7 +711,10 @@ class Tail:
         share = (relative * norm + beyond) * math.sqrt(of_points)
         share += relative * float(np.linalg.norm(ahead)) * math.sqrt(of_stretches)
         error = 2 * share * weights + (1e-9 + relative) * height
-        return cls(total.infinity, step, low + start, unit, height, error, dense=False)
+        wrapped = _OUTSIDE * weights
+        return cls(
+            total.infinity, step, low + start, unit, height, error, wrapped, dense=False
+        )
 
     @cached_property
     def _floor(self) -> Floats:

@@ -11,7 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from skpuffer.noise import GeneralizedCauchyNoise, Shift
+from skpuffer.noise import (
+    GaussianNoise,
+    GeneralizedCauchyNoise,
+    LaplaceNoise,
+    Shift,
+)
 from skpuffer.privacy_loss import (
     GaussianCurve,
     PrivacyLossCurve,
@@ -19,9 +24,9 @@ from skpuffer.privacy_loss import (
     compose_curves,
     renyi_divergence,
 )
-from skpuffer.privacy_loss._curves import _SymmetricPair
+from skpuffer.privacy_loss._curves import SymmetricPair
 from skpuffer.privacy_loss._distribution import TOLERANCE
-from skpuffer.privacy_loss._dominating_pairs import ShiftPair
+from skpuffer.privacy_loss._dominating_pairs import PoissonPair, ShiftPair
 from skpuffer.privacy_loss._grid import (
     GridTooLargeError,
     excess,
@@ -83,7 +88,7 @@ def _hockey_stick(p, q, epsilon):
 
 
 def gaussian(mu):
-    return _SymmetricPair(GaussianCurve(mu))
+    return SymmetricPair(GaussianCurve(mu))
 
 
 @st.composite
@@ -135,6 +140,52 @@ def test_a_grid_too_large_is_refused():
         on_grid(gaussian(1.0), 1e-6, 1e-12, 1e5)
 
 
+NORMAL = GaussianNoise(1.0).curve(1.0)
+
+
+def trade_off(grid, epsilon):
+    """Trade-off of a loss on a grid."""
+    short = -np.expm1(np.minimum(0.0, epsilon[:, np.newaxis] - grid.losses))
+    return short @ grid.masses + grid.infinity
+
+
+@given(
+    st.one_of(
+        st.floats(0.01, 3).map(lambda mu: gaussian(mu)),
+        st.floats(0.05, 2).map(Coin),
+        st.floats(0.3, 5).map(lambda b: ShiftPair(LaplaceNoise(b).curve(1.0))),
+        st.floats(0.01, 0.5).map(
+            lambda q: PoissonPair(GaussianNoise(1.0).curve(1.0), q)
+        ),
+        tables(),
+    ),
+    st.floats(0.003, 0.3),
+)
+def test_a_grid_may_be_below_a_trade_off(pair, step):
+    """Nowhere above it, also between points, and by the square of the step at most."""
+    tail = 1e-9
+    grid = on_grid(pair, step, tail, 1e6, lower=True)
+    ends = step * (abs(grid.first) + 3)
+    epsilon = np.linspace(0, max(ends, 1.0), 2000)
+    most = pair.delta(epsilon) + 2 * tail + 1e-12
+    assert np.all(trade_off(grid, epsilon) <= most)
+    assert grid.infinity == 0
+
+
+def test_a_grid_below_is_near():
+    """To second order in its step, where losses are spread."""
+    pair, epsilon = gaussian(1.0), np.linspace(0, 4, 500)
+    off = [
+        np.max(
+            pair.delta(epsilon)
+            - trade_off(on_grid(pair, step, 1e-12, 1e6, lower=True), epsilon)
+        )
+        for step in (0.1, 0.05)
+    ]
+    assert 3 < off[0] / off[1] < 5
+    assert off[1] < 1e-3
+
+
 # -- many steps ---------------------------------------------------------------------
 
 
@@ -150,7 +201,7 @@ def test_gaussian_steps_cost_what_one_gaussian_does(mu, n_steps, delta):
     assert exact * (1 - 1e-9) <= found.epsilon <= exact * (1 + 4 * TOLERANCE) + 1e-9
     assert found.lower <= exact
     if exact > 0.1:
-        assert found.lower > 0.9 * exact
+        assert found.lower > 0.995 * exact
 
 
 @given(

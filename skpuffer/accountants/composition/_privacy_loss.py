@@ -161,7 +161,7 @@ class PrivacyLoss(_CompositionAccountant):
             # in closed form, so within any tolerance
             return float(curve.epsilon(delta))
         # the upper end again, which is at most the tolerance above the truth
-        return float(curve.account(delta, tolerance).epsilon)
+        return float(curve.epsilon(delta, tolerance))
 
     def _fair_mu(self, delta: float | None) -> float:
         assert delta is not None

@@ -253,14 +253,14 @@ class _Rows(NamedTuple):
         found = self._on_grid(partial(_delta_on, self.steps, epsilon, roughly))
         return min(found, 1.0)
 
-    def _on_grid(self, ask: Callable[[float, float], tuple[float, float]]) -> float:
+    def _on_grid(self, ask: Callable[[float, float], float]) -> float:
         if not self.spread:
             return 0.0
         step = _STEP * self.spread
         # every step bounds from above
         for _ in range(20):
             try:
-                return ask(step, _MAX_POINTS)[0]
+                return ask(step, _MAX_POINTS)
             except GridTooLargeError:
                 step *= 2
         return math.inf
