@@ -1,7 +1,9 @@
 """Work that joblib spreads, over the worker processes of a Dask cluster."""
 
 import functools
+import importlib
 import os
+import sys
 import warnings
 
 import numpy as np
@@ -27,6 +29,13 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def cluster():
     """Give a cluster of two worker processes on this machine."""
+    # workers need not know of this file
+    for name in ("cloudpickle", "joblib.externals.cloudpickle"):
+        try:
+            cloudpickle = importlib.import_module(name)
+        except ImportError:  # joblib has one of its own, or not
+            continue
+        cloudpickle.register_pickle_by_value(sys.modules[__name__])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with (

@@ -182,15 +182,15 @@ class BasePrivateSearch(
     # -- fit --------------------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X: Table, y: ArrayLike, **refused: Any) -> Self:
+    def fit(self, X: Table, y: ArrayLike | None = None, **refused: Any) -> Self:
         """Search, and release the best candidate.
 
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_records, n_features)
             Private records. A column the scenario names as the secret is dropped.
-        y : array-like of shape (n_records,)
-            Private target.
+        y : array-like of shape (n_records,), default=None
+            Private target, which is needed to score models by.
         **refused : dict
             Nothing else is taken, as in the estimator's own `fit`; of public groups
             nothing is known here.

@@ -270,15 +270,12 @@ def test_a_search_over_processes_is_in_the_ledger(tmp_path):
     best = search.best_estimator_
     assert best.certificate_.epsilon <= search.best_params_["accountant__epsilon"]
     with ledger:
-        scores = joblib.Parallel(n_jobs=2)(
-            joblib.delayed(_fitted)(pipeline()) for _ in range(3)
+        # a method of the library: workers need not know of this file
+        fitted = joblib.Parallel(n_jobs=2)(
+            joblib.delayed(pipeline().fit)(X, Y) for _ in range(3)
         )
     assert len(ledger.report()) == 16
-    assert all(score == 2 for score in scores)
-
-
-def _fitted(model):
-    return model.fit(X, Y).certificate_.n_releases
+    assert all(model.certificate_.n_releases == 2 for model in fitted)
 
 
 # -- an attacker -----------------------------------------------------------------------

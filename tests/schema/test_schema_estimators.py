@@ -123,6 +123,8 @@ def test_all_of_them_are_here():
     names = {entry.name for entry in ENTRIES}
     others = {"PublicPreprocessing", "RowNormClipper"}
     private = {e.name for e in all_estimators() if not e.name.startswith("Public")}
+    # what reads a table by the estimator inside
+    others |= {name for name in private if name.endswith("SearchCV")}
     assert names == private - others - {"PATEAggregator"}
 
 
