@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
@@ -131,7 +131,8 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         given = self.interactions
         if given is None or (isinstance(given, str) and given == "all"):
             return
-        well = not isinstance(given, str | Mapping) and all(
+        listed = np.iterable(given) and not isinstance(given, str | Mapping)
+        well = listed and all(
             not isinstance(pair, str) and np.ndim(pair) == 1 and len(pair) == 2
             for pair in given
         )
@@ -181,10 +182,19 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
             if isinstance(self.bounds, Mapping)
             else self.bounds,
             categories=without_secret(self.categories),
-            amounts=without_secret(list(self.amounts)),
+            amounts=without_secret(self._amount_names()),
         )
         self._check_features(names, schema)
         return schema
+
+    def _amount_names(self) -> list[Any]:
+        names = list(self.amounts)
+        if not all(isinstance(name, Hashable) for name in names):
+            raise ValueError(
+                "The parameter 'amounts' must list names of columns. Got "
+                f"{self.amounts!r}."
+            )
+        return names
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         binning = None

@@ -166,7 +166,7 @@ class BasePrivateSearch(
         ],
         "scoring": [str, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "row_wise": [Collection],
+        "row_wise": ["array-like", set, frozenset],
         "n_jobs": [Integral, None],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -346,6 +346,11 @@ class BasePrivateSearch(
             )
         check_accountant(accountant)
         check_probability(validation_fraction=self.validation_fraction)
+        if self.n_jobs == 0:
+            raise ValueError(
+                "The parameter 'n_jobs' must be a number of jobs, -1 for as many as "
+                "there are processors, or None. Got 0."
+            )
         if self.trials == _EACH and self.n_trials is not None:
             raise ValueError(
                 "The parameter 'n_trials' is for random numbers of trials, and "
@@ -374,13 +379,18 @@ class BasePrivateSearch(
         params = self._candidates(rng)
         if not params:
             raise ValueError("There is no candidate: the grid is empty.")
+        if not np.iterable(self.row_wise):
+            raise ValueError(
+                "The parameter 'row_wise' must be a list of names of steps. Got "
+                f"{self.row_wise!r}."
+            )
         declared = tuple(self.row_wise)
         made = [candidate_of(self.estimator, one, declared) for one in params]
         there = {name for one in made for name, _ in one.steps}
         if not {*declared} <= there:
             raise ValueError(
                 "The parameter 'row_wise' names steps that are not there: "
-                f"{sorted({*declared} - there)}. There are {sorted(there)}."
+                f"{sorted({*declared} - there, key=str)}. There are {sorted(there)}."
             )
         return made
 

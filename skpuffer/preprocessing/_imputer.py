@@ -93,6 +93,11 @@ class PublicImputer(PublicColumnTransformer):
                 f"Got {self.fill!r}."
             )
         for column, value in (self.fill or {}).items():
+            if np.ndim(value):
+                raise ValueError(
+                    f"The parameter 'fill' must give the column {column!r} one value. "
+                    f"Got {value!r}."
+                )
             number = isinstance(value, Real)
             if is_missing(value) or (number and not np.isfinite(value)):
                 raise ValueError(

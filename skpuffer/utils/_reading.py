@@ -269,9 +269,11 @@ def read_table(X: Any) -> Any:
     Raises
     ------
     ValueError
-        If it is no table, is masked, or holds complex numbers.
+        If it is no table, is masked, holds complex numbers, or has columns of one
+        name.
     """
     if is_frame(X):
+        column_names(X)  # which must differ
         return X
     refuse_lazy(X)
     X = _as_array(X, "X")
