@@ -62,7 +62,13 @@ from ._pipeline_plan import (
 )
 from ._public_rows import rows_like
 from ._settled_steps import Flow, chosen_rows, settle
-from ._step_kinds import is_passed_over, refuse_steps, step_kinds, under
+from ._step_kinds import (
+    declared_steps,
+    is_passed_over,
+    refuse_steps,
+    step_kinds,
+    under,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -351,7 +357,7 @@ class PrivatePipeline(
         self._check_names()
         steps = list(_flat(self.steps))
         kinds = list(self._kinds())
-        refuse_steps(kinds, list(self.row_wise))
+        refuse_steps(kinds, declared_steps(self.row_wise))
         rng, seeded = noise_generator(self.random_state)
         units: dict[str, Unit] = {}
         for name, node in _private(steps):
@@ -409,7 +415,9 @@ class PrivatePipeline(
 
     def _kinds(self) -> Iterator[StepAudit]:
         flat = list(_flat(self.steps))
-        return step_kinds(flat, list(self.row_wise), self.reference is not None)
+        return step_kinds(
+            flat, declared_steps(self.row_wise), self.reference is not None
+        )
 
     def _flow(
         self, opening: _Opening, X: Any, secret: Any
@@ -503,7 +511,7 @@ class PrivatePipeline(
         """The step that reads the target."""
         steps = list(_private(_flat(self.steps)))
         if not steps:
-            refuse_steps(list(self._kinds()), list(self.row_wise))
+            refuse_steps(list(self._kinds()), declared_steps(self.row_wise))
         return steps[-1][1]
 
     def preview(  # type: ignore[override] # of all steps

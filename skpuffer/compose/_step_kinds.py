@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -15,7 +16,24 @@ from skpuffer.base import PrivateEstimatorMixin
 
 from ._audit_pipeline import StepAudit, audited
 
-__all__ = ["is_known", "is_passed_over", "refuse_steps", "step_kinds", "under"]
+__all__ = [
+    "declared_steps",
+    "is_known",
+    "is_passed_over",
+    "refuse_steps",
+    "step_kinds",
+    "under",
+]
+
+
+def declared_steps(row_wise: Any) -> list[str]:
+    """Return the names of steps that are declared to be row-wise, or raise."""
+    if isinstance(row_wise, str) or not np.iterable(row_wise):
+        raise ValueError(
+            "The parameter 'row_wise' must be a list of names of steps. Got "
+            f"{row_wise!r}."
+        )
+    return list(row_wise)
 
 
 def is_passed_over(node: Any) -> bool:

@@ -30,6 +30,7 @@ from skpuffer.base import (
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.compose._audit_pipeline import StepAudit, _step, audited
 from skpuffer.compose._delegation import delegates, inherit_tags
+from skpuffer.compose._step_kinds import declared_steps
 from skpuffer.privacy import Preview
 from skpuffer.privacy_loss import RandomRuns
 from skpuffer.privacy_loss.repetition._runs import (
@@ -379,12 +380,7 @@ class BasePrivateSearch(
         params = self._candidates(rng)
         if not params:
             raise ValueError("There is no candidate: the grid is empty.")
-        if not np.iterable(self.row_wise):
-            raise ValueError(
-                "The parameter 'row_wise' must be a list of names of steps. Got "
-                f"{self.row_wise!r}."
-            )
-        declared = tuple(self.row_wise)
+        declared = tuple(declared_steps(self.row_wise))
         made = [candidate_of(self.estimator, one, declared) for one in params]
         there = {name for one in made for name, _ in one.steps}
         if not {*declared} <= there:

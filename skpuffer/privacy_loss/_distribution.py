@@ -1,5 +1,6 @@
 """Composition: the curve of adaptive steps, each dominated by a pair."""
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -452,9 +453,13 @@ def _account(curve: "PrivacyLossCurve", delta: float) -> Accounted:
         known = not hasattr(curve.steps[0][0], "least_epsilon")
         return Accounted(epsilon, epsilon * (1 - 1e-9) if known else 0.0, engine)
     lower = 0.0
+    # no grids where epsilon is zero, or none could be held
     for steps, step in zip(curve._directions, grids, strict=False):
         # of a bound on a pair nothing is known from below
-        if all(getattr(pair, "convex", True) for pair, _ in steps):
+        if not all(getattr(pair, "convex", True) for pair, _ in steps):
+            continue
+        # nor where losses are too large to be held beside others
+        with contextlib.suppress(GridTooLargeError):
             found = _lower_epsilon_on(steps, delta, step, curve._max_points)
             lower = max(lower, found)
     return Accounted(epsilon, float(min(lower, epsilon)), engine)

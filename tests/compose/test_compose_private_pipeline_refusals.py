@@ -188,6 +188,7 @@ def test_other_parameters_are_refused():
     assert "shares" in refusal(two, shares={"scaler": 1.0, "model": -1.0})
     assert "is private" in refusal([("clip", RowNormClipper())])
     assert "'row_wise'" in refusal(two, row_wise=["other"])
+    assert "'row_wise'" in refusal(two, row_wise=np.array(3))
     assert "at least one step" in refusal([])
     assert "pairs" in refusal([("scaler", scaler(), 1)])
     assert "not unique" in refusal([("a", scaler()), ("a", logistic())])

@@ -172,6 +172,15 @@ def test_a_grid_may_be_below_a_trade_off(pair, step):
     assert grid.infinity == 0
 
 
+def test_losses_too_large_for_a_grid_below_leave_the_bound_above():
+    """Such as those of hardly any noise: nothing is known from below, and said so."""
+    curve = PrivacyLossCurve(((gaussian(40.0), 2),))
+    found = curve.account(1e-5)
+    truth = GaussianCurve(40.0 * math.sqrt(2)).epsilon(1e-5)
+    assert truth <= found.epsilon <= truth * (1 + 4 * TOLERANCE)
+    assert found.lower == 0
+
+
 def test_a_grid_below_is_near():
     """To second order in its step, where losses are spread."""
     pair, epsilon = gaussian(1.0), np.linspace(0, 4, 500)
