@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.base import clone
 
 from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template._plan import FitPlan
 from skpuffer.accountants._budget_split import (
     common_scale,
     relative_noise,
     shares_of_least_error,
 )
 from skpuffer.accountants._target import check_order_or_delta
-from skpuffer.base import FitPlan, PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import CompositionError, UnsupportedError
 from skpuffer.privacy import Certificate, Preview, compose
 from skpuffer.scenarios import RecordScenario

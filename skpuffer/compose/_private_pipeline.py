@@ -22,16 +22,13 @@ from sklearn.utils.validation import (
 
 from skpuffer._preview import PreviewMixin, _labels, _made_up_target
 from skpuffer._targets import declared_classes
+from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer._template._announce import announce_weakness
+from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template._parameters import scenario_and_accountant
+from skpuffer._template._plan import FitPlan
 from skpuffer.accountants import Accountant
-from skpuffer.base import (
-    FitPlan,
-    PrivateClassifierMixin,
-    PrivateEstimatorMixin,
-    all_or_nothing,
-    announce_weakness,
-    refuse_arguments,
-    scenario_and_accountant,
-)
+from skpuffer.base import PrivateEstimatorMixin, refuse_arguments
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.scenarios import Scenario
 from skpuffer.scenarios.priors._overlap import columns_of, shares_records

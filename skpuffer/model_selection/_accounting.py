@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from skpuffer._template._on_grid import on_grid
 from skpuffer.accountants import (
     GroupPrivacy,
     OverlapAmplification,
@@ -17,7 +18,6 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.accountants._base import name_of
-from skpuffer.base import on_grid
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.privacy._best_run import (
     Trial,
@@ -31,8 +31,8 @@ from ._candidates import held_out_context
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from skpuffer._template._plan import FitPlan
     from skpuffer.accountants import Accountant
-    from skpuffer.base import FitPlan
     from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
     from skpuffer.privacy_loss import RandomRuns
