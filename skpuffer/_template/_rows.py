@@ -33,7 +33,6 @@ __all__ = ["RowsMixin", "name_of_target", "public_groups"]
 class RowsMixin(CodeBookMixin):
     """Mixin of private estimators: a table is read, and its secret is left out."""
 
-    #: What is secret: a parameter of every private estimator.
     scenario: Scenario | None
 
     def _read_table(
