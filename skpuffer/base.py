@@ -391,6 +391,11 @@ class PrivateEstimatorMixin(
                 task = replace(task, X=_cells_as_cells(rows, table.X))
         # from facts about the release: only an empirical prior puts rows among them
         calibration = accountant.calibrate(release, bound, opening.rng)
+        if calibration.certificate.record_sensitivity is not None:
+            # not at import, as most fits hide any record and compare with nothing
+            from skpuffer.accountants._gain import stating_gain
+
+            calibration = stating_gain(calibration, accountant.epsilon, release, bound)
         rounding = None
         if isinstance(table.X, TableElsewhere):
             rounding = table.X.rounding(release.contribution)
