@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpuffer.base import all_or_nothing
+from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer.linear_model import PrivateSGDClassifier
 from skpuffer.testing import all_estimators, privacy_checks
 from skpuffer.testing._estimator_checks import check_interrupted_fit_leaves_nothing

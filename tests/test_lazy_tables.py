@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skpuffer._lazy_tables import LazyTable, SummedColumns, clipped, number
+from skpuffer._template._elsewhere import PRIOR_UNSEEN, SUMMED_ELSEWHERE
+from skpuffer._template._on_grid import ROUNDED_ELSEWHERE
 from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
-from skpuffer.base import PRIOR_UNSEEN, ROUNDED_ELSEWHERE, SUMMED_ELSEWHERE
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge

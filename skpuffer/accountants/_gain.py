@@ -1,6 +1,7 @@
 """How much less noise a scenario needs than differential privacy of as many records."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,10 @@ from .best import Best
 from .composition import PrivacyLoss, RenyiDP
 from .iteration import IterationAmplification
 
-__all__ = ["gain_over_records", "records_that_differ"]
+__all__ = ["gain_over_records", "records_that_differ", "stating_gain"]
+
+#: Noise is found to about so many digits: a ratio within it is that of the shifts.
+_AS_FOUND = 1e-3
 
 
 def records_that_differ(release: AnyRelease, bound: BoundScenario) -> int:
@@ -117,6 +121,42 @@ def gain_over_records(
         # nothing bounds what any record does: no noise would do
         return math.inf, count
     return _root_mean_square(plain, release) / used, count
+
+
+def stating_gain(
+    found: Calibration, epsilon: float, release: AnyRelease, bound: BoundScenario
+) -> Calibration:
+    """State the gain of a noise as the ratio of two noises, not of two shifts.
+
+    Noise is not in proportion to the longest shift that it covers where it is set by
+    other shifts as well, where a part of delta is spent on an event, or where another
+    family does better for differential privacy.
+
+    Parameters
+    ----------
+    found : Calibration
+        Noise and certificate under the scenario.
+    epsilon : float
+        Budget it was calibrated for, in nats.
+    release : QueryRelease, GradientRelease or VoteRelease
+    bound : BoundScenario
+
+    Returns
+    -------
+    Calibration
+        The same where no ratio of shifts is stated, or it is that of the noises.
+    """
+    certificate = found.certificate
+    shifts = certificate.gain
+    # compared by the accountant, or with nothing
+    if certificate.noise_gain is not None or shifts is None:
+        return found
+    compared = gain_over_records(found, epsilon, release, bound, count=1)
+    if compared is None or math.isinf(compared[0]):
+        return found
+    if abs(compared[0] - shifts) <= _AS_FOUND * shifts:
+        return found
+    return replace(found, certificate=replace(certificate, noise_gain=compared[0]))
 
 
 def _for_records(release: AnyRelease, alpha: float | None) -> list[Accountant]:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._prediction import LinearLabelsMixin
 from skpuffer._targets import class_indices, declared_classes
-from skpuffer.base import PrivateClassifierMixin
+from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer.training import make_loss
 
 from ._model import PrivateAdditiveModel

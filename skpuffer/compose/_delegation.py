@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from skpuffer.base import mark_noisy
+from skpuffer._template._classes import mark_noisy
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

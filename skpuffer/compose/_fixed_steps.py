@@ -42,17 +42,8 @@ def as_read(step: Any, rows: Any) -> Any:
     return to_pandas(rows).to_numpy() if is_frame(rows) else rows
 
 
-class ColumnSelection(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """Columns of a table, as a step.
-
-    Parameters
-    ----------
-    columns : str, int, slice, list or callable
-        As :class:`~sklearn.compose.ColumnTransformer` has them.
-    """
-
-    def __init__(self, columns: Any) -> None:
-        self.columns = columns
+class _FixedStep(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """Transformer with nothing to learn."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Do nothing.
@@ -66,6 +57,27 @@ class ColumnSelection(BaseEstimator):  # type: ignore[misc] # scikit-learn is un
         self : object
         """
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class ColumnSelection(_FixedStep):
+    """Columns of a table, as a step.
+
+    Parameters
+    ----------
+    columns : str, int, slice, list or callable
+        As :class:`~sklearn.compose.ColumnTransformer` has them.
+    """
+
+    def __init__(self, columns: Any) -> None:
+        self.columns = columns
 
     def transform(self, X: Any) -> Any:
         """Return the columns.
@@ -80,16 +92,8 @@ class ColumnSelection(BaseEstimator):  # type: ignore[misc] # scikit-learn is un
         """
         return safe_indexing(X, self.columns, axis=1)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
-
-
-class Chain(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class Chain(_FixedStep):
     """Fitted steps, one after the other, as one transformer that learns nothing.
 
     Parameters
@@ -100,19 +104,6 @@ class Chain(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
 
     def __init__(self, steps: Sequence[tuple[str, Any]] = ()) -> None:
         self.steps = steps
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Do nothing.
-
-        Parameters
-        ----------
-        X, y : ignored
-
-        Returns
-        -------
-        self : object
-        """
-        return self
 
     def transform(self, X: Any) -> Any:
         """Pass rows through all steps.
@@ -150,11 +141,3 @@ class Chain(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
             names = step.get_feature_names_out(names)
         found: Array = names
         return found
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer._stated_sensitivity import StatedSensitivityMixin
 from skpuffer._targets import declared_classes, target_values
-from skpuffer.base import PrivateEstimatorMixin, validate_classes
+from skpuffer._template._classes import validate_classes
+from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._reading import (

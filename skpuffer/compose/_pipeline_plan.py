@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.base import clone
 
 from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template._plan import FitPlan
 from skpuffer.accountants._budget_split import (
     common_scale,
     relative_noise,
     shares_of_least_error,
 )
 from skpuffer.accountants._target import check_order_or_delta
-from skpuffer.base import FitPlan, PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import CompositionError, UnsupportedError
 from skpuffer.privacy import Certificate, Preview, compose
 from skpuffer.scenarios import RecordScenario
@@ -25,7 +26,7 @@ from skpuffer.utils._reading import matching_names
 from skpuffer.utils._silence import muted, silence
 
 from ._feature_map import FeatureMap
-from ._settled_steps import AS_IT_IS, Flow, settle
+from ._settled_steps import AS_IT_IS, Flow, settle_all
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
@@ -35,7 +36,7 @@ __all__ = [
     "PipelinePlan",
     "PipelinePreview",
     "Unit",
-    "differing",
+    "as_planned",
     "plan_steps",
 ]
 
@@ -367,10 +368,7 @@ def plan_steps(
         If the steps with a budget of their own cost more than the whole.
     """
     planner = _Planner(units, budget, y, n_records, groups, steps[-1][0])
-    for at, (name, node) in enumerate(steps):
-        fitted, released = settle(node, name, flow, planner)
-        if at < len(steps) - 1 and not isinstance(fitted, str | None):
-            flow = flow.after(name, fitted, released)
+    settle_all(steps, flow, planner)
     found = {n: planner.planned(n, None) for n, unit in units.items() if unit.is_fixed}
     free = [name for name, unit in units.items() if not unit.is_fixed]
     if free:
@@ -455,3 +453,21 @@ def _split(
         return epsilon
 
     return at(common_scale(total, most, shares))
+
+
+def as_planned(name: str, plan: PipelinePlan | None) -> Any:
+    """Refuse a release that is not the one which was planned."""
+    if plan is None:
+        return None
+    planned = plan.plans[name].certificate
+
+    def approve(found: FitPlan) -> None:
+        other = differing(planned, found.certificate)
+        if other:
+            raise UnsupportedError(
+                f"The step {name!r} would promise otherwise than was planned from "
+                f"public facts ({', '.join(other)}), so it is not released: "
+                f"{'; '.join(found.leaks) or 'its accounting depends on the rows'}."
+            )
+
+    return approve

@@ -7,74 +7,58 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.compose import ColumnTransformer
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import Bunch, get_tags
+from sklearn.utils import Bunch
 from sklearn.utils.validation import (
     check_consistent_length,
-    check_is_fitted,
-    validate_data,
 )
 
 from skpuffer._preview import PreviewMixin, _labels, _made_up_target
 from skpuffer._targets import declared_classes
+from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer._template._announce import announce_weakness
+from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer.accountants import Accountant
-from skpuffer.base import (
-    FitPlan,
-    PrivateClassifierMixin,
-    PrivateEstimatorMixin,
-    all_or_nothing,
-    announce_weakness,
-    refuse_arguments,
-    scenario_and_accountant,
-)
+from skpuffer.base import refuse_arguments
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.scenarios import Scenario
-from skpuffer.scenarios.priors._overlap import columns_of, shares_records
 from skpuffer.utils._checks import check_count, check_positive, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import (
     as_table,
     is_frame,
-    matching_names,
     read_labels,
-    read_table,
     row_count,
-    to_pandas,
 )
-from skpuffer.utils._sklearn import BaseComposition, VisualBlock, fit_context
+from skpuffer.utils._sklearn import fit_context
 from skpuffer.utils._unquoted import unquoted
 
 from ._audit_pipeline import StepAudit, audited
-from ._delegation import delegates, inherit_tags, offered
-from ._fixed_steps import Chain, as_read
 from ._pipeline_plan import (
     Budget,
     PipelinePlan,
     PipelinePreview,
     Unit,
-    differing,
+    as_planned,
     plan_steps,
 )
-from ._public_rows import rows_like
-from ._settled_steps import Flow, chosen_rows, settle
+from ._public_rows import is_same, rows_like, share_records
+from ._released_steps import ReleasedStepsMixin, split_secret, without_secret
+from ._settled_steps import Flow, chosen_rows, settle_all
 from ._step_kinds import (
     declared_steps,
-    is_passed_over,
     refuse_steps,
     step_kinds,
     under,
 )
+from ._step_list import flat_steps, private_steps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-    from sklearn.utils import Tags
 
-    from skpuffer.utils._types import Array, RandomState, Table
+    from skpuffer.utils._types import RandomState, Table
 
 __all__ = ["PrivatePipeline", "make_private_pipeline"]
 
@@ -83,6 +67,10 @@ _EXCERPT = 16
 
 _OWNER = "The parameter 'reference'"
 _COMPARED = "Comparing the parameter 'X' with 'reference'"
+_SAME = (
+    f"{_OWNER} holds the private records, or half of them: it is not public, and what "
+    "would be fitted on it is not covered by any promise. Use other rows."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,12 +92,11 @@ class _Opening:
         return [unit.estimator for unit in self.units.values()]
 
 
-@delegates
 class PrivatePipeline(
     PreviewMixin,
     DocLinkMixin,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
-    BaseComposition,  # type: ignore[misc] # scikit-learn is untyped
+    ReleasedStepsMixin,
 ):
     """Pipeline that is private as a whole: one budget and one certificate.
 
@@ -317,14 +304,14 @@ class PrivatePipeline(
                     secret,
                     groups,
                     feature_map=features,
-                    approve=_as_planned(name, plan),
+                    approve=as_planned(name, plan),
                 )
                 task.call_on_fit_task_end(estimator=self)
             fitted[name] = step
             return step
 
         try:
-            steps = _settled(opening.steps, flow, release)
+            steps, _ = settle_all(opening.steps, flow, release)
         except BaseException as error:
             if fitted:
                 error.add_note(
@@ -355,12 +342,12 @@ class PrivatePipeline(
     def _opening(self) -> _Opening:
         """Check steps and parameters by plain code, before any row is read."""
         self._check_names()
-        steps = list(_flat(self.steps))
+        steps = list(flat_steps(self.steps))
         kinds = list(self._kinds())
         refuse_steps(kinds, declared_steps(self.row_wise))
         rng, seeded = noise_generator(self.random_state)
         units: dict[str, Unit] = {}
-        for name, node in _private(steps):
+        for name, node in private_steps(steps):
             step = clone(node)
             if step.scenario is None and self.scenario is not None:
                 step.scenario = clone(self.scenario)
@@ -400,21 +387,8 @@ class PrivatePipeline(
                 )
         return Budget(accountant, None if self.shares is None else dict(self.shares))
 
-    def _check_names(self) -> None:
-        for pair in self.steps:
-            good = isinstance(pair, tuple | list) and len(pair) == 2
-            if not good or not isinstance(pair[0], str):
-                raise ValueError(
-                    "The parameter 'steps' must hold pairs of a name and an estimator, "
-                    "as that of scikit-learn's Pipeline."
-                )
-        if not self.steps:
-            raise ValueError("The parameter 'steps' must hold at least one step.")
-        self._validate_names([name for name, _ in self.steps])
-        self._check_estimators_are_instances([step for _, step in self.steps])
-
     def _kinds(self) -> Iterator[StepAudit]:
-        flat = list(_flat(self.steps))
+        flat = list(flat_steps(self.steps))
         return step_kinds(
             flat, declared_steps(self.row_wise), self.reference is not None
         )
@@ -423,17 +397,17 @@ class PrivatePipeline(
         self, opening: _Opening, X: Any, secret: Any
     ) -> tuple[Flow, ArrayLike | None]:
         """Raw rows without the secret, and the public ones beside them."""
-        if self.reference is not None and _is_same(self.reference, X):
+        if self.reference is not None and is_same(self.reference, X):
             raise ValueError(_SAME)
         given = X = as_table(X)
         for step in opening.estimators:
-            X, secret = _split_secret(step, X, secret)
+            X, secret = split_secret(step, X, secret)
         base = self._validate(X, reset=True)
         public = None
         if self.reference is not None:
             public = self._public(opening, base)
             # cells may be anything, and comparing them may fail in any way
-            if unquoted(_COMPARED, _shared, base, public):
+            if unquoted(_COMPARED, share_records, base, public):
                 raise ValueError(_SAME)
         cut = _is_cut(given, base)
         return Flow(base=base, rows=base, public=public, is_cut=cut), secret
@@ -442,7 +416,7 @@ class PrivatePipeline(
         """Public rows with the columns of the data."""
         public = as_table(self.reference)
         for step in opening.estimators:
-            public = _without_secret(step, public, self.n_features_in_)
+            public = without_secret(step, public, self.n_features_in_)
         return rows_like(public, base, _OWNER)
 
     def _plan_fit(
@@ -476,7 +450,7 @@ class PrivatePipeline(
         """Whether public labels are read off the table."""
         return any(
             isinstance(step, PrivateClassifierMixin) and declared_classes(step) is None
-            for _, step in _private(_flat(self.steps))
+            for _, step in private_steps(flat_steps(self.steps))
         )
 
     def _unit(self, opening: _Opening, plan: PipelinePlan | None, name: str) -> Any:
@@ -492,24 +466,12 @@ class PrivatePipeline(
         step.accountant = clone(accountant)
         return step
 
-    def _validate(self, X: Any, reset: bool) -> Any:
-        """Check the names and the number of raw columns, whatever they hold."""
-        # of any type: text and missing values are what a transformer is there for
-        X = read_table(X)
-        if is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return to_pandas(X)
-        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "certificate_")
-
     # -- a preview -----------------------------------------------------------------
 
     @property
     def _previewed(self) -> Any:
         """The step that reads the target."""
-        steps = list(_private(_flat(self.steps)))
+        steps = list(private_steps(flat_steps(self.steps)))
         if not steps:
             refuse_steps(list(self._kinds()), declared_steps(self.row_wise))
         return steps[-1][1]
@@ -586,7 +548,7 @@ class PrivatePipeline(
         y = _made_up_target(model, n_rows, labels, target_name)
         given = X
         for step in opening.estimators:
-            X, _ = _split_secret(step, X, None)
+            X, _ = split_secret(step, X, None)
         base = copy._validate(X, reset=True)
         public = None if self.reference is None else copy._public(opening, base)
         plan = plan_steps(
@@ -606,137 +568,7 @@ class PrivatePipeline(
 
     # -- prediction: post-processing ------------------------------------------------
 
-    def _offers(self, name: str) -> bool:
-        (*before, last) = (step for _, step in _flat(self.steps))
-        asked = [last]
-        if name == "inverse_transform":
-            asked += before
-        if name == "set_output":
-            # of what a 'transform' returns
-            name = "transform"
-        for step in asked:
-            if is_passed_over(step) and name in ("transform", "inverse_transform"):
-                continue
-            getattr(step, name)  # raises its own AttributeError
-        return True
-
-    def _call(self, name: str, X: Any, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the last step on rows that went through the others."""
-        check_is_fitted(self)
-        if name == "inverse_transform":
-            for _, step in reversed(self.steps_):
-                if not is_passed_over(step):
-                    X = step.inverse_transform(X)
-            return X
-        raw = as_table(X)
-        for _, step in _private(self.steps_):
-            raw = _without_secret(step, raw, self.n_features_in_)
-        raw = self._validate(raw, reset=False)
-        *before, (_, last) = self.steps_
-        rows = Chain(
-            [(n, step) for n, step in before if not is_passed_over(step)]
-        ).transform(raw)
-        if is_passed_over(last):
-            return rows
-        out = getattr(last, name)(as_read(last, rows), *args, **kwargs)
-        # a private step behind others saw arrays, so names and index are set here
-        if name == "transform" and is_frame(out) and isinstance(out, pd.DataFrame):
-            out.columns = list(self.get_feature_names_out())
-            if isinstance(raw, pd.DataFrame):
-                out.index = raw.index
-        return out
-
-    @offered("set_output")
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Set what `transform` of the last step returns.
-
-        Parameters
-        ----------
-        transform : {'default', 'pandas', 'polars'}, default=None
-            As in scikit-learn.
-
-        Returns
-        -------
-        self : object
-        """
-        # the one that is copied by the next fit, and the fitted one if there is one
-        for steps in (self.steps, getattr(self, "steps_", ())):
-            if steps and hasattr(steps[-1][1], "set_output"):
-                steps[-1][1].set_output(transform=transform)
-        return self
-
-    @offered("transform")
-    def fit_transform(
-        self,
-        X: Table,
-        y: ArrayLike | None = None,
-        *,
-        secret: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Any:
-        """Fit, then transform the same table. What comes out is not private.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_columns)
-        y : array-like of shape (n_records,), default=None
-        secret, groups : array-like of shape (n_records,), default=None
-            As in `fit`.
-
-        Returns
-        -------
-        array
-        """
-        fitted: Any = self.fit(X, y, secret=secret, groups=groups)
-        return fitted.transform(X)
-
-    @property
-    def classes_(self) -> Array:
-        """Public class labels of the last step."""
-        check_is_fitted(self)
-        classes: Array = self.steps_[-1][1].classes_
-        return classes
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of what `transform` returns, or the last step reads.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the raw columns; None takes those seen in `fit`.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        steps = [pair for pair in self.steps_ if not is_passed_over(pair[1])]
-        if steps and not hasattr(steps[-1][1], "transform"):
-            steps = steps[:-1]
-        names: Any = input_features
-        if names is None:
-            names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = np.array(
-                [f"x{i}" for i in range(self.n_features_in_)], dtype=object
-            )
-        return Chain(steps).get_feature_names_out(names)
-
     # -- a list of steps -------------------------------------------------------------
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return parameters, those of the steps among them.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-
-        Returns
-        -------
-        dict
-        """
-        params: dict[str, Any] = self._get_params("steps", deep=deep)
-        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the steps and steps themselves among them.
@@ -759,68 +591,6 @@ class PrivatePipeline(
             params["accountant"] = scenario_and_accountant(default)[1]
         changed: Self = self._set_params("steps", **params)
         return changed
-
-    @property
-    def named_steps(self) -> Bunch:
-        """The steps as they were given, by name; `named_steps_` are the fitted ones."""
-        return Bunch(**dict(self.steps))
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def __getitem__(self, which: Any) -> Any:
-        """Return a step, or a pipeline of some of them.
-
-        Of a fitted pipeline these are fitted, and a slice is a
-        :class:`~sklearn.pipeline.Pipeline` of frozen steps: to fit some of the steps is
-        another release.
-        """
-        fitted = hasattr(self, "steps_")
-        steps = self.steps_ if fitted else list(self.steps)
-        if not isinstance(which, slice):
-            found = dict(steps)[which] if isinstance(which, str) else steps[which][1]
-            return found
-        if which.step not in (1, None):
-            raise ValueError("Pipeline slicing only supports a step of 1")
-        part = steps[which]
-        if not fitted:
-            return type(self)(**{**self.get_params(deep=False), "steps": part})
-        return Pipeline(
-            [
-                (name, step if is_passed_over(step) else FrozenEstimator(step))
-                for name, step in part
-            ]
-        )
-
-    def _sk_visual_block_(self) -> VisualBlock:
-        names, steps = zip(*self.steps, strict=True)
-        return VisualBlock(
-            "serial",
-            steps,
-            names=[
-                f"{name}: {step if is_passed_over(step) else type(step).__name__}"
-                for name, step in self.steps
-            ],
-            name_details=[str(step) for step in steps],
-            dash_wrapped=False,
-        )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        steps = [step for _, step in _flat(self.steps) if not is_passed_over(step)]
-        if not steps:
-            return tags
-        tags = inherit_tags(tags, steps[-1])
-        first = get_tags(steps[0]).input_tags
-        for name in ("allow_nan", "categorical", "string", "positive_only"):
-            setattr(tags.input_tags, name, getattr(first, name))
-        return tags
-
-
-_SAME = (
-    f"{_OWNER} holds the private records, or half of them: it is not public, and what "
-    "would be fitted on it is not covered by any promise. Use other rows."
-)
 
 
 def make_private_pipeline(*steps: Any, **params: Any) -> PrivatePipeline:
@@ -858,13 +628,6 @@ def _(node: PrivatePipeline, name: str) -> Iterator[StepAudit]:
         yield StepAudit(under(name, step.name), step.estimator, step.kind, step.reason)
 
 
-def _split_secret(step: Any, X: Any, secret: Any) -> tuple[Any, Any]:
-    """Raw rows without the secret of a step's scenario, and its values."""
-    scenario, _ = scenario_and_accountant(step)
-    split: tuple[Any, Any] = step._split_secret(scenario, X, secret)
-    return split
-
-
 def _some_targets(y: Any, places: Any) -> Any:
     """Targets of some records; what is no list of targets stays, to be refused."""
     if hasattr(y, "iloc"):
@@ -878,96 +641,5 @@ def _is_cut(given: Any, base: Any) -> bool:
     return not is_frame(base) and given.shape != base.shape
 
 
-def _without_secret(step: Any, X: Any, width: int) -> Any:
-    """Raw rows without the secret, if it is there."""
-    if matching_names(X) is None and getattr(X, "shape", ())[1:] == (width,):
-        return X
-    return _split_secret(step, X, None)[0]
-
-
 def _of_records(step: Any) -> bool:
     return step.scenario is None or bool(step.scenario.any_records)
-
-
-def _flat(steps: Any) -> Iterator[tuple[str, Any]]:
-    """Steps, with those of nested pipelines in their place."""
-    for name, node in steps:
-        # one with a cache stays as it is, and is refused under its name
-        cached = type(node) is Pipeline and (
-            node.memory is not None or node.transform_input is not None
-        )
-        if type(node) is Pipeline and not cached:
-            for part, one in _flat(node.steps):
-                yield under(name, part), one
-        else:
-            yield name, node
-
-
-def _private(steps: Any) -> Iterator[tuple[str, Any]]:
-    """Private steps, at any depth."""
-    for name, node in steps:
-        if isinstance(node, PrivateEstimatorMixin):
-            yield name, node
-        # by exact type, as the steps are fitted
-        parts: Any = ()
-        if type(node) is Pipeline:
-            parts = node.steps
-        elif type(node) is FeatureUnion:
-            parts = node.transformer_list
-        elif type(node) is ColumnTransformer:
-            parts = [pair[:2] for pair in node.transformers]
-        yield from _private((under(name, part), one) for part, one in parts)
-
-
-def _settled(
-    steps: Sequence[tuple[str, Any]], flow: Flow, release: Any
-) -> list[tuple[str, Any]]:
-    """Fit all steps, each on what those before it return."""
-    done = []
-    for at, (name, node) in enumerate(steps):
-        fitted, released = settle(node, name, flow, release)
-        done.append((name, fitted))
-        if at < len(steps) - 1 and not is_passed_over(fitted):
-            flow = flow.after(name, fitted, released)
-    return done
-
-
-def _as_planned(name: str, plan: PipelinePlan | None) -> Any:
-    """Refuse a release that is not the one which was planned."""
-    if plan is None:
-        return None
-    planned = plan.plans[name].certificate
-
-    def approve(found: FitPlan) -> None:
-        other = differing(planned, found.certificate)
-        if other:
-            raise UnsupportedError(
-                f"The step {name!r} would promise otherwise than was planned from "
-                f"public facts ({', '.join(other)}), so it is not released: "
-                f"{'; '.join(found.leaks) or 'its accounting depends on the rows'}."
-            )
-
-    return approve
-
-
-def _shared(base: Any, public: Any) -> bool:
-    """Whether two tables share records."""
-    return shares_records(columns_of(base), columns_of(public))
-
-
-def _is_same(public: Any, X: Any) -> bool:
-    """Whether two tables are one object, or share memory."""
-    if public is X:
-        return True
-    if isinstance(public, np.ndarray) and isinstance(X, np.ndarray):
-        pairs = [(public, X)]
-    elif isinstance(public, pd.DataFrame) and isinstance(X, pd.DataFrame):
-        shared = [name for name in public.columns if name in X.columns]
-        pairs = [(np.asarray(public[n]), np.asarray(X[n])) for n in shared]
-    else:
-        return False
-    try:
-        most: Any = 10_000  # steps; the stubs know two special values only
-        return any(np.shares_memory(a, b, max_work=most) for a, b in pairs)
-    except np.exceptions.TooHardError:
-        return False  # equal records are looked for besides

@@ -12,13 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skpuffer._code_book import SCHEMA_BEHIND_PREPROCESSING
 from skpuffer._preview import PreviewMixin
-from skpuffer.base import (
-    FitPlan,
-    PrivateEstimatorMixin,
-    all_or_nothing,
-    refuse_arguments,
-    scenario_and_accountant,
-)
+from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer._template._parameters import scenario_and_accountant
+from skpuffer._template._plan import FitPlan
+from skpuffer.base import PrivateEstimatorMixin, refuse_arguments
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios.priors._overlap import (
     REFERENCE_OVERLAP,

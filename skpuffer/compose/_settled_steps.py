@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from ._feature_map import FeatureMap
 from ._fixed_steps import Chain, ColumnSelection, as_read
 from ._step_kinds import is_known, is_passed_over, under
 
-__all__ = ["AS_IT_IS", "FitPrivate", "Flow", "chosen_rows", "settle"]
+__all__ = ["AS_IT_IS", "FitPrivate", "Flow", "chosen_rows", "settle", "settle_all"]
 
 #: What a certificate says of the steps before a private one.
 _FIXED = (
@@ -189,16 +189,11 @@ def settle(
 def _settled_pipeline(
     node: Pipeline, name: str, flow: Flow, fit_private: FitPrivate
 ) -> tuple[Any, tuple[str, ...]]:
-    done = []
-    released = flow.released
-    for at, (part, one) in enumerate(node.steps):
-        if is_passed_over(one):
-            continue
-        fitted, released = settle(one, under(name, part), flow, fit_private)
-        done.append((part, fitted))
-        if at < len(node.steps) - 1:
-            flow = flow.after(under(name, part), fitted, released)
-    return Chain(tuple(done)), released
+    parts = [(part, one) for part, one in node.steps if not is_passed_over(one)]
+    named = [(under(name, part), one) for part, one in parts]
+    done, released = settle_all(named, flow, fit_private)
+    steps = zip((part for part, _ in parts), (one for _, one in done), strict=True)
+    return Chain(tuple(steps)), released
 
 
 def _joined(*names: tuple[str, ...]) -> tuple[str, ...]:
@@ -256,3 +251,30 @@ def chosen_rows(table: Any, places: Any) -> Any:
     the same kind
     """
     return safe_indexing(table, np.asarray(places), axis=0)
+
+
+def settle_all(
+    steps: Sequence[tuple[str, Any]], flow: Flow, fit_private: FitPrivate
+) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
+    """Fit all steps, each on what those before it return.
+
+    Parameters
+    ----------
+    steps : sequence of (str, estimator)
+    flow : Flow
+    fit_private : callable
+        By which a private one is fitted.
+
+    Returns
+    -------
+    fitted : list of (str, estimator)
+    released : tuple of str
+        Names of the private steps that they depend on.
+    """
+    done, released = [], flow.released
+    for at, (name, node) in enumerate(steps):
+        fitted, released = settle(node, name, flow, fit_private)
+        done.append((name, fitted))
+        if at < len(steps) - 1 and not is_passed_over(fitted):
+            flow = flow.after(name, fitted, released)
+    return done, released

@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Self
 
 from sklearn.base import BaseEstimator
 
+from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer._template._announce import announce, announce_gain
+from skpuffer._template._on_grid import on_grid
+from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer.accountants._base import bind
-from skpuffer.base import (
-    SEEDED,
-    all_or_nothing,
-    announce,
-    announce_gain,
-    on_grid,
-    scenario_and_accountant,
-)
+from skpuffer.base import SEEDED
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin

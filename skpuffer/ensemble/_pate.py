@@ -12,7 +12,8 @@ from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
+from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.releases import PublicContext, VoteRelease
 from skpuffer.utils._checks import check_count, check_option, noise_generator
 from skpuffer.utils._entropy import spawned

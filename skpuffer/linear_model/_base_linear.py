@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 from skpuffer._lazy_tables import clipped
 from skpuffer._prediction import linear_scores
 from skpuffer._targets import target_values
-from skpuffer.base import mark_noisy
+from skpuffer._template._classes import mark_noisy
 from skpuffer.utils._checks import check_interval, check_real
 from skpuffer.utils._reading import validate_rows
 

@@ -15,7 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from skpuffer._class_weights import ClassWeightMixin
 from skpuffer._prediction import LinearLabelsMixin
 from skpuffer._targets import counted
-from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
+from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from skpuffer._template._on_grid import on_grid
 from skpuffer.accountants import (
     GroupPrivacy,
     OverlapAmplification,
@@ -17,7 +18,6 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.accountants._base import name_of
-from skpuffer.base import on_grid
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.privacy._best_run import (
     Trial,
@@ -31,8 +31,8 @@ from ._candidates import held_out_context
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from skpuffer._template._plan import FitPlan
     from skpuffer.accountants import Accountant
-    from skpuffer.base import FitPlan
     from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
     from skpuffer.privacy_loss import RandomRuns
@@ -77,6 +77,11 @@ class SearchPlan:
     plans: tuple[FitPlan, ...]
     release: QueryRelease
     noise: Noise
+
+    @property
+    def noises(self) -> list[Noise]:
+        """Noise of each candidate's fit, and of a score."""
+        return [*(plan.calibration.noise for plan in self.plans), self.noise]
 
 
 def check_accountant(accountant: Accountant) -> None:
@@ -218,10 +223,9 @@ def plan_search(
         # where any noise would do it says so itself
         bound = plans[0].task.scenario.bind(release.context)
         accountant.calibrate(release, bound)
-    certificate = together(trials).as_asked(budget)
-    return SearchPlan(
+    found = SearchPlan(
         certificate=replace(
-            certificate,
+            together(trials).as_asked(budget),
             accountant=name_of(accountant),
             choice=_compared(trials, runs, asked),
         ),
@@ -230,6 +234,32 @@ def plan_search(
         release=release,
         noise=calibration.noise,
     )
+    if not isinstance(accountant, OverlapAmplification):
+        return found
+    anyone = accountant._plain(budget, float(accountant.delta))
+    gain = _gain(plan_search(anyone, readings, score, n_scored, runs, rng), found)
+    return replace(found, certificate=replace(found.certificate, noise_gain=gain))
+
+
+def _gain(plain: SearchPlan, found: SearchPlan) -> float | None:
+    """Noise that a search takes whatever is believed, over that of one by a belief.
+
+    The least such ratio, of any candidate or of the score.
+    """
+    certificate = plain.certificate
+    # of other records than the belief takes together
+    if certificate.coupling_id != found.certificate.coupling_id:
+        return None
+    assert certificate.curve is not None and certificate.epsilon  # as of every search
+    # What it leaves of the budget would have let its noise be less: at most in
+    # proportion, as with Laplace noise, and of Gaussian noise by less than that.
+    spent = certificate.curve.epsilon(certificate.delta) / certificate.epsilon
+    ratios = [
+        spent * np.max(more.scale) / np.max(less.scale)
+        for more, less in zip(plain.noises, found.noises, strict=True)
+        if not less.is_zero
+    ]
+    return float(min(ratios)) if ratios else None
 
 
 def _compared(

@@ -16,7 +16,8 @@ from skpuffer._targets import (
     numeric_targets,
     target_values,
 )
-from skpuffer.base import FitPlan, Opening, PrivateEstimatorMixin, TableRead
+from skpuffer._template._plan import FitPlan, Opening, TableRead
+from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.utils._silence import muted

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._raw_tables import check_records
 from skpuffer._targets import class_indices, declared_classes
-from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
+from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer.base import PrivateEstimatorMixin
 
 if TYPE_CHECKING:
     from skpuffer.base import Task

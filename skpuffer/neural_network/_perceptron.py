@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._class_weights import ClassWeightMixin
 from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
 from skpuffer._targets import counted
-from skpuffer.base import PrivateClassifierMixin
+from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
 from skpuffer.linear_model._start import checked_array
 from skpuffer.training import PerceptronGradients, make_loss

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from skpuffer.base import all_or_nothing
+from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer.utils._clipping import check_clipping, clip_rows
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import all_finite, read_numbers

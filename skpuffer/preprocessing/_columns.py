@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from skpuffer.base import all_or_nothing
+from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer.schema import Schema
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import (

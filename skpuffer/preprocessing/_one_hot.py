@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import OneHotEncoder
 
-from skpuffer.base import all_or_nothing
+from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer.utils._checks import check_option
 from skpuffer.utils._doc_links import DocLinkMixin
 

@@ -106,7 +106,8 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
         Sensitivity to an arbitrary change of one record, in the same norm: what plain
         differential privacy covers.
     noise_gain : float or None
-        The `gain`, where it is not the ratio of the two sensitivities.
+        The `gain` by the noise itself, where it is not the ratio of the two
+        sensitivities.
     source : str
         Where the statement is proved.
     scenario, accountant, release : str
@@ -194,6 +195,12 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
     @property
     def gain(self) -> float | None:
         """Noise that one arbitrary record would need, over the noise used here.
+
+        In a fit, the root mean square of the noise by which plain differential privacy
+        of one replaced record keeps the same promise, by its best accountant and family
+        of noise, over that of the noise used. Of a certificate that an accountant gave
+        by itself, outside of a fit, it may be the ratio of the two sensitivities (where
+        `noise_gain` is None), to which noise of one family is in proportion.
 
         Under a belief about several records together, such as those of a household,
         the noise that differential privacy of these would need: what the `fallback` is

@@ -31,8 +31,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._template._on_grid import ON_GRID, SUMS_ON_GRID
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.base import FLOATING_POINT, ON_GRID, SUMS_ON_GRID, UNTOUCHED_ROWS
+from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
 from skpuffer.noise import Noise
 from skpuffer.releases import (

@@ -31,6 +31,7 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.additive import PrivateAdditiveRegressor
+from skpuffer.certificate import check
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.exceptions import (
     BudgetExceededError,
@@ -146,8 +147,14 @@ def test_a_belief_amplifies_the_search_last():
     assert not isinstance(certificate.curve.curve.curve, OverlapCurve)
     assert certificate.fallback > 0.8
     # and asks for less noise than differential privacy with the same numbers
-    plain = search(accountant=PrivacyLoss(0.4)).fit(FRAME, y)
-    assert plain.noise_.scale > 2 * found.noise_.scale
+    anyone = PrivateLogisticRegression(
+        data_norm=2.0, scenario=RecordScenario(relation="replace")
+    )
+    plain = search(model=anyone, accountant=PrivacyLoss(0.4)).fit(X, y)
+    needed = plain.noise_.scale / found.noise_.scale
+    # which is what the certificate says, and no more than that
+    assert 2 < 0.99 * needed < certificate.gain <= needed
+    assert f"{certificate.gain:.3g} times less noise" in str(certificate)
     # the default where there is a belief
     assert type(search(model=model).fit(FRAME, y).accountant_) is OverlapAmplification
 
@@ -738,6 +745,9 @@ def test_a_plain_search_under_a_belief_and_with_errors():
     certificate = found.fit(FRAME, y).certificate_
     assert certificate.notion == "approximate_pufferfish"
     assert isinstance(certificate.curve, OverlapCurve)
+    # the gain is no more than what the plain curve needs
+    wrong = [finding.field for finding in check(certificate).of("does not follow")]
+    assert certificate.gain > 2 and not {"gain", "noise_gain"} & {*wrong}
     made = search({"C": [0.1, 10.0]}, Fails(), trials="each").fit(X, y)
     assert np.isnan(made.scores_[0]) and made.best_params_ == {"C": 10.0}
     assert not hasattr(search().fit(X, y), "scores_")

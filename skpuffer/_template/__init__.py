@@ -1,0 +1,1 @@
+"""Parts of the template of private fits, one concept each."""

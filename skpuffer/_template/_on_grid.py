@@ -1,0 +1,171 @@
+"""How what is released is drawn, to its last digits, and what that leaves open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skpuffer.noise._on_grid import draws_exactly, noise_grid, with_room_for_grid
+from skpuffer.releases import (
+    AdaptiveRelease,
+    GradientRelease,
+    QueryRelease,
+    VoteRelease,
+)
+
+if TYPE_CHECKING:
+    from skpuffer.accountants import Calibration
+    from skpuffer.privacy import Certificate
+    from skpuffer.utils._types import Floats
+
+__all__ = [
+    "FLOATING_POINT",
+    "NO_ROOM",
+    "ON_GRID",
+    "ROUNDED_ELSEWHERE",
+    "ROUNDED_SUMS",
+    "SUMS_ON_GRID",
+    "on_grid",
+]
+
+#: What a certificate says of any noise, which theorems take for a real number.
+FLOATING_POINT = (
+    "the noise is drawn in floating point: the last digits of what is released may "
+    "tell more than the promise allows"
+)
+
+#: What a certificate says of noise that is drawn exactly, in whole steps of a grid.
+ON_GRID = (
+    "what is released is rounded to a public grid, and the noise is drawn from its "
+    "exact distribution there, of bits that a stream cipher (ChaCha20) makes of the "
+    "operating system's: the last digits tell no more than the rest"
+)
+
+#: The same of sums of gradients, of which there are too many for exact draws.
+SUMS_ON_GRID = (
+    "sums of gradients and their noise are rounded to a public grid; the noise is "
+    "drawn in floating point, of bits that a stream cipher (ChaCha20) makes of the "
+    "operating system's, and is off its distribution by rounding, far below a step"
+)
+
+#: What the grid rests on, where noise pays for it.
+ROUNDED_SUMS = (
+    "rounding errors of the exact value are taken to be below half of a step of the "
+    "grid, and the noise covers them"
+)
+
+#: The same where what it would cost is not known.
+NO_ROOM = (
+    "the exact value is rounded to it as well, by less than a thousandth of the noise, "
+    "which is not counted"
+)
+
+#: The same where noise does not cover how far a record is rounded.
+ROUNDED_ELSEWHERE = (
+    "how numbers of a record are rounded by the engine that holds the table is not "
+    "counted"
+)
+
+#: Parameters of a model of which a certificate says that rounding is covered.
+_MANY_PARAMETERS = 2**20
+
+# By the very type: another kind of release is executed in its own way.
+_EXECUTED_ON_GRID: dict[type, str] = {
+    AdaptiveRelease: ON_GRID,
+    GradientRelease: SUMS_ON_GRID,
+    QueryRelease: ON_GRID,
+    VoteRelease: ON_GRID,
+}
+
+
+def on_grid(
+    calibration: Calibration,
+    release: Any,
+    rng: np.random.Generator,
+    rounding: Floats | None = None,
+    any_records: bool = False,
+) -> tuple[Calibration, str]:
+    """Make room for the grid that a release is rounded to, where that can be shown.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    release : QueryRelease, GradientRelease, VoteRelease or SelectionRelease
+    rng : numpy.random.Generator
+        Of the noise.
+    rounding : ndarray of shape (dim,), default=None
+        How far each coordinate of one record's contribution was rounded.
+    any_records : bool, default=False
+        Whether the sensitivity is that of records that become any others.
+
+    Returns
+    -------
+    calibration : Calibration
+        With noise that is larger by next to nothing.
+    statement : str
+        What the last digits of what is released tell.
+    """
+    noise, certificate = calibration.noise, calibration.certificate
+    statement = _EXECUTED_ON_GRID.get(type(release))
+    uncovered = ""
+    if rounding is not None and np.any(rounding):
+        uncovered = f"; {ROUNDED_ELSEWHERE}"
+    if statement is None or not draws_exactly(noise, rng):
+        return calibration, FLOATING_POINT + uncovered
+    # of updates, what the noise is added to is made of the table and of the iterate
+    if getattr(release, "noise_position", None) == "update":
+        return calibration, FLOATING_POINT
+    if noise_grid(noise, release.n_records, integer=release.is_integer) is None:
+        return calibration, FLOATING_POINT + uncovered
+    # integers are on the grid already
+    if release.is_integer:
+        return calibration, statement
+    # The engine makes the room in a run, as it knows how many parameters there are.
+    trained = type(release) is GradientRelease
+    dim = _MANY_PARAMETERS if trained else release.dim
+    larger = None
+    if calibration.by_sensitivity and dim and certificate.sensitivity:
+        larger = with_room_for_grid(
+            noise,
+            release.n_records,
+            certificate.sensitivity,
+            noise.norm if certificate.norm is None else certificate.norm,
+            dim,
+            release.unit_array,
+            0.0
+            if rounding is None
+            else _rounded_share(
+                release, certificate, noise.norm, rounding, any_records
+            ),
+        )
+    if larger is None:
+        return calibration, f"{statement}; {NO_ROOM}{uncovered}"
+    if not trained:
+        calibration = replace(calibration, noise=larger)
+    return calibration, f"{statement}; {ROUNDED_SUMS}"
+
+
+def _rounded_share(
+    release: Any,
+    certificate: Certificate,
+    noise_norm: float,
+    rounding: Floats,
+    any_records: bool,
+) -> float:
+    """How much further rounded records move a sum, as a share of its sensitivity."""
+    norm = noise_norm if certificate.norm is None else certificate.norm
+    # a record that is replaced was rounded once before and once after
+    moved: float = 2 * abs(release.factor)
+    moved *= max(float(np.linalg.norm(rounding, p)) for p in (norm, noise_norm))
+    if not any_records:
+        # it is not known how many records are moved a little: as if all were
+        n_records: int = release.n_records
+        return moved * n_records / float(certificate.sensitivity or 0.0)
+    # of each record that changes the sensitivity has a share as large as this
+    least: float = min(
+        release.sensitivity.value(relation, norm, release.dim)
+        for relation in ("add_remove", "replace")
+    )
+    return moved / least if least > 0 else float("inf")
