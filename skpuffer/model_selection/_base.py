@@ -428,6 +428,7 @@ class BasePrivateSearch(
         score = None
         for candidate in candidates:
             made, X_read = candidate.fitted_steps(X_fit)
+            candidate.check_by_record(made, X_fit)
             X_scored = candidate.mapped(made, X_held)
             reading = read_part(candidate.estimator, X_read, y_fit, random_state)
             scored = read_part(candidate.estimator, X_scored, y_held, random_state)
