@@ -52,7 +52,7 @@ from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._elsewhere import TableElsewhere
 from skpuffer.utils._entropy import spawned
-from skpuffer.utils._listeners import carried, tell
+from skpuffer.utils._listeners import CarriesListeners, tell
 from skpuffer.utils._reading import (
     COLLECT,
     as_table,
@@ -408,6 +408,7 @@ class PrivateEstimatorMixin(
     PreviewMixin,
     DocLinkMixin,
     CodeBookMixin,
+    CarriesListeners,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
 ):
@@ -1092,12 +1093,6 @@ class PrivateEstimatorMixin(
     def _leaks(self) -> tuple[str, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""
         return ()
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        # a ledger that hears of all fits here hears of one in a worker process as well
-        callbacks = carried(state.get("_skl_callbacks", []))
-        return {**state, "_skl_callbacks": callbacks} if callbacks else state
 
     def __sklearn_is_fitted__(self) -> bool:
         # a fit sets all or nothing, so one of its attributes stands for the others

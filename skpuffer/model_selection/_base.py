@@ -42,7 +42,7 @@ from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._checks import check_count, check_probability, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._entropy import spawned
-from skpuffer.utils._listeners import tell
+from skpuffer.utils._listeners import CarriesListeners, tell
 from skpuffer.utils._reading import as_table, row_count
 from skpuffer.utils._sklearn import (
     HasMethods,
@@ -141,6 +141,7 @@ class _Table:
 @delegates
 class BasePrivateSearch(
     DocLinkMixin,
+    CarriesListeners,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
