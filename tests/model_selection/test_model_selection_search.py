@@ -111,6 +111,8 @@ def test_accountants_of_any_neighbouring_tables_will_do(accountant, notion):
     assert found.certificate_.notion == notion
     assert found.certificate_.epsilon == 1.0
     assert found.best_estimator_.accountant_.epsilon < 1.0
+    # of the fit alone, of which the curve is not made
+    assert found.certificate_.events is None
 
 
 def test_a_pure_promise():
@@ -707,7 +709,7 @@ class Centring(NoFit):
 
 
 @pytest.mark.parametrize(
-    ("step", "kind", "said"),
+    "step, kind, said",
     [
         (Learning(), UnsupportedError, "subclass"),
         (Centring(), ValueError, "when other records are around"),
