@@ -132,8 +132,8 @@ def about_distributions(curve, **options):
     return of_curve(curve, notion=notion, composable=False, **fields, **options)
 
 
-def steps(*pairs, **fields):
-    return of_curve(PrivacyLossCurve(tuple(pairs)), 1e-3, **fields)
+def steps(*pairs):
+    return of_curve(PrivacyLossCurve(tuple(pairs)), 1e-3)
 
 
 NORMAL = GaussianNoise(1.5).curve(1.0)
@@ -203,11 +203,7 @@ CERTIFICATES = {
     "moved": lambda: steps((MovedPair(NORMAL, NORMAL, 3, 0.05), 4)),
     "replaced in batches": lambda: steps((ReplacePoissonPair(NORMAL, 0.2), 4)),
     "group replaced": lambda: steps((GaussianPoissonPair(NORMAL, 0.2, 1, 2), 3)),
-    "group": lambda: steps(
-        (GaussianPoissonGroup(NORMAL, 0.2, 2), 3),
-        relation="add_remove",
-        coupling_id="add_remove:2",
-    ),
+    "group": lambda: steps((GaussianPoissonGroup(NORMAL, 0.2, 2), 3)),
     "choices": lambda: steps((BoundedRangePair(0.4), 3)),
     "pure steps": lambda: steps((PurePair(0.3), 5), (BoundedRangePair(0.2), 2)),
     "worst": lambda: of_curve(WorstCurve((GaussianCurve(0.3), NORMAL))),
