@@ -34,7 +34,7 @@ from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._elsewhere import TableElsewhere
 from skpuffer.utils._entropy import spawned
-from skpuffer.utils._listeners import carried, tell
+from skpuffer.utils._listeners import CarriesListeners, tell
 from skpuffer.utils._reading import is_lazy
 from skpuffer.utils._sklearn import fit_context
 from skpuffer.utils._steps import unnoised_steps
@@ -91,6 +91,11 @@ class PrivateEstimatorMixin(
     ElsewhereMixin,
     PreviewMixin,
     DocLinkMixin,
+<<<<<<< HEAD
+=======
+    CodeBookMixin,
+    CarriesListeners,
+>>>>>>> g
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
 ):
@@ -538,12 +543,6 @@ class PrivateEstimatorMixin(
     def _leaks(self) -> tuple[str, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""
         return ()
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        # a ledger that hears of all fits here hears of one in a worker process as well
-        callbacks = carried(state.get("_skl_callbacks", []))
-        return {**state, "_skl_callbacks": callbacks} if callbacks else state
 
     def __sklearn_is_fitted__(self) -> bool:
         # a fit sets all or nothing, so one of its attributes stands for the others

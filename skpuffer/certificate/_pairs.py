@@ -310,12 +310,15 @@ def _power(ahead: Divergence, back: Divergence, alpha: float) -> float:
             "the largest loss of a sampled step is not looked for"
         )
     reach = 1.0
-    while float(ahead(np.array([reach]))[0]) * math.exp((alpha - 1) * reach) > 1e-13:
-        reach *= 1.5
+    while True:
         if (alpha - 1) * reach > 600:
             raise NotRecomputableError(
                 f"an order of {alpha:g} is too large to integrate"
             )
+        left = float(ahead(np.array([reach]))[0])
+        if left * math.exp((alpha - 1) * reach) <= 1e-13:
+            break
+        reach *= 1.5
     grid = np.linspace(0.0, reach, 20_001)
     first = np.exp((alpha - 1) * grid) * ahead(grid)
     second = np.exp(-alpha * grid) * back(grid)

@@ -26,8 +26,9 @@ __all__ = ["findings_of"]
 #: what is recomputed; above, what a search for the scale leaves.
 _BELOW_GRID, _ABOVE_GRID = 1e-3, {"epsilon": 2e-3, "delta": 1e-2}
 
-#: Part by which a Rényi cost of a step may differ, of which bounds are rounded up.
-_OF_TABLE = 1e-3
+#: Part by which a Rényi cost of a step may be below what is integrated, and above: the
+#: products' bounds are rounded up, and integrals of small rates lose digits.
+_BELOW_TABLE, _ABOVE_TABLE = 1e-3, 2e-2
 
 #: The first part of notions in which one number is at an order of Rényi.
 _ORDERED = (
@@ -72,7 +73,7 @@ def findings_of(certificate: dict[str, Any]) -> list[Finding]:
     found: list[Finding] = []
     for field, rule in _RULES:
         try:
-            found += _quietly(rule, certificate)
+            _quietly(rule, certificate, found)
         except NotRecomputableError as error:
             found.append(_unknown(field, str(error)))
         # whatever absurd numbers lead to is no answer either
@@ -88,11 +89,14 @@ def findings_of(certificate: dict[str, Any]) -> list[Finding]:
     return found
 
 
-def _quietly(rule: Rule, certificate: dict[str, Any]) -> list[Finding]:
-    """Findings of a rule; what overflows in it ends as no number, and is said so."""
+def _quietly(rule: Rule, certificate: dict[str, Any], found: list[Finding]) -> None:
+    """Add findings of a rule; what overflows in it ends as no number, and is said so.
+
+    What it found before it could not go on is kept.
+    """
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return list(rule(certificate))
+        found.extend(rule(certificate))
 
 
 def _follows(field: str, reason: str, stated: float, found: float) -> Finding:
@@ -381,7 +385,8 @@ def _events(c: dict[str, Any]) -> Iterator[Finding]:
     if c["curve"] is None:
         return
     curve, path = c["curve"], "curve"
-    while curve["kind"] in ("overlap", "pairwise_overlap_curve"):
+    # of repeated runs they are those of one
+    while curve["kind"] in ("overlap", "pairwise_overlap_curve", "repeated"):
         curve, path = curve["curve"], f"{path}.curve"
     if c["events"] is None:
         # of a table one cost sets epsilon, and the others what else is read off it
@@ -393,7 +398,7 @@ def _events(c: dict[str, Any]) -> Iterator[Finding]:
     elif curve["kind"] == "renyi":
         yield from _of_orders(curve, path, c["events"])
     else:
-        yield _unknown("events", f"a {curve['kind']!r} curve is not composed of events")
+        yield _wrong("events", f"a {curve['kind']!r} curve is composed of no others")
 
 
 def _of_squares(curve: dict[str, Any], path: str, events: list[Any]) -> Finding:
@@ -421,7 +426,7 @@ def _of_orders(
             continue
         row = f"{path}.epsilons[{at}]"
         how = f"the events' costs at the order {order:g}, added"
-        compared = _compared(row, stated, found, how, _OF_TABLE, _OF_TABLE)
+        compared = _compared(row, stated, found, how, _BELOW_TABLE, _ABOVE_TABLE)
         if compared.state == State.DOES_NOT_FOLLOW:
             yield compared
         else:
@@ -486,10 +491,14 @@ def _tables(c: dict[str, Any]) -> Iterator[Finding]:
     if notion in _TABLES and relation is None:
         yield _wrong("relation", f"is missing, in the notion {notion!r}")
     kind = None if curve is None else curve["kind"]
-    if notion in _TABLES and kind in _OF_PRIORS:
+    # as a part of another as well
+    of_priors = sorted(_kinds_within(curve) & {*_OF_PRIORS})
+    if notion in _TABLES and of_priors:
         yield _wrong(
-            "notion", f"{notion!r} is about tables, and a {kind!r} curve is not"
+            "notion", f"{notion!r} is about tables, and a {of_priors[0]!r} curve is not"
         )
+    yield from _runs(curve)
+    yield from _sampled(c)
     sliced = kind in _OF_SLICES
     if curve is not None and sliced != (notion in _SLICED or "sliced" in notion):
         yield _wrong("notion", f"{notion!r} does not go with a {kind!r} curve")
@@ -512,6 +521,38 @@ def _coupling(c: dict[str, Any]) -> Iterator[Finding]:
     if c["coupling_count"] is not None:
         how = "the number of records in coupling_id"
         yield _compared("coupling_count", c["coupling_count"], int(count[:9]), how)
+
+
+def _kinds_within(value: Any) -> set[str]:
+    return {str(node["kind"]) for _, node in _nodes(value, "") if "kind" in node}
+
+
+def _runs(curve: Any) -> Iterator[Finding]:
+    """Runs are independent given the records, and not given what is believed of one."""
+    for path, node in _nodes(curve, "curve"):
+        if node.get("kind") != "best_run":
+            continue
+        for kind in sorted(_kinds_within(node["curve"]) & {*_OF_PRIORS}):
+            yield _wrong(
+                f"{path}.curve",
+                f"one run has a {kind!r} curve, and the best of several is known for "
+                "any neighbouring tables alone: a belief amplifies it last",
+            )
+
+
+#: Pairs of batches, by the relation of tables that they say nothing of. One of a group
+#: that is added or removed may stand under "replace": of half as many.
+_OF_OTHER_TABLES = {
+    "add_remove": ("replace_poisson_pair", "subset_pair"),
+    "replace": ("poisson_pair",),
+}
+
+
+def _sampled(c: dict[str, Any]) -> Iterator[Finding]:
+    """Batches hide a record that is replaced otherwise than one that is not there."""
+    kinds = _kinds_within([c["curve"], c["events"]])
+    for kind in sorted(kinds & {*_OF_OTHER_TABLES.get(str(c["relation"]), ())}):
+        yield _wrong("relation", f"{c['relation']!r} is not what a {kind!r} is about")
 
 
 #: Curves that speak of priors, or of slices.

@@ -8,7 +8,11 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+)
 from sklearn.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -37,9 +41,17 @@ from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
 
+from ._fixed_steps import is_known
 from ._public_preprocessing import PublicPreprocessing
 
-__all__ = ["PipelineAudit", "StepAudit", "audit_pipeline", "audited"]
+__all__ = [
+    "CHOSEN_COLUMNS",
+    "PipelineAudit",
+    "StepAudit",
+    "audit_pipeline",
+    "audited",
+    "chooses_by_rows",
+]
 
 
 @dataclass(frozen=True)
@@ -223,6 +235,19 @@ def _under(name: str, part: str) -> str:
 # What is known of an estimator, by its class; subclasses inherit it, as they do `fit`.
 
 
+#: What is said of a part of a column transformer whose columns a function chooses.
+CHOSEN_COLUMNS = (
+    "has its columns chosen by a function, which may look at private rows. Name them, "
+    "or use make_column_selector."
+)
+
+
+def chooses_by_rows(columns: Any) -> bool:
+    """Whether columns are chosen by a function that may look at the rows."""
+    # by exact type: another selector may look at values
+    return callable(columns) and type(columns) is not make_column_selector
+
+
 @singledispatch
 def audited(node: Any, name: str) -> Iterator[StepAudit]:
     """Steps of an estimator that nothing is known of."""
@@ -299,7 +324,17 @@ def _(node: FunctionTransformer, name: str) -> Iterator[StepAudit]:
     )
 
 
-_COLUMNS = "learns no more than the number of columns."
+def _of_columns(node: Any, name: str) -> StepAudit:
+    """Step of a class that learns no more than the number of columns."""
+    if not is_known(node) and get_tags(node).requires_fit:
+        return _step(
+            node,
+            name,
+            "leak",
+            "is a subclass, and what it learns of private rows besides is not known "
+            "here. Declare it in 'row_wise' if that is only the number of columns.",
+        )
+    return _step(node, name, "row_wise", "learns no more than the number of columns.")
 
 
 @audited.register(PolynomialFeatures)
@@ -307,7 +342,7 @@ _COLUMNS = "learns no more than the number of columns."
 @audited.register(SparseRandomProjection)
 @audited.register(SkewedChi2Sampler)
 def _(node: Any, name: str) -> Iterator[StepAudit]:
-    yield _step(node, name, "row_wise", _COLUMNS)
+    yield _of_columns(node, name)
 
 
 @audited.register
@@ -321,7 +356,7 @@ def _(node: RBFSampler, name: str) -> Iterator[StepAudit]:
             "'gamma' a public number.",
         )
         return
-    yield _step(node, name, "row_wise", _COLUMNS)
+    yield _of_columns(node, name)
 
 
 @audited.register
@@ -338,8 +373,11 @@ def _(node: FeatureUnion, name: str) -> Iterator[StepAudit]:
 
 @audited.register
 def _(node: ColumnTransformer, name: str) -> Iterator[StepAudit]:
-    for part, one, _columns in node.transformers:
-        yield from audited(one, _under(name, part))
+    for part, one, columns in node.transformers:
+        if chooses_by_rows(columns):
+            yield _step(one, _under(name, part), "leak", CHOSEN_COLUMNS)
+        else:
+            yield from audited(one, _under(name, part))
     yield from audited(node.remainder, _under(name, "remainder"))
 
 

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
-from skpuffer.utils._reading import column_names, floats, is_frame, to_pandas
+from skpuffer.utils._reading import (
+    column_names,
+    floats,
+    is_frame,
+    row_count,
+    to_pandas,
+)
+from skpuffer.utils._sklearn import safe_indexing
 from skpuffer.utils._unquoted import unquoted
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats, Table
+    from skpuffer.utils._types import Array, Floats, Table
 
-__all__ = ["TRANSFORMER", "FeatureMap", "is_fixed"]
+__all__ = ["TRANSFORMER", "FeatureMap", "is_fixed", "refuse_mixing"]
 
 #: Whose code it is that maps records, for messages.
 TRANSFORMER = "The parameter 'transformer'"
@@ -145,30 +154,7 @@ class FeatureMap:
         ValueError
             If they come out different.
         """
-        raw = self._readable(table)
-        together = self._mapped(raw)
-        # Some rows alone, and all of them in other company. No test of finitely many
-        # tables proves it, so the certificate states it as an assumption as well. The
-        # seed is fixed: whether a map passes depends on the map and the table only.
-        parts: list[Any] = [slice(i, i + 1) for i in range(min(n_rows, len(raw)))]
-        parts += [slice(0, None, 2), slice(1, None, 2), slice(None, None, -1)]
-        rng = np.random.default_rng(0)
-        parts += [np.flatnonzero(rng.random(len(raw)) < 0.5) for _ in range(4)]
-        for part in parts:
-            rows = raw.iloc[part] if is_frame(raw) else raw[part]
-            if len(rows) == 0:
-                continue
-            apart, expected = self._mapped(rows), together[part]
-            # matrix products of another length may round differently in the last digits
-            same = apart.shape == expected.shape and np.allclose(
-                apart, expected, rtol=1e-6, atol=1e-9, equal_nan=True
-            )
-            if not same:
-                raise ValueError(
-                    f"{self._owner} maps a record differently when other "
-                    "records are around, so it carries private values from one to "
-                    "another. Use a transformer that maps each record by itself."
-                )
+        refuse_mixing(self._mapped, self._readable(table), self._owner, n_rows)
 
     def _readable(self, table: Table) -> Any:
         """Table of the kind the transformer was fitted to: pandas by name, or array."""
@@ -199,6 +185,61 @@ class FeatureMap:
         return f"FeatureMap({type(self._transformer).__name__}, {self._digest[:8]})"
 
 
+def refuse_mixing(
+    apply: Callable[[Any], Any], rows: Any, owner: str, n_alone: int = 8
+) -> None:
+    """Refuse a map that gives a record something else in other company.
+
+    Parameters
+    ----------
+    apply : callable
+        Takes a table and returns an ndarray with a row for each record.
+    rows : {DataFrame, ndarray, sparse matrix} of shape (n_records, n_columns)
+    owner : str
+        Whose code it is, for messages.
+    n_alone : int, default=8
+        How many of the first rows are mapped again on their own.
+
+    Raises
+    ------
+    ValueError
+        If records come out different.
+    """
+    together = apply(rows)
+    # Some rows alone, and all of them in other company. No test of finitely many
+    # tables proves it, so the certificate states it as an assumption as well. The
+    # seed is fixed: whether a map passes depends on the map and the table only.
+    places = np.arange(row_count(rows))
+    parts = [places[i : i + 1] for i in range(min(n_alone, len(places)))]
+    parts += [places[::2], places[1::2], places[::-1]]
+    rng = np.random.default_rng(0)
+    parts += [np.flatnonzero(rng.random(len(places)) < 0.5) for _ in range(4)]
+    for part in parts:
+        if len(part) == 0:
+            continue
+        if not _same(apply(safe_indexing(rows, part, axis=0)), together, part):
+            raise ValueError(
+                f"{owner} maps a record differently when other "
+                "records are around, so it carries private values from one to "
+                "another. Use a transformer that maps each record by itself."
+            )
+
+
+def _same(apart: Array, together: Array, part: Array) -> bool:
+    """Whether some rows, mapped by themselves, are those of all of them."""
+    if len(apart) != len(part) or len(together) <= np.max(part):
+        return False
+    expected = together[part]
+    if apart.shape != expected.shape:
+        return False
+    numbers = floats(apart), floats(expected)
+    if any(one is None for one in numbers):
+        # of texts and gaps
+        return bool(pd.DataFrame(apart).equals(pd.DataFrame(expected)))
+    # matrix products of another length may round differently in the last digits
+    return bool(np.allclose(*numbers, rtol=1e-6, atol=1e-9, equal_nan=True))
+
+
 def is_fixed(transformer: Any) -> bool:
     """Whether a transformer has nothing left to learn from data.
 
@@ -216,17 +257,19 @@ def is_fixed(transformer: Any) -> bool:
     # 'drop' and 'passthrough' are texts; a frozen estimator ignores `fit`
     if transformer is None or isinstance(transformer, str | FrozenEstimator):
         return True
-    # a composite has as little to learn as its parts have
-    if isinstance(transformer, ColumnTransformer):
+    # A composite has as little to learn as its parts have. By exact type: what a
+    # subclass does besides is not known.
+    if type(transformer) is ColumnTransformer:
         parts = [part for _, part, _ in transformer.transformers]
         # a function that chooses columns may look at their values
         named = all(
-            not callable(columns) or isinstance(columns, make_column_selector)
+            not callable(columns) or type(columns) is make_column_selector
             for _, _, columns in transformer.transformers
         )
         return named and all(map(is_fixed, [*parts, transformer.remainder]))
-    if isinstance(transformer, Pipeline):
+    if type(transformer) is Pipeline:
         return all(is_fixed(part) for _, part in transformer.steps)
-    if isinstance(transformer, FeatureUnion):
+    if type(transformer) is FeatureUnion:
         return all(is_fixed(part) for _, part in transformer.transformer_list)
-    return not get_tags(transformer).requires_fit
+    composite = isinstance(transformer, ColumnTransformer | Pipeline | FeatureUnion)
+    return not composite and not get_tags(transformer).requires_fit

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.utils._reading import is_frame, to_pandas
@@ -17,7 +20,55 @@ if TYPE_CHECKING:
 
     from skpuffer.utils._types import Array
 
-__all__ = ["Chain", "ColumnSelection", "as_read"]
+__all__ = ["Chain", "ColumnSelection", "as_read", "foreign_frozen", "is_known"]
+
+
+def is_known(node: Any) -> bool:
+    """Whether an estimator is of a library whose estimators are known here."""
+    return type(node).__module__.partition(".")[0] in ("sklearn", "skpuffer")
+
+
+def foreign_frozen(node: Any) -> Any:
+    """Return steps that need no fit, such that foreign ones among them get none.
+
+    What says that it needs no fit may still keep what it is given, and hand it on with
+    the fitted object.
+
+    Parameters
+    ----------
+    node : transformer, 'passthrough', 'drop' or None
+        Of which :func:`is_fixed` is true.
+
+    Returns
+    -------
+    the same kind
+        Compositions are copied, without a cache on the disk.
+    """
+    if node is None or isinstance(node, str | FrozenEstimator):
+        return node
+    if type(node) is Pipeline:
+        steps = [(name, foreign_frozen(one)) for name, one in node.steps]
+        return _holding(node, steps=steps, memory=None)
+    if type(node) is FeatureUnion:
+        parts = [(name, foreign_frozen(one)) for name, one in node.transformer_list]
+        return _holding(node, transformer_list=parts)
+    if type(node) is ColumnTransformer:
+        named = [
+            (name, foreign_frozen(one), columns)
+            for name, one, columns in node.transformers
+        ]
+        return _holding(
+            node, transformers=named, remainder=foreign_frozen(node.remainder)
+        )
+    return node if is_known(node) else FrozenEstimator(node)
+
+
+def _holding(node: Any, **parts: Any) -> Any:
+    """A copy of a composition with other parts, and the settings of its own."""
+    fresh = clone(node)
+    for name, value in parts.items():
+        setattr(fresh, name, value)
+    return fresh
 
 
 def as_read(step: Any, rows: Any) -> Any:

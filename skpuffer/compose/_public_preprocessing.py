@@ -30,6 +30,7 @@ from skpuffer.utils._unquoted import unquoted
 
 from ._delegation import delegates, inherit_tags
 from ._feature_map import TRANSFORMER, FeatureMap, is_fixed
+from ._fixed_steps import foreign_frozen
 from ._public_rows import rows_like
 
 if TYPE_CHECKING:
@@ -291,7 +292,8 @@ class PublicPreprocessing(
                 "data and maps each record by itself"
             )
             # these rows are private, so the fit is silent and its errors quote no value
-            fixed = unquoted(TRANSFORMER, muted(transformer).fit, X, None)
+            fixed = foreign_frozen(muted(transformer))
+            fixed = unquoted(TRANSFORMER, fixed.fit, X, None)
             return fixed, assumption, ()
         # anything that learns does so from public rows; the private ones are no source
         public, owner = self.reference, "The parameter 'reference'"

@@ -20,8 +20,8 @@ from skpuffer.utils._sklearn import safe_indexing
 from skpuffer.utils._unquoted import unquoted
 
 from ._feature_map import FeatureMap
-from ._fixed_steps import Chain, ColumnSelection, as_read
-from ._step_kinds import is_known, is_passed_over, under
+from ._fixed_steps import Chain, ColumnSelection, as_read, foreign_frozen, is_known
+from ._step_kinds import is_passed_over, under
 
 __all__ = ["AS_IT_IS", "FitPrivate", "Flow", "chosen_rows", "settle", "settle_all"]
 
@@ -177,7 +177,12 @@ def settle(
                 released = _joined(released, of)
             named.append((part, _frozen(done, inner), columns))
         # whether a table is sparse it would settle by counting the zeros of the rows
-        made = _alone(node, transformers=named, sparse_threshold=0)
+        made = _alone(
+            node,
+            transformers=named,
+            remainder=foreign_frozen(node.remainder),
+            sparse_threshold=0,
+        )
         return _fitted(made, name, flow), released
     if isinstance(node, PrivateEstimatorMixin):
         return fit_private(name, node, flow), _joined(flow.released, (name,))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -14,11 +14,11 @@ from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
 
-from ._audit_pipeline import StepAudit, audited
+from ._audit_pipeline import CHOSEN_COLUMNS, StepAudit, audited, chooses_by_rows
+from ._fixed_steps import is_known
 
 __all__ = [
     "declared_steps",
-    "is_known",
     "is_passed_over",
     "refuse_steps",
     "step_kinds",
@@ -39,11 +39,6 @@ def declared_steps(row_wise: Any) -> list[str]:
 def is_passed_over(node: Any) -> bool:
     """Whether a step is none: None, 'passthrough' or 'drop'."""
     return node is None or (isinstance(node, str) and node in ("passthrough", "drop"))
-
-
-def is_known(node: Any) -> bool:
-    """Whether an estimator is of a library whose estimators are known here."""
-    return type(node).__module__.partition(".")[0] in ("sklearn", "skpuffer")
 
 
 def under(name: str, part: str) -> str:
@@ -149,14 +144,8 @@ def _kinds(
         return
     if type(node) is ColumnTransformer:
         for part, one, columns in node.transformers:
-            if callable(columns) and not isinstance(columns, make_column_selector):
-                yield _step(
-                    one,
-                    under(name, part),
-                    "leak",
-                    "has its columns chosen by a function, which may look at private "
-                    "rows. Name them, or use make_column_selector.",
-                )
+            if chooses_by_rows(columns):
+                yield _step(one, under(name, part), "leak", CHOSEN_COLUMNS)
                 continue
             yield from _kinds(one, under(name, part), *told, False)
         yield from _of_remainder(node.remainder, under(name, "remainder"), row_wise)
@@ -252,11 +241,23 @@ def _one_kind(
 
 def _holds_release(node: Any) -> bool:
     """Whether a fitted estimator, or what is nested in it, was released privately."""
-    nested = node.get_params(deep=True).values() if hasattr(node, "get_params") else ()
-    return any(
-        hasattr(one, "certificate_") or isinstance(one, PrivateEstimatorMixin)
-        for one in (node, *nested)
-    )
+    seen: set[int] = set()
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, Mapping):
+            waiting += one.values()
+        elif isinstance(one, list | tuple):
+            waiting += one
+        elif hasattr(one, "get_params") and not isinstance(one, type):
+            if isinstance(one, PrivateEstimatorMixin) or hasattr(one, "certificate_"):
+                return True
+            # parameters and what was fitted: a list of steps, another frozen estimator
+            waiting += vars(one).values()
+    return False
 
 
 def _learns_nothing(node: Any, step: StepAudit) -> bool:

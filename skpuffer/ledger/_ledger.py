@@ -9,15 +9,20 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from sklearn.callback import CallbackSupportMixin
+
 from skpuffer.exceptions import LedgerError, PrivacyLeakWarning
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._listeners import (
+    begin_carrying,
+    end_carrying,
     listen,
     listen_here,
     stop_listening,
     stop_listening_here,
 )
+from skpuffer.utils._silence import parts_of
 from skpuffer.utils._warn import warn
 
 from ._ceilings import read_limits, write_limits
@@ -183,6 +188,8 @@ class PrivacyLedger:
         """Have no file open, and know nothing of it."""
         self._store: Store | None = None
         self._spent, self._lock = Spent(), threading.RLock()
+        # fits that go on, by the estimator that is fitted
+        self._carried: dict[int, str] = {}
         watch(self)
 
     @property
@@ -206,6 +213,8 @@ class PrivacyLedger:
         skpuffer.compose.audit_pipeline : What is looked for.
         """
         listen_here(self)
+        parts = _nested(estimator)
+        self._carried[id(estimator)] = begin_carrying(parts, self)
         # it knows many estimators, which a ledger in a block has no need to load
         from skpuffer.compose import audit_pipeline
 
@@ -225,6 +234,9 @@ class PrivacyLedger:
         context : CallbackContext
         """
         stop_listening_here(self)
+        fit = self._carried.pop(id(estimator), None)
+        if fit is not None:
+            end_carrying(_nested(estimator), fit)
 
     def on_fit_task_begin(
         self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None
@@ -520,6 +532,12 @@ def _reopened(
     # for the next task of this worker, which would else read the whole file again
     _REOPENED.append(ledger)
     return ledger
+
+
+def _nested(estimator: Any) -> list[Any]:
+    """Estimators in the parameters of one that is fitted, which callbacks may hear."""
+    parts = [one for one in parts_of(estimator, set()) if one is not estimator]
+    return [one for one in parts if isinstance(one, CallbackSupportMixin)]
 
 
 def _path_of(estimator: Any, context: Any) -> str:

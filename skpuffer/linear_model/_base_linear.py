@@ -89,7 +89,9 @@ class LinearRegressorMixin(BoundedTargetMixin, RegressorMixin):  # type: ignore[
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         if not self._target_may_lack:
-            return *validate_rows(self, X, y, y_numeric=True), None
+            X, y = validate_rows(self, X, y, y_numeric=True)
+            # a whole number may be -1, which among codes of classes is none
+            return X, y if y.dtype.kind == "f" else y.astype(float), None
         X = validate_rows(self, X)
         y = target_values(self, self.schema, y)
         check_consistent_length(X, y)

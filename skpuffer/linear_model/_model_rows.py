@@ -85,6 +85,10 @@ class ModelRecord(ABC):
     def __call__(self, X: Matrix, y: ArrayLike) -> Floats:
         """Return points, of shape (n_records, n_coordinates)."""
 
+    def given(self, y: ArrayLike) -> Array:
+        """Return targets as they are read: codes of classes, -1 for none."""
+        return np.asarray(y)
+
     def targets(self, y: ArrayLike) -> Array:
         """Return the targets that the loss reads."""
         return np.asarray(y)
@@ -149,6 +153,10 @@ class TargetRecord(ModelRecord):
     """
 
     target: TargetScale
+
+    def given(self, y: ArrayLike) -> Array:
+        """Return targets as they are read: numbers, NaN for none."""
+        return np.asarray(y, dtype=float)
 
     def targets(self, y: ArrayLike) -> Array:
         """Return the targets that the loss reads, in [-1, 1]."""

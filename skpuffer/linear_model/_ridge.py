@@ -105,7 +105,7 @@ class _Moments:
         weights = np.where(i == j, 1.0, np.sqrt(2))
         products = z[:, i] * z[:, j] * weights
         moments = np.hstack([products, z * self.target(y)[:, None]])
-        mask = counted(np.asarray(y))
+        mask = counted(np.asarray(y, dtype=float))
         return moments if mask is None else np.where(mask[:, None], moments, 0.0)
 
     def prepared(self, columns: Sequence[Any]) -> list[Any]:
@@ -188,7 +188,7 @@ class _Moments:
 
     def total(self, X: Matrix, y: ArrayLike) -> Floats:
         """Sum over all records by matrix products, without one row for each."""
-        X, y = known_targets(X, np.asarray(y))
+        X, y = known_targets(X, np.asarray(y, dtype=float))
         z = self.rows(X).astype(np.float64, copy=False)  # long sums round in float32
         square = safe_sparse_dot(z.T, z, dense_output=True)
         i, j = self.triangle

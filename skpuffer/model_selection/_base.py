@@ -41,7 +41,7 @@ from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._checks import check_count, check_probability, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._entropy import spawned
-from skpuffer.utils._listeners import tell
+from skpuffer.utils._listeners import CarriesListeners, tell
 from skpuffer.utils._reading import as_table, row_count
 from skpuffer.utils._sklearn import (
     HasMethods,
@@ -140,6 +140,7 @@ class _Table:
 @delegates
 class BasePrivateSearch(
     DocLinkMixin,
+    CarriesListeners,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
@@ -427,6 +428,7 @@ class BasePrivateSearch(
         score = None
         for candidate in candidates:
             made, X_read = candidate.fitted_steps(X_fit)
+            candidate.check_by_record(made, X_fit)
             X_scored = candidate.mapped(made, X_held)
             reading = read_part(candidate.estimator, X_read, y_fit, random_state)
             scored = read_part(candidate.estimator, X_scored, y_held, random_state)

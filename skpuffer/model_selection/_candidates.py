@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
@@ -19,8 +20,13 @@ from skpuffer._targets import (
 from skpuffer._template._plan import FitPlan, Opening, TableRead
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
+from skpuffer.compose._feature_map import refuse_mixing
+from skpuffer.compose._fixed_steps import foreign_frozen
+from skpuffer.compose._step_kinds import step_kinds
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.utils._reading import is_frame, row_count, to_pandas
 from skpuffer.utils._silence import muted
+from skpuffer.utils._sklearn import safe_indexing
 from skpuffer.utils._unquoted import unquoted
 
 if TYPE_CHECKING:
@@ -39,6 +45,9 @@ __all__ = [
     "targets_of",
     "with_parameters",
 ]
+
+#: How many records are mapped again in other company, to see that steps mix none.
+_LOOKED_AT = 1000
 
 #: What the search sets itself, in each of its fits.
 _ITS_OWN = {
@@ -92,10 +101,34 @@ class Candidate:
             if step is None or isinstance(step, str):
                 fitted.append((name, step))
                 continue
-            made = muted(step)
-            X = unquoted(f"The step {name!r}", made.fit_transform, X, None)
+            # no foreign code is told to fit: it might keep the rows it is given
+            made = foreign_frozen(muted(step))
+            unquoted(f"The step {name!r}", made.fit, X, None)
+            X = unquoted(f"The step {name!r}", made.transform, X)
             fitted.append((name, made))
         return fitted, X
+
+    def check_by_record(self, steps: Sequence[tuple[str, Any]], X: Any) -> None:
+        """Refuse steps that carry private values from one record to another.
+
+        Parameters
+        ----------
+        steps : list of (str, transformer)
+            Fitted.
+        X : table
+            Before them.
+
+        Raises
+        ------
+        ValueError
+            If they map records differently in other company.
+        """
+        if not steps:
+            return
+        names = ", ".join(repr(name) for name, _ in steps)
+        owner = f"The {'step' if len(steps) == 1 else 'chain of steps'} {names}"
+        some = safe_indexing(X, np.arange(min(_LOOKED_AT, row_count(X))), axis=0)
+        refuse_mixing(lambda rows: _as_array(self.mapped(steps, rows)), some, owner)
 
     def mapped(self, steps: Sequence[tuple[str, Any]], X: Any) -> Any:
         """Return what fitted steps make of other rows.
@@ -172,6 +205,13 @@ class Candidate:
         if not self.last[0]:
             return last
         return Pipeline([*steps, (self.last[0], last)])
+
+
+def _as_array(table: Any) -> Array:
+    if hasattr(table, "toarray"):
+        table = table.toarray()
+    found: Array = np.asarray(to_pandas(table) if is_frame(table) else table)
+    return found
 
 
 def innermost(estimator: Any) -> Any:
@@ -251,6 +291,13 @@ def candidate_of(
             "The parameter 'estimator' must be a private estimator of skpuffer, or a "
             f"pipeline that ends in one. Got a {type(last).__name__} at its end."
         )
+    # what the audit only names is refused here, as the steps are run here
+    for step in step_kinds(steps, row_wise, has_reference=False):
+        if step.kind == "leak":
+            raise UnsupportedError(
+                "The parameter 'estimator' must have public or row-wise steps before "
+                f"its private one, and: {step}"
+            )
     inner = innermost(last)
     if inner.accountant is not None:
         raise ValueError(

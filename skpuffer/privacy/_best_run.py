@@ -256,6 +256,8 @@ def _certificate(
     total = replace(
         first,
         curve=amplified,
+        # those of one fit, of which it is not made
+        events=None,
         n_records=None
         if first.n_records is None or trials[0].score.n_records is None
         else first.n_records + trials[0].score.n_records,

@@ -5,8 +5,10 @@ as a ledger in a ``with`` statement, hears of any release, in any thread; one of
 of the releases that are made in its thread while that goes on.
 """
 
+import os
 import threading
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
@@ -14,8 +16,11 @@ from typing import Any, Protocol
 
 __all__ = [
     "Carried",
+    "CarriesListeners",
     "Listener",
+    "begin_carrying",
     "carried",
+    "end_carrying",
     "listen",
     "listen_here",
     "listeners",
@@ -148,6 +153,100 @@ class Carried:
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
         """Do nothing after a task."""
+
+
+class CarriedInFit(Carried):
+    """The same for one fit: in the process of which it is silent once that is over.
+
+    Fitted copies of an estimator keep the callbacks they were made with.
+
+    Parameters
+    ----------
+    listener : Listener
+        That can be pickled.
+    fit : str
+        Names the fit; it is over when it is not in `_going_on`.
+    """
+
+    def __init__(self, listener: Listener, fit: str):
+        super().__init__(listener)
+        self.fit, self.process = fit, _this_process()
+
+    def on_fit_task_begin(
+        self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None
+    ) -> None:
+        """Let the listener hear of it, unless the fit is known to be over."""
+        if self.process != _this_process() or self.fit in _going_on:
+            super().on_fit_task_begin(estimator, context, metadata=metadata)
+
+
+#: Fits of this process in which listeners are carried along.
+_going_on: set[str] = set()
+
+#: By which a process is told from those of other machines.
+_IMPORT = uuid.uuid4().hex
+
+
+def _this_process() -> tuple[str, int]:
+    # a fork shares the first
+    return _IMPORT, os.getpid()
+
+
+def begin_carrying(parts: Iterable[Any], listener: Listener) -> str:
+    """Let estimators take a listener along, as long as a fit goes on.
+
+    Whoever fits copies of them in other threads and processes passes on neither
+    callbacks nor what a thread listens to.
+
+    Parameters
+    ----------
+    parts : iterable of estimator
+        That support callbacks.
+    listener : Listener
+        That can be pickled.
+
+    Returns
+    -------
+    str
+        The name of the fit, for :func:`end_carrying`.
+    """
+    one = CarriedInFit(listener, uuid.uuid4().hex)
+    _going_on.add(one.fit)
+    for part in parts:
+        # another list, as clones share theirs
+        part._skl_callbacks = [*getattr(part, "_skl_callbacks", []), one]
+    return one.fit
+
+
+def end_carrying(parts: Iterable[Any], fit: str) -> None:
+    """Undo :func:`begin_carrying`.
+
+    Parameters
+    ----------
+    parts : iterable of estimator
+    fit : str
+    """
+    _going_on.discard(fit)
+    for part in parts:
+        kept = [
+            one
+            for one in getattr(part, "_skl_callbacks", [])
+            if getattr(one, "fit", None) != fit
+        ]
+        if kept:
+            part._skl_callbacks = kept
+        else:
+            vars(part).pop("_skl_callbacks", None)
+
+
+class CarriesListeners:
+    """Mixin of estimators that release: copies in other processes are heard of too."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[arg-type]
+        # a ledger that hears of all fits here hears of one in a worker process as well
+        callbacks = carried(state.get("_skl_callbacks", []))
+        return {**state, "_skl_callbacks": callbacks} if callbacks else state
 
 
 def carried(callbacks: list[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 
 from ._listeners import unheard
 
-__all__ = ["muted", "silence"]
+__all__ = ["muted", "parts_of", "silence"]
 
 
 def muted(estimator: Any) -> Any:
@@ -39,7 +39,7 @@ def muted(estimator: Any) -> Any:
     # the user's own object keeps its callbacks and its verbosity
     fresh = clone(estimator)
     # by identity, each once: parameters may share an estimator, or hold each other
-    for part in _parts(fresh, set()):
+    for part in parts_of(fresh, set()):
         if hasattr(part, "_skl_callbacks"):
             del part._skl_callbacks  # the list, which clones share, is left alone
         if part.get_params(deep=False).get("verbose"):
@@ -51,20 +51,32 @@ def muted(estimator: Any) -> Any:
     return fresh
 
 
-def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
-    """Yield the estimators in a parameter, itself among them, each once."""
+def parts_of(value: Any, seen: set[int]) -> Iterator[Any]:
+    """Yield the estimators in a parameter, itself among them, each once.
+
+    Parameters
+    ----------
+    value : estimator, or any other parameter
+    seen : set of int
+        Identities of those that were yielded before.
+
+    Yields
+    ------
+    estimator
+        Not those that are frozen.
+    """
     if isinstance(value, type | FrozenEstimator) or id(value) in seen:
         return
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple | set | frozenset):
         for item in value:
-            yield from _parts(item, seen)
+            yield from parts_of(item, seen)
     elif hasattr(value, "get_params"):
         seen.add(id(value))
         yield value
         for inner in value.get_params(deep=False).values():
-            yield from _parts(inner, seen)
+            yield from parts_of(inner, seen)
 
 
 @contextmanager

@@ -6,20 +6,33 @@ import math
 import subprocess
 import sys
 from functools import cache
+from unittest import mock
 
 import pytest
 
-from skpuffer.accountants import GroupPrivacy
+from skpuffer.accountants import GroupPrivacy, PrivacyLoss, RenyiDP
 from skpuffer.accountants._base import known_accountants
-from skpuffer.certificate import State, check
+from skpuffer.certificate import State, _rules, check
 from skpuffer.certificate._check import _moved, _numbers, _setter
 from skpuffer.certificate._rules import findings_of
 from skpuffer.certificate._structure import CertificateFileError, check_structure
 from skpuffer.privacy import Certificate
+from skpuffer.privacy_loss import BestRunCurve, GaussianCurve, RandomRuns
+from skpuffer.privacy_loss._curves import WorstCurve
+from skpuffer.privacy_loss.overlap import OverlapCurve
+from skpuffer.privacy_loss.overlap._kinds import OddsOverlap
+from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import RecordScenario
 from skpuffer.utils import _plain
 from skpuffer.utils._digest import digest_of_plain
 
-from .certificates import CERTIFICATES, data_of, of_contracts
+from .certificates import (
+    CERTIFICATES,
+    about_distributions,
+    data_of,
+    of_contracts,
+    of_curve,
+)
 
 CONTRACTS = of_contracts()
 
@@ -208,6 +221,59 @@ def test_a_number_by_a_hundredth(name, path, factor):
 def test_lies_that_contradict_the_rest(name, changes, field):
     report = check(signed(data(name), **changes))
     assert field in {f.field for f in report.of("does not follow")}, str(report)
+
+
+#: Of a step that costs next to nothing.
+_OTHER = [[{"kind": "symmetric_pair", "curve": {"kind": "gaussian", "mu": 1e-3}}, 1]]
+
+
+@pytest.mark.parametrize("name", ["best run", "worst", "l2 laplace"])
+def test_events_of_another_curve_are_refuted(name):
+    report = check(signed(data(name), events=_OTHER))
+    assert "events" in {f.field for f in report.of("does not follow")}, str(report)
+
+
+def test_events_of_fewer_steps_are_refuted():
+    release = GradientRelease(
+        n_records=1000, n_steps=100, batch_size=50, sampling="poisson"
+    )
+    found = RenyiDP(1.0, 1e-5).calibrate(release, RecordScenario())
+    plain = found.certificate.to_dict()
+    assert check(plain).follows
+    ((pair, count),) = plain["events"]
+    wrong = check(signed(plain, events=[[pair, count // 2]])).of("does not follow")
+    assert {f.field.partition("[")[0] for f in wrong} == {"curve.epsilons"}
+
+
+def test_batches_of_another_relation_are_refuted():
+    release = GradientRelease(
+        n_records=1000, n_steps=10, batch_size=50, sampling="poisson"
+    )
+    accountant = PrivacyLoss(1.0, 1e-5, noise="gaussian")
+    plain = accountant.calibrate(release, RecordScenario()).certificate.to_dict()
+    lie = signed(plain, relation="replace", coupling_id="replace:1")
+    assert "relation" in {f.field for f in check(lie).of("does not follow")}
+
+
+def test_a_belief_within_another_curve_is_no_promise_about_tables():
+    inner = OverlapCurve(GaussianCurve(1.0), OddsOverlap(4.0))
+    best = BestRunCurve(inner, RandomRuns(10.0, 1.0))
+    for curve in (best, WorstCurve((inner, GaussianCurve(0.01)))):
+        plain = of_curve(curve, 1e-5).to_dict()
+        assert "notion" in {f.field for f in check(plain).of("does not follow")}
+    # amplified first, and not last
+    plain = about_distributions(best, delta=1e-5).to_dict()
+    assert "curve.curve" in {f.field for f in check(plain).of("does not follow")}
+
+
+def test_what_a_rule_found_before_it_failed_is_kept():
+    def failing(c):
+        yield from _rules._epsilon(c | {"epsilon": 0.1})
+        raise OverflowError
+
+    with mock.patch.object(_rules, "_RULES", (("epsilon", failing),)):
+        found = _rules.findings_of(data("converted"))
+    assert [f.state for f in found] == [State.DOES_NOT_FOLLOW, State.NOT_RECOMPUTABLE]
 
 
 def test_a_sample_leaves_no_certainty():

@@ -1,10 +1,12 @@
 """What a private pipeline refuses, by name, before anything is spent."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingClassifier
 from sklearn.feature_selection import SelectKBest
@@ -16,6 +18,7 @@ from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    Normalizer,
     OneHotEncoder,
     PolynomialFeatures,
     StandardScaler,
@@ -27,6 +30,7 @@ from skpuffer.compose import (
     audit_pipeline,
     make_private_pipeline,
 )
+from skpuffer.compose._fixed_steps import Chain
 from skpuffer.exceptions import (
     CompositionError,
     PrivacyLeakWarning,
@@ -92,6 +96,15 @@ class Learning(PolynomialFeatures):
     """A subclass that may learn more than what it is known for."""
 
 
+class Selecting(make_column_selector):
+    """A subclass that looks at the values."""
+
+    def __call__(self, df):
+        return list(df.columns[df.sum() > 0])
+
+
+RELEASED = scaler(random_state=0).fit(X)
+
 REFUSED = {
     "leaks: StandardScaler": ({"leaks": StandardScaler()}, {}, "'reference'"),
     "neighbours": ({"neighbours": KNeighborsTransformer()}, {}, "'reference'"),
@@ -116,7 +129,7 @@ REFUSED = {
         "Give the pipeline their steps",
     ),
     "released": (
-        {"released": FrozenEstimator(scaler(random_state=0).fit(X))},
+        {"released": FrozenEstimator(RELEASED)},
         {},
         "a certificate of its own",
     ),
@@ -124,6 +137,20 @@ REFUSED = {
         {"columns": ColumnTransformer([("all", scaler(), lambda X: [0])])},
         {},
         "chosen by a function",
+    ),
+    "chosen__all": (
+        {"chosen": ColumnTransformer([("all", scaler(), Selecting())])},
+        {},
+        "chosen by a function",
+    ),
+    "within": (
+        {
+            "within": FrozenEstimator(
+                Pipeline([("one", FrozenEstimator(Chain([("s", RELEASED)])))])
+            )
+        },
+        {},
+        "a certificate of its own",
     ),
     "columns__remainder": (
         {"columns": ColumnTransformer([], remainder=scaler())},
@@ -296,6 +323,19 @@ def test_errors_of_foreign_steps_quote_nothing():
 def test_foreign_steps_that_need_no_fit_get_no_rows():
     model = PrivatePipeline([("keeps", Keeping()), ("model", logistic())]).fit(X, Y)
     assert not hasattr(model["keeps"], "rows_")
+    rest = ColumnTransformer([("one", Normalizer(), [0])], remainder=Keeping())
+    steps = [("columns", rest), ("model", logistic())]
+    model = PrivatePipeline(steps).fit(X, Y)
+    assert b"rows_" not in pickle.dumps(model["columns"])
+    for transformer in (Keeping(), rest, make_pipeline(Keeping())):
+        model = PublicPreprocessing(transformer, logistic()).fit(X, Y)
+        assert b"rows_" not in pickle.dumps(model)
+
+
+def test_a_cache_of_fixed_steps_is_not_used(tmp_path):
+    cached = Pipeline([("norms", Normalizer()), ("none", None)], memory=str(tmp_path))
+    PublicPreprocessing(cached, logistic()).fit(X, Y)
+    assert not list(tmp_path.iterdir())
 
 
 class Otherwise(PrivateStandardScaler):

@@ -25,6 +25,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.preprocessing import RowNormClipper
 from skpuffer.privacy import compose
 from skpuffer.summary import PrivateMean
@@ -170,6 +171,42 @@ def test_where_callbacks_are_not_passed_on_a_fit_is_heard_of(ledger):
     # when all is done nobody listens
     model().fit(X, Y)
     assert len(ledger.report()) == 4
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_where_callbacks_are_not_passed_on_copies_elsewhere_are_heard_of(
+    ledger, backend
+):
+    bagged = BaggingClassifier(model(), 2, bootstrap=False, n_jobs=2)
+    pipeline = make_pipeline(RowNormClipper(), bagged)
+    with joblib.parallel_config(backend):
+        pipeline.set_callbacks(ledger).fit(X, Y)
+    assert len(ledger.report()) == 2
+    # neither they nor their like take anything along when all is done
+    bagged.estimators_[0].fit(X, Y)
+    clone(bagged).fit(X, Y)
+    assert not hasattr(bagged.estimator, "_skl_callbacks")
+    assert len(ledger.report()) == 2
+
+
+def test_within_a_search_over_processes_too(ledger):
+    grid = {"baggingclassifier__n_estimators": [1, 2]}
+    bagged = BaggingClassifier(model(), bootstrap=False)
+    pipeline = make_pipeline(RowNormClipper(), bagged)
+    found = GridSearchCV(pipeline, grid, cv=2, n_jobs=2, refit=False)
+    found.set_callbacks(ledger).fit(X, Y)
+    assert len(ledger.report()) == 2 * (1 + 2)
+
+
+def test_in_a_block_private_searches_of_other_processes_are_heard_of(ledger):
+    private = PrivateGridSearchCV(
+        PrivateLogisticRegression(max_iter=3, classes=[0, 1]),
+        {"C": [1.0, 2.0]},
+        accountant=PrivacyLoss(1.0, 1e-5),
+    )
+    with ledger:
+        cross_val_score(private, X, Y, cv=2, n_jobs=2, error_score="raise")
+    assert len(ledger.report()) == 2
 
 
 @pytest.mark.filterwarnings("default::skpuffer.exceptions.PrivacyWarning")

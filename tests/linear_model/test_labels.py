@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.distributions import PointMass
@@ -13,7 +14,9 @@ from skpuffer.exceptions import CompositionError, NoGainWarning
 from skpuffer.linear_model import (
     PrivateHuberRegressor,
     PrivateLogisticRegression,
+    PrivateRidge,
     PrivateSGDClassifier,
+    PrivateSGDRegressor,
 )
 from skpuffer.linear_model._minimiser import minimise
 from skpuffer.linear_model._minimiser_constants import (
@@ -282,3 +285,24 @@ def test_labels_that_gain_nothing_are_said_to():
         warnings.simplefilter("error", NoGainWarning)
         gain = small.set_params(clip_norm=1.2).fit(X, y).certificate_.gain
     assert gain > 1.9
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+@pytest.mark.parametrize(
+    "model",
+    [
+        PrivateRidge(target_bounds=(-2, 2)),
+        PrivateRidge(target_bounds=(-2, 2), solver="moments"),
+        PrivateHuberRegressor(target_bounds=(-2, 2)),
+        PrivateSGDRegressor(target_bounds=(-2, 2), max_iter=3),
+    ],
+)
+def test_a_number_of_minus_one_is_a_target_and_no_missing_label(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = np.where(X[:, 0] > 0, -1, 1)
+    found = [
+        clone(model).set_params(random_state=0).fit(X, target).coef_
+        for target in (y, y.astype(float))
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)

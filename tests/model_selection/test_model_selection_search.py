@@ -12,13 +12,16 @@ import pandas as pd
 import pytest
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    Normalizer,
     PolynomialFeatures,
     StandardScaler,
 )
@@ -60,7 +63,7 @@ from skpuffer.scenarios import (
     RecordScenario,
 )
 from skpuffer.schema import Schema
-from skpuffer.summary import PrivateMean
+from skpuffer.summary import PrivateMean, PrivateStandardScaler
 
 X, y = load_breast_cancer(return_X_y=True)
 X = X[:, :6] / np.abs(X[:, :6]).max(axis=0)
@@ -109,6 +112,8 @@ def test_accountants_of_any_neighbouring_tables_will_do(accountant, notion):
     assert found.certificate_.notion == notion
     assert found.certificate_.epsilon == 1.0
     assert found.best_estimator_.accountant_.epsilon < 1.0
+    # of the fit alone, of which the curve is not made
+    assert found.certificate_.events is None
 
 
 def test_a_pure_promise():
@@ -677,6 +682,71 @@ def test_declared_steps_are_row_wise():
         search({}, pipe).fit(X, y)
     found = search({}, pipe, row_wise=["functiontransformer"]).fit(X, y)
     assert found.predict(X).shape == (len(X),)
+
+
+class Learning(PolynomialFeatures):
+    """A subclass of what is known to learn the number of columns alone."""
+
+    def fit(self, X, y=None):
+        self.mean_ = np.mean(X, axis=0)
+        return self
+
+
+class NoFit(TransformerMixin, BaseEstimator):
+    """Says that it needs no fit, and keeps what it is given."""
+
+    def fit(self, X, y=None):
+        self.mean_ = np.mean(X, axis=0)
+        return self
+
+    def transform(self, X):
+        return X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class Centring(NoFit):
+    """Lets each record change the others."""
+
+    def transform(self, X):
+        return X - np.mean(X, axis=0)
+
+
+@pytest.mark.parametrize(
+    "step, kind, said",
+    [
+        (Learning(), UnsupportedError, "subclass"),
+        (Centring(), ValueError, "when other records are around"),
+        (
+            FrozenEstimator(PrivateStandardScaler(bounds=(0, 1)).fit(X)),
+            UnsupportedError,
+            "a certificate of its own",
+        ),
+        (
+            ColumnTransformer([("all", Normalizer(), lambda X: [0])]),
+            UnsupportedError,
+            "chosen by a function",
+        ),
+        (
+            Pipeline([("one", Normalizer())], memory="somewhere"),
+            UnsupportedError,
+            "'memory'",
+        ),
+    ],
+)
+def test_steps_that_would_leak_are_refused(step, kind, said):
+    with pytest.raises(kind, match=said):
+        search({}, make_pipeline(step, LOGISTIC)).fit(X, y)
+
+
+def test_foreign_steps_that_need_no_fit_get_no_rows():
+    rest = ColumnTransformer([("one", Normalizer(), [0])], remainder=NoFit())
+    for step in (NoFit(), rest):
+        found = search({}, make_pipeline(step, LOGISTIC)).fit(X, y)
+        assert b"mean_" not in pickle.dumps(found.best_estimator_[:-1])
 
 
 @pytest.mark.parametrize("name", ["sample_weight", "groups", "secret"])
