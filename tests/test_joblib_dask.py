@@ -14,8 +14,10 @@ from sklearn.linear_model import LogisticRegression
 
 from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
 from skpuffer.ensemble import PATEClassifier
+from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import SimulatorScenario
 from skpuffer.summary import PrivateStatistic
+from skpuffer.training import _workers
 
 distributed = pytest.importorskip("distributed")
 
@@ -108,3 +110,25 @@ def test_teachers_learn_in_workers(cluster):
         with parallel_config(where):
             votes.append(model.fit(X, y).predict(public))
     np.testing.assert_array_equal(*votes)
+
+
+def noted(folder, *asked):
+    """Make sums, and leave a note of which process was asked."""
+    (folder / str(os.getpid())).touch()
+    # that of the worker, which nobody has replaced
+    return importlib.import_module("skpuffer.training._workers")._part_sums(*asked)
+
+
+def test_gradients_are_summed_by_workers(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(_workers, "_part_sums", functools.partial(noted, tmp_path))
+    monkeypatch.setattr(_workers, "_FEWEST_ROWS", 2**12)
+    X = np.random.default_rng(0).normal(size=(20_000, 5))
+    y = (X[:, 0] > 0).astype(int)
+    model = PrivateLogisticRegression(data_norm=2.0, n_steps=8, random_state=0)
+    here = model.fit(X, y).coef_
+    assert not list(tmp_path.iterdir())
+    with parallel_config("dask"):
+        there = model.fit(X, y).coef_
+    np.testing.assert_array_equal(here, there)
+    workers = {str(pid) for pid in cluster.run(os.getpid).values()}
+    assert {path.name for path in tmp_path.iterdir()} == workers

@@ -9,6 +9,7 @@ from dataclasses import replace
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
@@ -42,6 +43,7 @@ from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.svm import PrivateLinearSVC
 
 from .attack import assert_tight, bayes_score, weakened
+from .engines import lazy_frame
 
 RENYI = {"epsilon": 1.0, "alpha": 4.0}
 LOOSE = {"epsilon": 1.5, "delta": 0.05}
@@ -124,6 +126,14 @@ def numbers(*values):
     return [(x[:, None], None) for x in first_is(*values)]
 
 
+def elsewhere(*values, engine="polars", rest=(0.0, 0.0)):
+    """Tables of one column that an engine holds."""
+    return [
+        (lazy_frame(engine, pd.DataFrame({"a": x})), None)
+        for x in first_is(*values, rest=rest)
+    ]
+
+
 def targets(*values, x=1.0, rest=(0.0,) * 5):
     """Tables that differ in the target of a record, and perhaps in its feature."""
     features = first_is(*np.broadcast_to(x, len(values)))
@@ -193,6 +203,24 @@ ESTIMATORS = {
         PrivateSummary(statistics=["quantile"], bounds=(-1, 1)),
         REPLACED,
         numbers(-0.9, 0.9),
+        FEW,
+    ),
+    "mean, elsewhere": (
+        PrivateMean(bounds=(-1, 1)),
+        REPLACED,
+        elsewhere(-1.0, 1.0, engine="duckdb"),
+        FEW,
+    ),
+    "scaler, elsewhere": (
+        PrivateStandardScaler(bounds=(-1, 1)),
+        REPLACED,
+        elsewhere(-1.0, 1.0),
+        FEW,
+    ),
+    "histogram, elsewhere": (
+        PrivateSummary(statistics=["histogram"], bounds=(-1, 1), bins=4),
+        REPLACED,
+        elsewhere(-0.9, 0.9),
         FEW,
     ),
     "ridge": (
@@ -312,6 +340,36 @@ def test_the_noise_that_is_chosen_for_an_estimator(name):
     (estimator, scenario, tables, _), family = CHOSEN[name]
     found = attack_estimator(estimator, scenario, tables, 8000, PrivacyLoss(1.5, 0.05))
     assert found.family == family
+
+
+@pytest.mark.slow
+def test_what_is_released_of_a_table_that_lies_elsewhere():
+    """Whole fits, whose noise is drawn for a release, and not for a test."""
+    tables = [table for table, _ in elsewhere(-1.0, 1.0)]
+    accountant = PrivacyLoss(6.0, 0.05, noise="gaussian")
+    model = PrivateMean(REPLACED, accountant, bounds=(-1, 1))
+    # outputs before any noise: of three records the others are nothing
+    exact = np.array([-1.0, 1.0]) / 3
+    released = [
+        np.array([model.fit(table).mean_[0] for _ in range(FEW)]) for table in tables
+    ]
+    noise = model.noise_
+
+    def worlds(used):
+        share = np.max(used.scale) / np.max(noise.scale)
+        return [
+            lambda n, rng, mean=mean, means=means: mean + share * (means - mean)
+            for mean, means in zip(exact, released, strict=True)
+        ]
+
+    assert_tight(
+        model.certificate_,
+        noise,
+        worlds,
+        score=lambda used: bayes_score(used, exact[:1], [1.0], exact[1:], [1.0]),
+        seed=0,
+        n_draws=FEW,
+    )
 
 
 def attack_estimator(estimator, scenario, tables, n_draws, accountant):

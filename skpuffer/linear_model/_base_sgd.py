@@ -38,7 +38,12 @@ from skpuffer.training import (
 )
 from skpuffer.training._correlation import NOISE_CORRELATIONS, strategy_of_run
 from skpuffer.training._optimiser import LEAST_CLIP_NORM
-from skpuffer.utils._checks import check_count, check_option, check_positive
+from skpuffer.utils._checks import (
+    check_count,
+    check_jobs,
+    check_option,
+    check_positive,
+)
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._ball import Look, least_clip_norm, least_noise, refuse_corner
@@ -126,6 +131,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         "average": [Interval(Real, 0, 1, closed="both"), "boolean", None],
         "init": [HasMethods(["fit"]), tuple, None],
         "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
@@ -236,6 +242,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 if getattr(self, name) is not None:
                     check(**{name: getattr(self, name)})
         self._check_clip_norm()
+        check_jobs(n_jobs=self.n_jobs)
         if isinstance(self.noise_correlation, str):
             check_option(
                 tuple(NOISE_CORRELATIONS), noise_correlation=self.noise_correlation
@@ -506,6 +513,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             noise,
             rng,
             initial=task.start,
+            n_jobs=self.n_jobs,
             verbose=bool(self.verbose),
             record=record,
         )

@@ -135,6 +135,10 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
+    n_jobs : int, default=None
+        Workers of joblib that sum up gradients of all records. None is 1 unless in a
+        :func:`joblib.parallel_config` context. The model is the same to the last digit.
+        Small tables, and batches that are drawn, are summed up here.
     verbose : int, default=0
         Whether to show a progress bar.
     schema : Schema, default=None
@@ -242,6 +246,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         average: float | None = None,
         init: Any = None,
         warm_start: bool = False,
+        n_jobs: int | None = None,
         verbose: int = 0,
         schema: Schema | None = None,
         random_state: RandomState = None,
@@ -271,6 +276,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         self.average = average
         self.init = init
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.verbose = verbose
         self.schema = schema
         self.random_state = random_state
@@ -404,6 +410,10 @@ class PrivateSGDRegressor(LinearRegressor):
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
+    n_jobs : int, default=None
+        Workers of joblib that sum up gradients of all records. None is 1 unless in a
+        :func:`joblib.parallel_config` context. The model is the same to the last digit.
+        Small tables, and batches that are drawn, are summed up here.
     verbose : int, default=0
         Whether to show a progress bar.
     schema : Schema, default=None
@@ -503,6 +513,7 @@ class PrivateSGDRegressor(LinearRegressor):
         average: float | None = None,
         init: Any = None,
         warm_start: bool = False,
+        n_jobs: int | None = None,
         verbose: int = 0,
         schema: Schema | None = None,
         random_state: RandomState = None,
@@ -530,6 +541,7 @@ class PrivateSGDRegressor(LinearRegressor):
         self.average = average
         self.init = init
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.verbose = verbose
         self.schema = schema
         self.random_state = random_state

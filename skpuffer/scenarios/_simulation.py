@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skpuffer.distributions._weak_cache import MEMORY, life_of
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
-from skpuffer.utils._checks import check_option
+from skpuffer.utils._checks import check_jobs, check_option
 from skpuffer.utils._content import content_of
 from skpuffer.utils._types import Floats
 
@@ -58,13 +58,10 @@ def check_running(n_jobs: Any, verbose: Any) -> None:
     ------
     ValueError
     """
-    integer = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
-    # more than that joblib cannot count
-    if n_jobs is not None and (not integer or not 0 < abs(n_jobs) < 2**31):
-        raise ScenarioError(
-            "The parameter 'n_jobs' must be a number of processes, other than zero, "
-            f"or None. Got {n_jobs!r}."
-        )
+    try:
+        check_jobs(n_jobs=n_jobs)
+    except ValueError as error:
+        raise ScenarioError(str(error)) from None
     check_option((False, True), verbose=verbose)
 
 

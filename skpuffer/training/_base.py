@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import sys
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +14,8 @@ from skpuffer.utils._clipping import least_norm
 from ._rows import Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import ArrayLike
 
     from skpuffer.releases import GradientRelease
@@ -200,6 +204,38 @@ class Gradients(ABC):
         may be moved as one likes; a sum that overflowed would be what it is for all
         records at once.
         """
+        n_rows = self.rows.n_records if index is None else len(index)
+        total = np.zeros(self.dim)
+        for part in self.part_sums(parameters, index, release, self.rows.parts(n_rows)):
+            total += part
+        return total
+
+    def part_sums(
+        self,
+        parameters: Floats,
+        index: Indices | None,
+        release: GradientRelease,
+        parts: Sequence[slice],
+    ) -> Iterator[Floats]:
+        """Yield the sums of clipped gradients that :meth:`clipped_sum` adds up.
+
+        Parameters
+        ----------
+        parameters, index, release
+            As for :meth:`clipped_sum`.
+        parts : sequence of slice
+            Of the batch, as :meth:`Rows.parts` has them.
+
+        Yields
+        ------
+        ndarray of shape (dim,), float64
+            One for each part.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`clipped_sum` does.
+        """
         # before any gradient: what is executed is what was accounted for
         _check_release(release, self.blocks, self.rows.dtype)
         limit = self.rows.limit
@@ -207,11 +243,38 @@ class Gradients(ABC):
         if not parameters.dot(parameters) <= limit * limit:
             parameters = parameters.clip(-limit, limit)
         layers = self._prepare(parameters.astype(self.rows.dtype))
-        # float64 across blocks, whatever the rows: see `Rows.slack`
-        total = np.zeros(self.dim)
-        for rows, select in self.rows.blocks(index):
-            total += self._block_sum(layers, rows, select, release)
-        return total
+        for part in parts:
+            # float64 across blocks, whatever the rows: see `Rows.slack`
+            total = np.zeros(self.dim)
+            for rows, select in self.rows.blocks(index, part):
+                total += self._block_sum(layers, rows, select, release)
+            yield total
+
+    def settle(self, release: GradientRelease) -> None:
+        """Find, and keep, what is the same at all steps of a run.
+
+        Parameters
+        ----------
+        release : GradientRelease
+            Of which sums will be asked for.
+        """
+        self.rows.norms(release.clip_order)
+
+    def __sizeof__(self) -> int:
+        """Bytes in memory, by which a cluster decides how records are sent."""
+        return object.__sizeof__(self) + sys.getsizeof(self.rows)
+
+    def reader(self) -> Gradients:
+        """Return the same gradients, of which sums may be made while these make some.
+
+        Returns
+        -------
+        Gradients
+            Of the same records; what is written to while a sum is made is its own.
+        """
+        own = copy.copy(self)
+        own.rows = self.rows.reader()
+        return own
 
     @abstractmethod
     def _prepare(self, parameters: Array) -> Any:

@@ -17,6 +17,7 @@ from skpuffer.utils._entropy import spawned
 
 from ._optimiser import OptimiserRun
 from ._recalibration import RecalibrationRun
+from ._workers import clipped_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +80,7 @@ def train(
     rng: np.random.Generator,
     *,
     initial: ArrayLike | None = None,
+    n_jobs: int | None = None,
     verbose: bool = False,
     record: list[Step] | None = None,
 ) -> Floats:
@@ -104,6 +106,10 @@ def train(
     initial : array-like of shape (dim,), default=None
         Starting parameters, which must be public or released before: None for those of
         the model, which depend on no data.
+    n_jobs : int, default=None
+        Workers that sum up gradients of all records, as joblib has it; None is 1 unless
+        in a ``joblib.parallel_config``. The result is the same to the last digit. It
+        has no effect on batches that are drawn, nor on small tables.
     verbose : bool, default=False
         Whether to show a progress bar.
     record : list, default=None
@@ -128,7 +134,8 @@ def train(
     Floating point rounds. What that may add to how far a record moves a sum is taken
     off the clip norm, 3 % in float32 and next to nothing in float64; see `Rows.slack`.
     Without a seed, sums and noise are rounded to one public grid; see
-    :mod:`skpuffer.noise`.
+    :mod:`skpuffer.noise`. Linear algebra takes one thread, as blocks of rows are small:
+    more cores are made use of by `n_jobs`. Workers get the records, and draw nothing.
 
     References
     ----------
@@ -173,7 +180,10 @@ def train(
     clipping, share = release, 1.0
     on_update = release.noise_position == "update"
     # what overflows is looked for at the end
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+    with (
+        clipped_sums(gradients, release, n_jobs) as clipped_sum,
+        np.errstate(over="ignore", under="ignore", invalid="ignore"),
+    ):
         # public and fixed: never the size of the batch that was drawn, which tells of
         # the table
         divisor = release.divisor
@@ -206,7 +216,7 @@ def train(
                     float(np.max(noise.std())) / (share * divisor),
                 )
             # no record adds more to it than the clip norm of the release
-            total = share * gradients.clipped_sum(run.parameters, index, clipping)
+            total = share * clipped_sum(run.parameters, index, clipping)
             draw = next(draws)
             if grid is not None:
                 total, draw = to_grid(total, grid), to_grid(draw, grid)

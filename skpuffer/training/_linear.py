@@ -181,14 +181,22 @@ class LinearGradients(Gradients):
         total[weights:] = self.intercept_scale * constant.sum(axis=0, dtype=np.float64)
         return total
 
+    def settle(self, release: GradientRelease) -> None:
+        """Find, and keep, the caps of the residuals in a run.
+
+        Parameters
+        ----------
+        release : GradientRelease
+        """
+        self._caps(release)
+
     def _clip(
         self, residual: Array, select: Any, release: GradientRelease
     ) -> tuple[Array, Array]:
         """Return the residuals, clipped, for the weights and for the intercepts."""
         # clipped whole, the constant counts with the row: one norm for both
         order, whole = release.clip_order, release.blocks is None
-        constant = self.intercept_scale if whole else 0.0
-        caps = self._caps(release, constant)[select]
+        caps = self._caps(release)[select]
         # || row ⊗ residual || = || row || · || residual ||, so a cap on the residual
         # clips it
         inner = clip_factors(residual, caps, order)
@@ -199,9 +207,10 @@ class LinearGradients(Gradients):
         caps = largest_factor(release.clip_norm[1], scale, self.rows.slack)  # type: ignore[index] # one for each block
         return inner, clip_factors(residual, caps, order)
 
-    def _caps(self, release: GradientRelease, constant: float) -> Array:
+    def _caps(self, release: GradientRelease) -> Array:
         """Largest norm of each record's residuals, of shape (n_records,)."""
         norm: Any = release.clip_norm
+        constant = self.intercept_scale if release.blocks is None else 0.0
         key = norm, release.clip_order, constant
         if key not in self._known_caps:
             norm = norm if release.blocks is None else norm[0]

@@ -130,6 +130,27 @@ class PerceptronGradients(Gradients):
         # of a block, for what enters and what leaves the hidden layer
         self._space = np.empty((2, 0, self.n_hidden), self.rows.dtype)
 
+    def reader(self) -> PerceptronGradients:
+        """Return the same gradients, of which sums may be made while these make some.
+
+        Returns
+        -------
+        PerceptronGradients
+        """
+        own: Any = super().reader()
+        own._space = np.empty((2, 0, self.n_hidden), self.rows.dtype)
+        found: PerceptronGradients = own
+        return found
+
+    def settle(self, release: GradientRelease) -> None:
+        """Find, and keep, the norms of what enters the hidden layer.
+
+        Parameters
+        ----------
+        release : GradientRelease
+        """
+        self.rows.norms(release.clip_order, 1.0)
+
     def _sizes(self) -> tuple[int, ...]:
         return (
             # the bias is the weight of a constant one: a further row of the layer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import mmap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,14 @@ __all__ = ["Rows", "aligned", "clip_factors", "largest_factor", "products"]
 # the calls. Sums over blocks of so many rows round little.
 _BLOCK_BYTES = 2**21
 _BLOCK_ROWS, _SPARSE_ROWS = 2**12, 2**17
+
+# The blocks of a batch are added up in so many parts at most, and then the parts:
+# enough for as many workers, few enough to be sent at each step.
+_MOST_PARTS = 64
+
+# Blocks are added up in so many parts at most, and then the parts: enough for as many
+# workers, and few sums to send.
+_MOST_PARTS = 64
 
 # A BLAS treats what is left over of so many rows with other instructions, that round
 # otherwise; so does a product by a matrix within larger slices than these.
@@ -132,6 +141,25 @@ class Rows:
         n_features: int = self.X.shape[1]
         return n_features
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled; of a message, numbers may lie between addresses."""
+        self.__dict__.update(state)
+        self._mapped = self._mapped and self.is_mapped
+        if not self._sparse and not self._mapped:
+            # a BLAS would copy each block of such
+            self.X = np.require(self.X, requirements="A")
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the table lies in a file that other processes may read as well."""
+        return _is_mapped(self.X.data if self._sparse else self.X)
+
+    def __sizeof__(self) -> int:
+        """Bytes in memory, by which a cluster decides how rows are sent."""
+        X: Any = self.X
+        held: int = X.data.nbytes + X.indices.nbytes if self._sparse else X.nbytes
+        return object.__sizeof__(self) + held
+
     def norms(self, order: float, constant: float = 0.0) -> Array:
         """Return the norm of each row with a constant appended, rounded up.
 
@@ -170,13 +198,49 @@ class Rows:
             self._measured[order] = lengths
         return self._measured[order]
 
-    def blocks(self, index: Indices | None = None) -> Iterator[tuple[Matrix, Any]]:
+    def reader(self) -> Rows:
+        """Return the same records, which may be read while these are.
+
+        Returns
+        -------
+        Rows
+            Of the same table, with memory of its own for blocks.
+        """
+        own = copy.copy(self)
+        own._buffer = own._tail = np.zeros((0, self.n_features), self.dtype)
+        own._padded = None
+        return own
+
+    def parts(self, n_rows: int) -> list[slice]:
+        """Return parts of a batch that are summed up on their own, and then added up.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the batch.
+
+        Returns
+        -------
+        list of slice
+            Of whole blocks, but for the last. They follow from sizes alone, so that a
+            sum is the same to the last digit whoever makes it.
+        """
+        n_blocks = -(-n_rows // self._block_size)
+        # a few blocks each, if there are many
+        size = self._block_size * max(1, -(-n_blocks // _MOST_PARTS))
+        return list(slices(n_rows, size))
+
+    def blocks(
+        self, index: Indices | None = None, part: slice | None = None
+    ) -> Iterator[tuple[Matrix, Any]]:
         """Yield the rows of a batch in blocks.
 
         Parameters
         ----------
         index : ndarray of shape (size,), default=None
             Rows of the batch; None for all.
+        part : slice, default=None
+            One of :meth:`parts`; None for the whole batch.
 
         Yields
         ------
@@ -194,49 +258,54 @@ class Rows:
             self._slice_rows = _FLOAT32_TERMS // max(1, n_rows)
         if n_rows == 0:
             return
+        read = slice(0, n_rows) if part is None else part
         if self._sparse:
-            found = self._sparse_blocks(index, n_rows)
+            found = self._sparse_blocks(index, read)
         elif index is None and not self._mapped:
-            found = self._views()
+            found = self._views(read)
         else:
-            found = self._gathered(index, n_rows)
+            found = self._gathered(index, read)
         for rows, select in found:
             if self._mapped:
                 self._check(rows, select)
             yield rows, select
 
+    def _parted(self, read: slice) -> Iterator[slice]:
+        """Blocks of what is read of a batch."""
+        for part in slices(read.stop - read.start, self._block_size):
+            yield slice(read.start + part.start, read.start + part.stop)
+
     def _sparse_blocks(
-        self, index: Indices | None, n_rows: int
+        self, index: Indices | None, read: slice
     ) -> Iterator[tuple[Matrix, Any]]:
         # a CSR matrix copies the rows it selects, so its blocks are few and long
-        size = self._block_size
-        if index is None and n_rows <= size and not self._mapped:
+        whole = read.stop - read.start == self.n_records <= self._block_size
+        if index is None and whole and not self._mapped:
             yield self.X, slice(None)
             return
-        for part in slices(n_rows, size):
+        for part in self._parted(read):
             select = part if index is None else index[part]
             yield self.X[select], select
 
-    def _views(self) -> Iterator[tuple[Array, slice]]:
+    def _views(self, read: slice) -> Iterator[tuple[Array, slice]]:
         # whole blocks are views; what is left over is padded to the alignment
-        n_rows, size = self.n_records, self._block_size
-        whole = n_rows // size * size
-        for part in slices(whole, size):
+        for part in self._parted(read):
+            if part.stop - part.start < self._block_size:
+                yield self._last_rows(part.start), part
+                return
             self._padded = self.X[part]
             yield self._padded, part
-        if whole < n_rows:
-            yield self._last_rows(whole), slice(whole, n_rows)
 
     def _gathered(
-        self, index: Indices | None, n_rows: int
+        self, index: Indices | None, read: slice
     ) -> Iterator[tuple[Array, Any]]:
         size = self._block_size
-        largest = min(size, n_rows)
+        largest = min(size, read.stop - read.start)
         if len(self._buffer) < largest:
             # the next batch may be larger
             room = aligned(min(size, largest + largest // 4))
             self._buffer = np.zeros((room, self.n_features), self.dtype)
-        for part in slices(n_rows, size):
+        for part in self._parted(read):
             rows = self._buffer[: part.stop - part.start]
             if index is None:
                 rows[:] = self.X[part]
@@ -396,7 +465,8 @@ class Rows:
             If they are not.
         """
         size = self._block_size
-        # the same bound for float64, with the block sums added up one after the other
+        # the same bound for float64, with the block sums added up one after the other,
+        # which takes no fewer additions than by parts
         if 2.0**-53 * n_rows * (size + n_rows / size + 4) > _WIDE_SLACK:
             raise ValueError(
                 f"A sum over {n_rows} records would round too much for the privacy "

@@ -290,6 +290,19 @@ def check_count(*, least: int = 1, most: int | None = None, **named: Any) -> int
     return int(value)
 
 
+def check_jobs(**named: Any) -> int | None:
+    """Return the one named value if joblib can count so many workers, or it is None."""
+    name, value = _one(named)
+    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    # more than that joblib cannot count
+    if value is not None and (not integer or not 0 < abs(value) < 2**31):
+        raise ValueError(
+            f"The parameter {name!r} must be a number of processes, other than zero, "
+            f"or None. Got {value!r}."
+        )
+    return None if value is None else int(value)
+
+
 def check_option(options: Iterable[object], **named: Any) -> Any:
     """Return the one named value if it is among `options`, or raise."""
     name, value = _one(named)
