@@ -13,7 +13,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsTransformer
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
@@ -105,6 +105,26 @@ REFUSED = {
         {},
         "no ledger hears of",
     ),
+    "routed": (
+        {"routed": Pipeline([("one", scaler())], transform_input=["X_other"])},
+        {},
+        "no ledger hears of",
+    ),
+    "inner__last": (
+        {"inner": Pipeline([("one", scaler()), ("last", logistic())])},
+        {},
+        "no 'transform'",
+    ),
+    "union__model": (
+        {"union": FeatureUnion([("model", logistic())])},
+        {},
+        "no 'transform'",
+    ),
+    "columns__model": (
+        {"columns": ColumnTransformer([("model", logistic(), [0, 1])])},
+        {},
+        "no 'transform'",
+    ),
     "wrapped": (
         {"wrapped": PublicPreprocessing(StandardScaler(), scaler())},
         {},
@@ -117,6 +137,16 @@ REFUSED = {
     ),
     "released": (
         {"released": FrozenEstimator(scaler(random_state=0).fit(X))},
+        {},
+        "a certificate of its own",
+    ),
+    "released within": (
+        {
+            "released within": FrozenEstimator(
+                Pipeline([("one", RowNormClipper()), ("two", scaler(random_state=0))])
+                .fit(X)
+            )
+        },
         {},
         "a certificate of its own",
     ),

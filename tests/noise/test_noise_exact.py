@@ -14,7 +14,12 @@ from skpuffer.noise import (
     GeneralizedGaussianNoise,
     LaplaceNoise,
 )
-from skpuffer.noise._exact import exact_exponential, exact_normal, rounded_multiple
+from skpuffer.noise._exact import (
+    _below,
+    exact_exponential,
+    exact_normal,
+    rounded_multiple,
+)
 from skpuffer.noise._on_grid import (
     add_noise,
     draws_exactly,
@@ -81,6 +86,22 @@ def test_products_are_rounded_as_integers_are():
     assert found[3] == 3
     down = rounded_multiple(1.0, whole, words, rng, down=True)
     assert down.tolist() == [1, 0, 0, 2]
+
+
+def test_where_the_first_bits_do_not_tell_the_others_do():
+    """Three times the number is above a half from two thirds of its last bit on."""
+    n = 3000
+    word = np.full(n, 2**64 // 6, dtype=np.uint64)
+    found = rounded_multiple(3.0, np.zeros(n, int), word, np.random.default_rng(0))
+    assert set(found) == {0, 1}
+    assert abs(found.mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / n)
+
+
+def test_numbers_of_the_same_first_bits_are_as_often_below_as_above():
+    n = 3000
+    same = np.full(n, 2**63, dtype=np.uint64)
+    below = _below(same, same, np.random.default_rng(0))
+    assert abs(below.mean() - 1 / 2) < 5 / math.sqrt(4 * n)
 
 
 @given(st.floats(1e-3, 2.0**39), st.integers(0, 8), st.integers(0, 2**64 - 1))
@@ -154,16 +175,21 @@ def test_which_noise_has_a_grid():
     st.floats(1e-4, 1e3),
     st.integers(1, 200),
     st.sampled_from([GaussianNoise, LaplaceNoise]),
+    st.sampled_from([1.0, 2.0, math.inf]),
+    st.floats(0.01, 100.0),
+    st.floats(0.0, 1e-3),
 )
-def test_room_for_the_grid_covers_it(scale, share, dim, kind):
+def test_room_for_the_grid_covers_it(scale, share, dim, kind, norm, unit, further):
     """Sensitivity and two steps of each coordinate cost no more than it alone did."""
     noise, radius = kind(scale), share * scale
-    larger = with_room_for_grid(noise, 5000, radius, noise.norm, dim)
+    larger = with_room_for_grid(noise, 5000, radius, norm, dim, unit, further)
     if larger is None:
-        assert share < 1e-2
+        assert share * unit < 1e-2
         return
-    grid = float(noise_grid(larger, 5000))
-    moved = radius + np.linalg.norm(np.full(dim, 2 * grid), noise.norm)
+    steps = np.full(dim, 2 * float(noise_grid(larger, 5000)) / unit)
+    # in that norm, and in the one by which the noise is told apart
+    longest = max(np.linalg.norm(steps, p) for p in (norm, noise.norm))
+    moved = radius * (1 + further) + longest
     assert moved / larger.scale <= radius / noise.scale
     assert larger.scale <= noise.scale * 1.01
 
