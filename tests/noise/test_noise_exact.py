@@ -1,5 +1,6 @@
 """Exact draws, the grid they are on, and the bits they are made of."""
 
+import copy
 import math
 
 import numpy as np
@@ -153,6 +154,7 @@ def test_noise_on_a_grid(kind, law):
 def test_which_noise_has_a_grid():
     assert noise_grid(GeneralizedGaussianNoise(1.0, beta=1.5), 10) is None
     assert noise_grid(GaussianNoise(0.0), 10) is None
+    assert noise_grid(DiscreteLaplaceNoise(0.0), 10) is None
     assert noise_grid(GaussianNoise((1.0, 0.0)), 10) is None
     assert noise_grid(LaplaceNoise(3.0), 10, integer=True) <= 1.0
     assert noise_grid(LaplaceNoise(2.0**60), 10, integer=True) is None
@@ -219,6 +221,10 @@ def test_secret_generators_differ_and_so_do_their_children():
     state = first.bit_generator.state["state"]
     assert state["rounds"] == 20
     assert np.count_nonzero(state["keysetup"]) >= 6
+    # keys are of the operating system, and not made of the parent's state
+    same = copy.deepcopy(first)
+    drawn = {g.integers(2**63) for g in (*spawned(first, 2), *spawned(same, 2))}
+    assert len(drawn) == 4
     # what is seeded stays so
     seeded = [spawned(np.random.default_rng(7), 2)[1].integers(2**63) for _ in range(2)]
     assert seeded[0] == seeded[1]
