@@ -16,6 +16,7 @@ from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    Normalizer,
     OneHotEncoder,
     PolynomialFeatures,
     StandardScaler,
@@ -326,6 +327,9 @@ def test_errors_of_foreign_steps_quote_nothing():
 def test_foreign_steps_that_need_no_fit_get_no_rows():
     model = PrivatePipeline([("keeps", Keeping()), ("model", logistic())]).fit(X, Y)
     assert not hasattr(model["keeps"], "rows_")
+    # of those that are known it is known that they learn no more than columns
+    model = PrivatePipeline([("known", Normalizer()), ("scaler", scaler())]).fit(X)
+    assert list(model.get_feature_names_out()) == ["x0", "x1", "x2"]
 
 
 class Otherwise(PrivateStandardScaler):
