@@ -135,6 +135,21 @@ def test_what_lets_rows_out_is_named(name):
     assert leak.reason.endswith(".")
 
 
+class Bare:
+    """Maps rows, and says of itself that it needs no fit."""
+
+    def transform(self, X):
+        return X
+
+    def __sklearn_tags__(self):
+        return Normalizer().__sklearn_tags__()
+
+
+def test_what_cannot_be_fitted_is_no_estimator():
+    (leak,) = audit_pipeline(make_pipeline(Bare(), model())).leaks
+    assert "is no estimator" in leak.reason
+
+
 def test_what_is_none_is_plain():
     for estimator in (BaggingClassifier(), TransformedTargetRegressor()):
         names = [step.name for step in audit_pipeline(estimator).leaks]

@@ -29,7 +29,7 @@ from skpuffer.linear_model import (
 )
 from skpuffer.privacy import compose
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.scenarios import RecordScenario
+from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
 
 from ..attack import assert_tight
@@ -170,6 +170,15 @@ def test_by_default_it_is_differential_privacy_at_the_numbers_of_the_estimators(
     assert 1 - 2e-3 < promised.epsilon <= 1
     one = make_private_pipeline(logistic()).fit(X, Y).certificate_
     assert one == logistic().fit(X, Y).certificate_
+
+
+def test_by_default_a_belief_of_a_step_is_accounted_for_as_in_the_step():
+    belief = AttributeScenario("smokes", level="record", prior=BoundedOdds(4.0))
+    mean = PrivateMean(scenario=belief, bounds=(-1, 1))
+    names = ["age", "smokes"]
+    promised = make_private_pipeline(mean).preview(400, feature_names=names).certificate
+    assert promised.notion == "approximate_pufferfish"
+    assert promised == mean.preview(400, feature_names=names).certificate
 
 
 def test_noisier_steps_get_more_of_the_budget():

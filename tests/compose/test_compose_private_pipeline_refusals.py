@@ -15,7 +15,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsTransformer
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     Normalizer,
@@ -118,6 +118,26 @@ REFUSED = {
         {},
         "no ledger hears of",
     ),
+    "routed": (
+        {"routed": Pipeline([("one", scaler())], transform_input=["X_other"])},
+        {},
+        "no ledger hears of",
+    ),
+    "inner__last": (
+        {"inner": Pipeline([("one", scaler()), ("last", logistic())])},
+        {},
+        "no 'transform'",
+    ),
+    "union__model": (
+        {"union": FeatureUnion([("model", logistic())])},
+        {},
+        "no 'transform'",
+    ),
+    "columns__model": (
+        {"columns": ColumnTransformer([("model", logistic(), [0, 1])])},
+        {},
+        "no 'transform'",
+    ),
     "wrapped": (
         {"wrapped": PublicPreprocessing(StandardScaler(), scaler())},
         {},
@@ -130,6 +150,16 @@ REFUSED = {
     ),
     "released": (
         {"released": FrozenEstimator(RELEASED)},
+        {},
+        "a certificate of its own",
+    ),
+    "released within": (
+        {
+            "released within": FrozenEstimator(
+                Pipeline([("one", RowNormClipper()), ("two", scaler(random_state=0))])
+                .fit(X)
+            )
+        },
         {},
         "a certificate of its own",
     ),
@@ -323,6 +353,9 @@ def test_errors_of_foreign_steps_quote_nothing():
 def test_foreign_steps_that_need_no_fit_get_no_rows():
     model = PrivatePipeline([("keeps", Keeping()), ("model", logistic())]).fit(X, Y)
     assert not hasattr(model["keeps"], "rows_")
+    # of those that are known it is known that they learn no more than columns
+    model = PrivatePipeline([("known", Normalizer()), ("scaler", scaler())]).fit(X)
+    assert list(model.get_feature_names_out()) == ["x0", "x1", "x2"]
     rest = ColumnTransformer([("one", Normalizer(), [0])], remainder=Keeping())
     steps = [("columns", rest), ("model", logistic())]
     model = PrivatePipeline(steps).fit(X, Y)

@@ -227,6 +227,10 @@ def test_averages_over_subsamples_add_up_at_their_order():
     own = ledger(sa_averaged_sliced_renyi_pufferfish=(1.0, 4.0))
     assert entered(own, 9 * [average]) == 4
     assert own.total().epsilon == 1.0
+    # what is promised at a higher order than asked is added up at that
+    below = ledger(sa_averaged_sliced_renyi_pufferfish=(1.0, 3.0))
+    assert entered(below, 9 * [average]) == 4
+    assert below.total().alpha == 4.0
     # of a lower order than asked nothing follows
     with pytest.raises(NotComposableError, match="none of its ceilings"):
         ledger(sa_joint_sliced_renyi_pufferfish=(1.0, 5.0)).enter(average)

@@ -214,12 +214,18 @@ def test_files_of_other_machines_are_refused(tmp_path):
         f"40 22 0:30 / {place} rw,relatime shared:7 - nfs4 host:/x rw",
         f"41 40 0:31 / {place}/near rw,relatime - ext4 /dev/sdb1 rw",
     ]
-    mounts.write_text("\n".join(lines))
     (tmp_path / "far away" / "near").mkdir(parents=True)
-    with pytest.raises(LedgerError, match=r"nfs4.*local disk"):
-        _store.refuse_network(str(tmp_path / "far away" / "x.db"), str(mounts))
-    for local in ("x.db", "far away/near/x.db", "far awayish/x.db"):
-        _store.refuse_network(str(tmp_path / local), str(mounts))
+    # in whatever order they are listed
+    for listed in (lines, lines[::-1]):
+        mounts.write_text("\n".join(listed))
+        with pytest.raises(LedgerError, match=r"nfs4.*local disk"):
+            _store.refuse_network(str(tmp_path / "far away" / "x.db"), str(mounts))
+        for local in ("x.db", "far away/near/x.db", "far awayish/x.db"):
+            _store.refuse_network(str(tmp_path / local), str(mounts))
+    # of two on one place the later one is seen
+    mounts.write_text("\n".join([*lines, lines[0].replace("ext4", "nfs")]))
+    with pytest.raises(LedgerError, match="nfs"):
+        _store.refuse_network(str(tmp_path / "x.db"), str(mounts))
     # where nothing is known nothing is refused
     _store.refuse_network("x.db", str(tmp_path / "none"))
 

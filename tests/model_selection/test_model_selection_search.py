@@ -16,7 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -35,7 +35,7 @@ from skpuffer.accountants import (
 )
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.certificate import check
-from skpuffer.compose import PublicPreprocessing, audit_pipeline
+from skpuffer.compose import OutputPerturbation, PublicPreprocessing, audit_pipeline
 from skpuffer.exceptions import (
     BudgetExceededError,
     CompositionError,
@@ -50,6 +50,7 @@ from skpuffer.linear_model import (
     PrivateHuberRegressor,
     PrivateLogisticRegression,
     PrivateRidge,
+    PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
 from skpuffer.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
@@ -167,7 +168,8 @@ def test_a_belief_amplifies_the_search_last():
 def test_a_belief_that_is_enough_is_refused_or_capped():
     near = AttributeScenario("race", level="record", prior=BoundedOdds(1.2))
     model = PrivateLogisticRegression(data_norm=2.0, scenario=near)
-    accountant = OverlapAmplification(1.0, max_fallback=3.0)
+    # of a budget other than one, in whose units a fallback is none
+    accountant = OverlapAmplification(0.8, max_fallback=3.0)
     with pytest.raises(UnsupportedError, match="alone is within the budget"):
         search(model=model, accountant=accountant).fit(FRAME, y)
     accountant = clone(accountant).set_params(if_belief_suffices="cap")
@@ -631,6 +633,8 @@ LOGISTIC = PrivateLogisticRegression()
             search(model=PrivateLogisticRegression(random_state=0)),
             "'random_state' of its own",
         ),
+        (search({}, PrivateSGDClassifier(warm_start=True)), "'warm_start' or 'init'"),
+        (search({}, PrivateSGDClassifier(init=LOGISTIC)), "'warm_start' or 'init'"),
         (search(model=PrivateRidge(), grid={}), "target_bounds"),
     ],
 )
@@ -753,6 +757,12 @@ def test_foreign_steps_that_need_no_fit_get_no_rows():
 def test_fit_takes_a_table_and_a_target(name):
     with pytest.raises(TypeError, match=name):
         search().fit(X, y, **{name: np.ones(len(X))})
+
+
+def test_of_several_targets_a_record_has_no_one_number():
+    model = OutputPerturbation(Ridge(), "coef_", sensitivity=1.0)
+    with pytest.raises(ValueError, match="must be one column"):
+        search({}, model).fit(X, np.column_stack([y, 1 - y]))
 
 
 def test_no_target():

@@ -173,6 +173,12 @@ def test_scale_for_delta_inverts_delta(epsilon, delta, z):
     assert found <= epsilon * (1 + 1e-9)
 
 
+@given(st.floats(0.1, 50), st.integers(1, 40))
+def test_beyond_every_loss_nothing_is_left(scale, z):
+    """And not next to nothing, of either sign: that is what a pure promise says."""
+    assert DiscreteLaplaceNoise(scale).delta(z / scale, z) == 0
+
+
 def test_pure_calibration():
     noise = DiscreteLaplaceNoise()
     assert noise.scale_for(math.inf, 0.5, 3) == 6.0

@@ -1,5 +1,6 @@
 """Exact draws, the grid they are on, and the bits they are made of."""
 
+import copy
 import math
 
 import numpy as np
@@ -14,7 +15,12 @@ from skpuffer.noise import (
     GeneralizedGaussianNoise,
     LaplaceNoise,
 )
-from skpuffer.noise._exact import exact_exponential, exact_normal, rounded_multiple
+from skpuffer.noise._exact import (
+    _below,
+    exact_exponential,
+    exact_normal,
+    rounded_multiple,
+)
 from skpuffer.noise._on_grid import (
     add_noise,
     draws_exactly,
@@ -83,6 +89,22 @@ def test_products_are_rounded_as_integers_are():
     assert down.tolist() == [1, 0, 0, 2]
 
 
+def test_where_the_first_bits_do_not_tell_the_others_do():
+    """Three times the number is above a half from two thirds of its last bit on."""
+    n = 3000
+    word = np.full(n, 2**64 // 6, dtype=np.uint64)
+    found = rounded_multiple(3.0, np.zeros(n, int), word, np.random.default_rng(0))
+    assert set(found) == {0, 1}
+    assert abs(found.mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / n)
+
+
+def test_numbers_of_the_same_first_bits_are_as_often_below_as_above():
+    n = 3000
+    same = np.full(n, 2**63, dtype=np.uint64)
+    below = _below(same, same, np.random.default_rng(0))
+    assert abs(below.mean() - 1 / 2) < 5 / math.sqrt(4 * n)
+
+
 @given(st.floats(1e-3, 2.0**39), st.integers(0, 8), st.integers(0, 2**64 - 1))
 def test_rounding_is_that_of_fractions(ratio, whole, word):
     """As of a number of 64 bits, except within the last of them."""
@@ -132,6 +154,7 @@ def test_noise_on_a_grid(kind, law):
 def test_which_noise_has_a_grid():
     assert noise_grid(GeneralizedGaussianNoise(1.0, beta=1.5), 10) is None
     assert noise_grid(GaussianNoise(0.0), 10) is None
+    assert noise_grid(DiscreteLaplaceNoise(0.0), 10) is None
     assert noise_grid(GaussianNoise((1.0, 0.0)), 10) is None
     assert noise_grid(LaplaceNoise(3.0), 10, integer=True) <= 1.0
     assert noise_grid(LaplaceNoise(2.0**60), 10, integer=True) is None
@@ -154,16 +177,21 @@ def test_which_noise_has_a_grid():
     st.floats(1e-4, 1e3),
     st.integers(1, 200),
     st.sampled_from([GaussianNoise, LaplaceNoise]),
+    st.sampled_from([1.0, 2.0, math.inf]),
+    st.floats(0.01, 100.0),
+    st.floats(0.0, 1e-3),
 )
-def test_room_for_the_grid_covers_it(scale, share, dim, kind):
+def test_room_for_the_grid_covers_it(scale, share, dim, kind, norm, unit, further):
     """Sensitivity and two steps of each coordinate cost no more than it alone did."""
     noise, radius = kind(scale), share * scale
-    larger = with_room_for_grid(noise, 5000, radius, noise.norm, dim)
+    larger = with_room_for_grid(noise, 5000, radius, norm, dim, unit, further)
     if larger is None:
-        assert share < 1e-2
+        assert share * unit < 1e-2
         return
-    grid = float(noise_grid(larger, 5000))
-    moved = radius + np.linalg.norm(np.full(dim, 2 * grid), noise.norm)
+    steps = np.full(dim, 2 * float(noise_grid(larger, 5000)) / unit)
+    # in that norm, and in the one by which the noise is told apart
+    longest = max(np.linalg.norm(steps, p) for p in (norm, noise.norm))
+    moved = radius * (1 + further) + longest
     assert moved / larger.scale <= radius / noise.scale
     assert larger.scale <= noise.scale * 1.01
 
@@ -193,6 +221,10 @@ def test_secret_generators_differ_and_so_do_their_children():
     state = first.bit_generator.state["state"]
     assert state["rounds"] == 20
     assert np.count_nonzero(state["keysetup"]) >= 6
+    # keys are of the operating system, and not made of the parent's state
+    same = copy.deepcopy(first)
+    drawn = {g.integers(2**63) for g in (*spawned(first, 2), *spawned(same, 2))}
+    assert len(drawn) == 4
     # what is seeded stays so
     seeded = [spawned(np.random.default_rng(7), 2)[1].integers(2**63) for _ in range(2)]
     assert seeded[0] == seeded[1]

@@ -173,6 +173,13 @@ def test_what_no_promise_follows_from_is_refused():
     fit = made(PrivacyLoss(0.5), count_of(70), chain)
     with pytest.raises(CompositionError, match="different neighbouring"):
         best_of_runs([Trial(fit, one.score)], RUNS, delta=1e-5)
+    # nor is it known what parts of a table are neighbours where a whole one is coupled
+    for part in (
+        replace(one.fit, composable=False),
+        replace(one.fit, coupling_id="of days"),
+    ):
+        with pytest.raises(CompositionError, match="single records"):
+            best_of_runs([Trial(part, part)], RUNS, delta=1e-5)
     replaced = trial(scenario=RecordScenario(relation="replace"))
     with pytest.raises(CompositionError, match="different neighbouring"):
         best_of_runs([Trial(one.fit, replaced.score)], RUNS, delta=1e-5)

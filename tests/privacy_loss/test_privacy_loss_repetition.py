@@ -339,6 +339,18 @@ def test_the_largest_ratio_is_that_of_a_fine_grid(epsilon, mean, shape):
         assert largest <= max(fine, 0.0) + 1e-3 * (1 + abs(fine))
 
 
+@pytest.mark.parametrize("shape", [0.0, 1.0, 4.0])
+def test_a_loss_that_an_event_may_have_is_never_rounded_down(shape):
+    """Of a pure promise: the best of many against an event as likely as can be."""
+    runs = RandomRuns(50.0, shape)
+    p = 1 / (1 + math.exp(3.0))
+    loss = 3.0 + np.subtract(*runs.log_slope(np.array([p, 1 - p])))
+    best = BestRunCurve(PrivacyLossCurve(((PurePair(3.0), 1),)), runs)
+    assert best.renyi(math.inf) >= loss
+    # at a delta next to none
+    assert best.epsilon(1e-13) >= loss * (1 - 1e-12)
+
+
 def test_of_hardly_more_than_one_run_it_costs_what_one_does():
     one = GaussianCurve(0.3)
     best = BestRunCurve(one, RandomRuns(1 + 1e-6, 1.0))
