@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,15 @@ from skpuffer._lazy_tables import (
 )
 from skpuffer.schema import Encoding, Number
 from skpuffer.schema._values import column_arrays, level_codes, numbers
-from skpuffer.utils._reading import cells_of, floats, is_frame, missing_cells
+from skpuffer.utils._reading import (
+    cells_of,
+    distinct_cells,
+    floats,
+    held_as_codes,
+    is_frame,
+    missing_cells,
+    row_count,
+)
 
 if TYPE_CHECKING:
     from skpuffer._lazy_tables import LazyTable
@@ -118,19 +127,19 @@ class TableEncoder:
         if self.before is not None:
             X = self.before(X)
         places = self._places(X)
-        parts = [
+        parts = (
             _numbers(column, _values(X, place))
             if column.levels is None
             else _codes(column, _values(X, place), self.strict)
             for column, place in zip(self.columns, places, strict=True)
-        ]
+        )
         # no copy of a table that is read as it is
         if isinstance(X, np.ndarray) and X.dtype == float:
             plain = all(column.levels is None for column in self.columns)
             if plain and places == list(range(X.shape[1])):
+                deque(parts, maxlen=0)  # read, and so checked
                 return X
-        # columns stay whole: they are written, and read again, one by one
-        return np.stack(parts).T
+        return _side_by_side(parts, len(places), row_count(X))
 
     def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
         """Encode a lazy data frame, as far as that is said by expressions.
@@ -241,12 +250,21 @@ def _missing(value):
     return value is None or bool(np.ndim(value) == 0 and pd.isna(value))
 
 
+def _side_by_side(columns, n_columns, n_records):
+    """Columns as one table of floats, each written as it comes."""
+    # columns stay whole: they are written, and read again, one by one
+    table = np.empty((n_columns, n_records))
+    for row, column in zip(table, columns, strict=True):
+        row[:] = column
+    return table.T
+
+
 def _values(X, place):
     """Values of one column, as an array."""
     if isinstance(X, pd.DataFrame) and place in X.columns:
-        column = X[place]
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            return column.array
+        held = held_as_codes(X[place])
+        if held is not None:
+            return held
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         # a position, unless the frame's own names are integers
@@ -258,6 +276,9 @@ def _values(X, place):
 
 def _numbers(column, values):
     """Values of a numeric column, as floats."""
+    # what it nearly always is, in one reading
+    if values.dtype == float and np.isfinite(values).all():
+        return values
     # what cannot be compared is not missing, and refused as no number
     if missing_cells(values).any():
         raise ValueError(
@@ -302,14 +323,11 @@ def _level_of_missing(levels):
 
 def _distinct(values):
     """Place of each value among distinct ones, -1 for what is missing; and these."""
-    if isinstance(values, pd.Categorical):
-        places, values = values.codes, values.categories
-    else:
-        try:
-            places, values = pd.factorize(values)
-        # of cells that cannot be compared: every one by itself
-        except (TypeError, ValueError, ArithmeticError):
-            places = np.where(missing_cells(values), -1, np.arange(len(values)))
+    try:
+        return distinct_cells(values)
+    # of cells that cannot be compared: every one by itself
+    except (TypeError, ValueError, ArithmeticError):
+        places = np.where(missing_cells(values), -1, np.arange(len(values)))
     # plain values, which are looked up whatever type the column has
     return places, np.asarray(values, dtype=object).tolist()
 
@@ -357,14 +375,15 @@ class SchemaEncoder:
 
     def __call__(self, X: Table) -> Floats:
         """Encode a table, of shape (n, n_columns)."""
-        arrays = column_arrays(X, self.schema.names)
-        parts = [
+        names = self.schema.names
+        arrays = column_arrays(X, names)
+        parts = (
             numbers(column, values)[0]
             if isinstance(column := self.schema[name], Number)
-            else level_codes(column, values).astype(float)
-            for name, values in zip(self.schema.names, arrays, strict=True)
-        ]
-        return np.stack(parts).T
+            else level_codes(column, values)
+            for name, values in zip(names, arrays, strict=True)
+        )
+        return _side_by_side(parts, len(names), row_count(X))
 
     def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
         """Encode a lazy data frame; see :meth:`TableEncoder.lazy_columns`."""

@@ -28,8 +28,10 @@ __all__ = [
     "as_table",
     "cells_of",
     "column_names",
+    "distinct_cells",
     "drop_position",
     "floats",
+    "held_as_codes",
     "is_frame",
     "is_lazy",
     "matching_names",
@@ -214,6 +216,47 @@ def cells_of(column: nw.Series[Any]) -> NDArray[Any]:
     # narwhals may ask what is missing, which a signalling NaN does not answer
     except ArithmeticError:
         return object_cells(column.to_list())
+
+
+def held_as_codes(column: pd.Series) -> Any:
+    """Return a column of categories or texts as pandas holds it, None for any other.
+
+    Which of these are equal, pandas tells without an object for each: in Arrow, if that
+    is where they lie.
+
+    Parameters
+    ----------
+    column : pandas.Series
+
+    Returns
+    -------
+    pandas.api.extensions.ExtensionArray or None
+    """
+    kind = column.dtype
+    texts = isinstance(kind, pd.api.extensions.ExtensionDtype) and kind.type is str
+    return column.array if texts or isinstance(kind, pd.CategoricalDtype) else None
+
+
+def distinct_cells(values: Any) -> tuple[Indices, list[Any]]:
+    """Return the place of each cell among distinct ones, and these as plain objects.
+
+    Parameters
+    ----------
+    values : array of shape (n_records,)
+        Of any kind that :func:`pandas.factorize` takes.
+
+    Returns
+    -------
+    places : ndarray of int of shape (n_records,)
+        -1 for what is missing.
+    cells : list
+        Of categories all, whether they occur or not.
+    """
+    if isinstance(values, pd.Categorical):
+        places, cells = values.codes, values.categories
+    else:
+        places, cells = pd.factorize(values)
+    return places, np.asarray(cells, dtype=object).tolist()
 
 
 def object_cells(values: Iterable[Any]) -> NDArray[Any]:
