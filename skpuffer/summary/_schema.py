@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,8 @@ from skpuffer._lazy_tables import (
     number_of_book,
 )
 from skpuffer.schema import Encoding, Number
-from skpuffer.schema._values import column_arrays, level_codes, numbers
+from skpuffer.schema._values import AT_ONCE, column_arrays, level_codes, numbers
+from skpuffer.utils._clipping import slices
 from skpuffer.utils._reading import (
     cells_of,
     distinct_cells,
@@ -127,19 +127,22 @@ class TableEncoder:
         if self.before is not None:
             X = self.before(X)
         places = self._places(X)
-        parts = (
-            _numbers(column, _values(X, place))
-            if column.levels is None
-            else _codes(column, _values(X, place), self.strict)
-            for column, place in zip(self.columns, places, strict=True)
-        )
+        read = list(zip(self.columns, places, strict=True))
         # no copy of a table that is read as it is
         if isinstance(X, np.ndarray) and X.dtype == float:
             plain = all(column.levels is None for column in self.columns)
             if plain and places == list(range(X.shape[1])):
-                deque(parts, maxlen=0)  # read, and so checked
+                for column, place in read:
+                    _numbers(column, X[:, place])
                 return X
-        return _side_by_side(parts, len(places), row_count(X))
+        table = _empty_table(row_count(X), len(read))
+        for row, (column, place) in zip(table.T, read, strict=True):
+            values = _values(X, place)
+            if column.levels is None:
+                row[:] = _numbers(column, values)
+            else:
+                _write_codes(column, values, self.strict, row)
+        return table
 
     def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
         """Encode a lazy data frame, as far as that is said by expressions.
@@ -250,13 +253,10 @@ def _missing(value):
     return value is None or bool(np.ndim(value) == 0 and pd.isna(value))
 
 
-def _side_by_side(columns, n_columns, n_records):
-    """Columns as one table of floats, each written as it comes."""
+def _empty_table(n_records, n_columns):
+    """Table of floats to be filled."""
     # columns stay whole: they are written, and read again, one by one
-    table = np.empty((n_columns, n_records))
-    for row, column in zip(table, columns, strict=True):
-        row[:] = column
-    return table.T
+    return np.empty((n_columns, n_records)).T
 
 
 def _values(X, place):
@@ -297,8 +297,8 @@ def _numbers(column, values):
     return numbers
 
 
-def _codes(column, values, strict):
-    """Codes of a categorical column's values, as floats; -1 for what counts as nothing.
+def _write_codes(column, values, strict, out):
+    """Write codes of a categorical column's values; -1 for what counts as nothing.
 
     What is missing, or not listed, has the level of None if there is one.
     """
@@ -313,7 +313,10 @@ def _codes(column, values, strict):
     other = _level_of_missing(column.levels)
     # missing ones have the place -1, which is the last
     codes = [other if code is None else code for code in found] + [other]
-    return np.array(codes, dtype=float)[places]
+    codes = np.array(codes, dtype=float)
+    # some at a time: what is made on the way stays small
+    for part in slices(len(out), AT_ONCE):
+        out[part] = codes[places[part]]
 
 
 def _level_of_missing(levels):
@@ -377,13 +380,14 @@ class SchemaEncoder:
         """Encode a table, of shape (n, n_columns)."""
         names = self.schema.names
         arrays = column_arrays(X, names)
-        parts = (
-            numbers(column, values)[0]
-            if isinstance(column := self.schema[name], Number)
-            else level_codes(column, values)
-            for name, values in zip(names, arrays, strict=True)
-        )
-        return _side_by_side(parts, len(names), row_count(X))
+        table = _empty_table(row_count(X), len(names))
+        for row, name, values in zip(table.T, names, arrays, strict=True):
+            column = self.schema[name]
+            if isinstance(column, Number):
+                row[:] = numbers(column, values)[0]
+            else:
+                row[:] = level_codes(column, values)
+        return table
 
     def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
         """Encode a lazy data frame; see :meth:`TableEncoder.lazy_columns`."""
