@@ -92,6 +92,10 @@ def _array(X: Any, frame: Any, name: Hashable) -> Array:
         values: Array = X[name].to_numpy() if held is None else held
         return values
     column = frame.get_column(name)
+    held = held_as_codes(column)
+    if held is not None:
+        found: Array = held
+        return found
     try:
         return np.asarray(column.to_numpy())
     # of a type that NumPy lacks, as of whole numbers beyond 64 bits

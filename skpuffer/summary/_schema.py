@@ -270,7 +270,9 @@ def _values(X, place):
         # a position, unless the frame's own names are integers
         if isinstance(place, int) and place not in frame.columns:
             place = frame.columns[place]
-        return cells_of(frame.get_column(place))
+        column = frame.get_column(place)
+        held = held_as_codes(column)
+        return cells_of(column) if held is None else held
     return np.asarray(X)[:, place]
 
 

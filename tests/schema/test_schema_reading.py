@@ -184,6 +184,18 @@ def test_coded_columns_are_read_as_their_cells(kind, data):
         pd.testing.assert_frame_equal(book.frame(coded), book.frame(plain))
 
 
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum])
+@given(cells=st.lists(st.sampled_from(TEXTS), max_size=8))
+def test_texts_of_polars_are_read_as_their_cells(kind, cells):
+    kind = kind(sorted({*TEXTS} - {None})) if kind is pl.Enum else kind
+    coded = pl.DataFrame({"c": pl.Series(cells, dtype=kind)})
+    plain = pd.DataFrame({"c": objects(cells)}, dtype=object)
+    for entry in (*map(BOOK.__getitem__, BOOK.names), Category([7, 3], fill=3)):
+        book = Schema({"c": entry})
+        for mapped in (book.binning(n_bins=4), book.encoding("raw")):
+            np.testing.assert_array_equal(mapped(coded), mapped(plain))
+
+
 def rows_of(values):
     return [[value] for value in values]
 

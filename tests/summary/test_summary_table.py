@@ -273,15 +273,18 @@ def test_whatever_a_cell_holds_it_is_no_level_and_nothing_raises(value):
 KINDS = ["str", "string[python]", "string[pyarrow]", "large_string[pyarrow]"]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "category"])
+@pytest.mark.parametrize("kind", [*KINDS, "category", "polars"])
 @given(cells=st.lists(st.sampled_from(["n", "s", "", " n", "7", "x", None])))
 def test_coded_columns_are_read_as_their_cells(kind, cells):
     if "pyarrow" in kind:
         pytest.importorskip("pyarrow")
-    column = pd.Series(cells, dtype=object).astype(kind).to_frame("c")
+    plain = pd.DataFrame(
+        {"c": np.array([*cells, None], dtype=object)[:-1]}, dtype=object
+    )
+    column = plain.astype(kind) if kind != "polars" else pl.DataFrame({"c": cells})
     for levels in (LEVELS, ["x", 7, "n "], ["s", None], [1.5]):
         read = TableEncoder((Column("c", 0, check_levels("c", levels)),), 1)
-        expected = read(column.astype(object))
+        expected = read(plain)
         np.testing.assert_array_equal(read(column), expected)
         strict = replace(read, strict=True)
         # whether a level is listed is said without quoting it
