@@ -4,8 +4,8 @@
 
 A whole fit, its calibration included, over what it cannot avoid in the same run: means
 beside ``np.mean``, means and deviations beside both of NumPy, histograms beside
-``np.histogram``, groups beside pandas and Polars. CPU seconds on one thread, the least of several
-turns that alternate; peaks of memory by ``tracemalloc``, in tables.
+``np.histogram``, groups beside pandas and Polars. CPU seconds on one thread, the least
+of several turns that alternate; peaks of memory by ``tracemalloc``, in tables.
 
 Means stay above 2.5 times ``np.mean``, which is one reading of the table: finding NaN
 and infinity before anything is paid for is another, and clipping and adding up block by
