@@ -1,6 +1,6 @@
 """Cost of accounting, as ratios to other libraries at the same question.
 
-    python -m benchmarks.accounting [--quick] [--quilts]
+    python -m benchmarks.accounting [--quick] [--quilts] [--extremes]
 
 CPU time on one thread, nothing remembered from one question to the next:
 
@@ -13,7 +13,8 @@ CPU time on one thread, nothing remembered from one question to the next:
   dp-accounting's own calibration;
 * epsilon of 10, 30 and 100 different subsampled Gaussian runs together;
 * the noise multiplier for delta = 1e-12 and 10^6 steps, and epsilon of 10^8 and 10^10
-  steps, which no peer here has the memory for;
+  steps, which no peer here has the memory for (``--extremes``: these alone, beside
+  figures that stay);
 * the noise of a Markov quilt for 10^3 and for 10^6 records of a chain (``--quilts``:
   these alone, beside figures that stay).
 
@@ -318,14 +319,14 @@ def show(frame, what):
         print(f"relative difference: {gap.min():+.1e} to {gap.max():+.1e}")
 
 
-def store_quilts():
-    """Measure Markov quilts alone; other figures stay as they are stored."""
+def store_alone(measure, what):
+    """Measure some questions alone; other figures stay as they are stored."""
     with threadpool_limits(1):
-        quilt_scale(10**3, "settled")  # imports and first calls
-        found = quilts(quick=False).assign(numpy=np.__version__)
-    show(found, "Markov quilts")
+        measure(quick=True)  # imports and first calls
+        found = measure(quick=False).assign(numpy=np.__version__)
+    show(found, what)
     stored = read_csv("accounting.csv", found.columns)
-    others = stored[stored["question"] != "quilt"]
+    others = stored[~stored["question"].isin(found["question"])]
     write_csv(pd.concat([others, found], ignore_index=True), "accounting.csv")
 
 
@@ -333,10 +334,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--quilts", action="store_true", help="nothing else")
+    parser.add_argument("--extremes", action="store_true", help="nothing else")
     options = parser.parse_args()
     quick = options.quick
     if options.quilts:
-        return store_quilts()
+        return store_alone(quilts, "Markov quilts")
+    if options.extremes:
+        return store_alone(extremes, "very many steps")
     peers = find_spec("dp_accounting") is not None
     cells = GRID[3::9] if quick else GRID
     with threadpool_limits(1):

@@ -482,7 +482,8 @@ class PrivateEstimatorMixin(
         if not np.all(np.isfinite(exact)):
             raise ValueError(
                 f"The release {release.name!r} is NaN or infinite on this table, which "
-                "no noise hides: look for records that the query cannot take."
+                "no noise hides: look for records that the query cannot take. A memory "
+                "map must not change during the fit: give a copy, numpy.array(X)."
             )
         return add_noise(
             exact,

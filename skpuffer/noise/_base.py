@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.utils._checks import (
+    check_all_positive,
     check_at_least_one,
     check_count,
     check_each,
@@ -72,7 +73,7 @@ class Shift(Plain, kind="shift"):
         if dim is not None:
             dim = check_count(dim=dim)
         if weights is not None:
-            weights = tuple(check_positive(weights=w) for w in weights)
+            weights = check_all_positive(weights=weights)
             dim = check_count(dim=len(weights)) if dim is None else dim
             if len(weights) != dim:
                 raise ValueError(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from skpuffer.utils._checks import (
+    check_all_positive,
     check_at_least_one,
     check_count,
     check_option,
@@ -235,7 +236,7 @@ class GradientRelease(Release):
                 f"The parameter 'clip_norm' must be a tuple with one norm for each of "
                 f"the {len(self.blocks)} blocks. Got {norms!r}."
             )
-        norms = tuple(check_positive(clip_norm=c) for c in norms)
+        norms = check_all_positive(clip_norm=norms)
         object.__setattr__(self, "clip_norm", norms)
         # a parameter outside of every block would be clipped by none
         if self.dim is not None and sum(self.blocks) != self.dim:
@@ -253,7 +254,7 @@ class GradientRelease(Release):
                 f"each of the 'blocks'. Got {given!r} and blocks={blocks!r}."
             )
         # positive: a block without noise would leave exactly
-        each = tuple(check_positive(noise_proportions=p) for p in given)
+        each = check_all_positive(noise_proportions=given)
         units = tuple(np.repeat(each, blocks).tolist())
         object.__setattr__(self, "noise_proportions", each)
         object.__setattr__(self, "units", units)

@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist, squareform
 
 # what is asked of it loads then, and most releases ask nothing
 from skpuffer import transport
-from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.utils._checks import check_all_positive, check_count
 from skpuffer.utils._elsewhere import TableElsewhere
 from skpuffer.utils._types import Floats
 
@@ -140,7 +140,7 @@ class QueryRelease(Release):
         # positive, as each is divided by: a unit of zero would leave its coordinate
         # unnoised
         if self.units is not None:
-            units = tuple(check_positive(units=float(u)) for u in self.units)
+            units = check_all_positive(units=map(float, self.units))
             object.__setattr__(self, "units", units)
         # without a sensitivity an arbitrary record may move the vector without end
         object.__setattr__(self, "is_bounded", self.sensitivity is not None)

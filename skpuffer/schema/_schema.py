@@ -232,8 +232,13 @@ class Schema:
             If a column is not there.
         """
         arrays = column_arrays(X, self._names)
-        # columns as they are: a copy would take as much memory as the table
-        held = dict(zip(self._names, arrays, strict=True))
+        # columns as they are, as a copy would take as much memory as the table; what is
+        # coded as plain values, without the levels that a table gave it
+        own = pd.api.extensions.ExtensionArray
+        held = {
+            name: np.asarray(values, object) if isinstance(values, own) else values
+            for name, values in zip(self._names, arrays, strict=True)
+        }
         return pd.DataFrame(held, copy=False)
 
     def class_codes(self, y: ArrayLike) -> Indices:

@@ -16,7 +16,14 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from skpuffer.utils._reading import is_frame, object_cells, object_rows, read_table
+from skpuffer.utils._reading import (
+    distinct_cells,
+    held_as_codes,
+    is_frame,
+    object_cells,
+    object_rows,
+    read_table,
+)
 
 from ._columns import Category, Number, is_missing, level_text, real_part
 
@@ -41,7 +48,8 @@ def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
 
     Returns
     -------
-    list of ndarray of shape (n,)
+    list of array of shape (n,)
+        Arrays of NumPy; of texts and categories in pandas, as pandas holds them.
 
     Raises
     ------
@@ -80,12 +88,14 @@ def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
 
 def _array(X: Any, frame: Any, name: Hashable) -> Array:
     if isinstance(X, pd.DataFrame):
-        column = X[name]
-        # plain values: the levels of a type are those of a table, not of the code book
-        kind = object if isinstance(column.dtype, pd.CategoricalDtype) else None
-        values: Array = column.to_numpy(dtype=kind)
+        held = held_as_codes(X[name])
+        values: Array = X[name].to_numpy() if held is None else held
         return values
     column = frame.get_column(name)
+    held = held_as_codes(column)
+    if held is not None:
+        found: Array = held
+        return found
     try:
         return np.asarray(column.to_numpy())
     # of a type that NumPy lacks, as of whole numbers beyond 64 bits
@@ -99,7 +109,7 @@ def numbers(column: Number, values: Array) -> tuple[Floats, Booleans]:
     Parameters
     ----------
     column : Number
-    values : ndarray of shape (n,)
+    values : array of shape (n,)
 
     Returns
     -------
@@ -119,7 +129,7 @@ def plain_numbers(values: Array, missing: Sequence[Any] = ()) -> Floats:
 
     Parameters
     ----------
-    values : ndarray of shape (n,)
+    values : array of shape (n,)
     missing : sequence, default=()
 
     Returns
@@ -141,7 +151,7 @@ def level_codes(column: Category, values: Array) -> Indices:
     Parameters
     ----------
     column : Category
-    values : ndarray of shape (n,)
+    values : array of shape (n,)
 
     Returns
     -------
@@ -149,6 +159,11 @@ def level_codes(column: Category, values: Array) -> Indices:
         Position in `levels`; what is missing or not listed is ``len(levels)`` if it
         has a level of its own, and the `filling` otherwise.
     """
+    if isinstance(values, pd.api.extensions.ExtensionArray):
+        # Each by itself, and so each text or category once; what is missing comes last.
+        # The levels of a type are those of a table, not of the code book.
+        places, cells = distinct_cells(values)
+        return _level_codes(column, object_cells([*cells, None]))[places]
     codes = np.empty(len(values), dtype=np.intp)
     # some at a time: what is made on the way stays small
     for start in range(0, len(values), AT_ONCE):

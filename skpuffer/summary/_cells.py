@@ -125,6 +125,12 @@ def _counts(contribution, X, cells, n_cells):
 def _bins_of(x, edges):
     """Position of the last edge at or below each value, -1 where there is none."""
     last = len(edges) - 2
+    # the table had none when it was read
+    if np.isnan(x).any():
+        raise ValueError(
+            "X is a memory map that changed during the fit: it has NaN now. Give a "
+            "copy, numpy.array(X), or keep others from writing to its file."
+        )
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scale = (last + 1) / (edges[-1] - edges[0])
 

@@ -161,8 +161,10 @@ class SummaryLayout:
 
     # -- how it is read back ------------------------------------------------------
 
-    def read(self, value: Floats, noise_std: Floats, n_records: int) -> pd.DataFrame:
-        """Make a table of the noisy vector.
+    def read(
+        self, value: Floats, noise_std: Floats, n_records: int
+    ) -> dict[tuple[Hashable, str], Floats]:
+        """Read the statistics off the noisy vector.
 
         Parameters
         ----------
@@ -174,7 +176,7 @@ class SummaryLayout:
 
         Returns
         -------
-        pandas.DataFrame
+        dict of {(column, statistic): ndarray of shape (n_cells,)}
         """
         # Noise was drawn in these units, and shares are read without them: a mean in
         # [-1, 1], a share of records in [0, 1].
@@ -196,27 +198,17 @@ class SummaryLayout:
         # sizes were paid for to divide by, so they may as well be shown
         if "count" in self.blocks and not any(c.asks("count") for c in self.columns):
             found = {(RECORDS, "count"): noisy.counts, **found}
-        return self._grouped_frame(found) if self.by else self._plain_frame(found)
+        return found
 
-    def affine(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the part of a table that is affine in the released vector.
-
-        Parameters
-        ----------
-        table : pandas.DataFrame
-            As :meth:`read` made it.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Some of its rows, of groups some of its columns.
-        """
+    def is_affine(self, statistic: str) -> bool:
+        """Whether a statistic that :meth:`read` found is affine in the noisy vector."""
         # in groups, means and rates are ratios of two noisy numbers
         known = _AFFINE if self.by else (*_AFFINE, "mean", "rate")
-        labels = table.columns if self.by else table.index
-        names = labels.get_level_values("statistic")
-        kept = [str(name).partition("[")[0] in known for name in names]
-        return table.loc[:, kept] if self.by else table.loc[kept]
+        return statistic.partition("[")[0] in known
+
+    def frame(self, found: dict[tuple[Hashable, str], Floats]) -> pd.DataFrame:
+        """Make a table of statistics as :meth:`read` found them, or of some of them."""
+        return self._grouped_frame(found) if self.by else self._plain_frame(found)
 
     def _split(self, vector, n_cells):
         """Coordinates by block, each of shape (n_cells, dim of the block)."""
@@ -310,16 +302,20 @@ class SummaryLayout:
             noisy.shares["count"] = sizes[:, None]
         noisy.shares |= dict(zip(cells, parts, strict=True))
 
-    def _grouped_frame(self, found):
-        """Groups as rows, pairs (column, statistic) as columns."""
+    @cached_property
+    def _groups(self):
+        """Index of the groups."""
         names = [column.name for column in self.by]
         # Every combination of public levels is a row, empty or not: which occur is
         # private.
         index = pd.MultiIndex.from_product([c.levels for c in self.by], names=names)
-        if len(names) == 1:
-            index = index.get_level_values(0)
+        return index.get_level_values(0) if len(names) == 1 else index
+
+    def _grouped_frame(self, found):
+        """Groups as rows, pairs (column, statistic) as columns."""
         columns = pd.MultiIndex.from_tuples(list(found), names=["column", "statistic"])
-        return pd.DataFrame(np.column_stack(list(found.values())), index, columns)
+        values = np.reshape(list(found.values()), (len(found), len(self._groups))).T
+        return pd.DataFrame(values, self._groups, columns)
 
     def _plain_frame(self, found):
         """Statistics as rows, columns as columns."""

@@ -18,8 +18,17 @@ from skpuffer._lazy_tables import (
     number_of_book,
 )
 from skpuffer.schema import Encoding, Number
-from skpuffer.schema._values import column_arrays, level_codes, numbers
-from skpuffer.utils._reading import cells_of, floats, is_frame, missing_cells
+from skpuffer.schema._values import AT_ONCE, column_arrays, level_codes, numbers
+from skpuffer.utils._clipping import slices
+from skpuffer.utils._reading import (
+    cells_of,
+    distinct_cells,
+    floats,
+    held_as_codes,
+    is_frame,
+    missing_cells,
+    row_count,
+)
 
 if TYPE_CHECKING:
     from skpuffer._lazy_tables import LazyTable
@@ -118,19 +127,22 @@ class TableEncoder:
         if self.before is not None:
             X = self.before(X)
         places = self._places(X)
-        parts = [
-            _numbers(column, _values(X, place))
-            if column.levels is None
-            else _codes(column, _values(X, place), self.strict)
-            for column, place in zip(self.columns, places, strict=True)
-        ]
+        read = list(zip(self.columns, places, strict=True))
         # no copy of a table that is read as it is
         if isinstance(X, np.ndarray) and X.dtype == float:
             plain = all(column.levels is None for column in self.columns)
             if plain and places == list(range(X.shape[1])):
+                for column, place in read:
+                    _numbers(column, X[:, place])
                 return X
-        # columns stay whole: they are written, and read again, one by one
-        return np.stack(parts).T
+        table = _empty_table(row_count(X), len(read))
+        for row, (column, place) in zip(table.T, read, strict=True):
+            values = _values(X, place)
+            if column.levels is None:
+                row[:] = _numbers(column, values)
+            else:
+                _write_codes(column, values, self.strict, row)
+        return table
 
     def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
         """Encode a lazy data frame, as far as that is said by expressions.
@@ -241,23 +253,34 @@ def _missing(value):
     return value is None or bool(np.ndim(value) == 0 and pd.isna(value))
 
 
+def _empty_table(n_records, n_columns):
+    """Table of floats to be filled."""
+    # columns stay whole: they are written, and read again, one by one
+    return np.empty((n_columns, n_records)).T
+
+
 def _values(X, place):
     """Values of one column, as an array."""
     if isinstance(X, pd.DataFrame) and place in X.columns:
-        column = X[place]
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            return column.array
+        held = held_as_codes(X[place])
+        if held is not None:
+            return held
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         # a position, unless the frame's own names are integers
         if isinstance(place, int) and place not in frame.columns:
             place = frame.columns[place]
-        return cells_of(frame.get_column(place))
+        column = frame.get_column(place)
+        held = held_as_codes(column)
+        return cells_of(column) if held is None else held
     return np.asarray(X)[:, place]
 
 
 def _numbers(column, values):
     """Values of a numeric column, as floats."""
+    # what it nearly always is, in one reading
+    if values.dtype == float and np.isfinite(values).all():
+        return values
     # what cannot be compared is not missing, and refused as no number
     if missing_cells(values).any():
         raise ValueError(
@@ -276,8 +299,8 @@ def _numbers(column, values):
     return numbers
 
 
-def _codes(column, values, strict):
-    """Codes of a categorical column's values, as floats; -1 for what counts as nothing.
+def _write_codes(column, values, strict, out):
+    """Write codes of a categorical column's values; -1 for what counts as nothing.
 
     What is missing, or not listed, has the level of None if there is one.
     """
@@ -292,7 +315,10 @@ def _codes(column, values, strict):
     other = _level_of_missing(column.levels)
     # missing ones have the place -1, which is the last
     codes = [other if code is None else code for code in found] + [other]
-    return np.array(codes, dtype=float)[places]
+    codes = np.array(codes, dtype=float)
+    # some at a time: what is made on the way stays small
+    for part in slices(len(out), AT_ONCE):
+        out[part] = codes[places[part]]
 
 
 def _level_of_missing(levels):
@@ -302,14 +328,11 @@ def _level_of_missing(levels):
 
 def _distinct(values):
     """Place of each value among distinct ones, -1 for what is missing; and these."""
-    if isinstance(values, pd.Categorical):
-        places, values = values.codes, values.categories
-    else:
-        try:
-            places, values = pd.factorize(values)
-        # of cells that cannot be compared: every one by itself
-        except (TypeError, ValueError, ArithmeticError):
-            places = np.where(missing_cells(values), -1, np.arange(len(values)))
+    try:
+        return distinct_cells(values)
+    # of cells that cannot be compared: every one by itself
+    except (TypeError, ValueError, ArithmeticError):
+        places = np.where(missing_cells(values), -1, np.arange(len(values)))
     # plain values, which are looked up whatever type the column has
     return places, np.asarray(values, dtype=object).tolist()
 
@@ -357,14 +380,16 @@ class SchemaEncoder:
 
     def __call__(self, X: Table) -> Floats:
         """Encode a table, of shape (n, n_columns)."""
-        arrays = column_arrays(X, self.schema.names)
-        parts = [
-            numbers(column, values)[0]
-            if isinstance(column := self.schema[name], Number)
-            else level_codes(column, values).astype(float)
-            for name, values in zip(self.schema.names, arrays, strict=True)
-        ]
-        return np.stack(parts).T
+        names = self.schema.names
+        arrays = column_arrays(X, names)
+        table = _empty_table(row_count(X), len(names))
+        for row, name, values in zip(table.T, names, arrays, strict=True):
+            column = self.schema[name]
+            if isinstance(column, Number):
+                row[:] = numbers(column, values)[0]
+            else:
+                row[:] = level_codes(column, values)
+        return table
 
     def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
         """Encode a lazy data frame; see :meth:`TableEncoder.lazy_columns`."""

@@ -508,17 +508,23 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
 
     def _publish(self, value, release):
         # post-processing of the noisy vector and public scales only
-        self.result_ = _table(value, self.noise_.std(value.size), release)
+        found = _read(value, self.noise_.std(value.size), release)
+        self.result_ = release.context.layout.frame(found)
 
     def _widths(self, widths, release):
         # between two vectors that are so far apart; of what is no affine function of
         # them nothing is said
         with np.errstate(all="ignore"):
             moved, origin = (
-                _table(vector, widths, release)
+                _read(vector, widths, release)
                 for vector in (widths, np.zeros_like(widths))
             )
-        return {"result_": release.context.layout.affine(moved - origin)}
+            apart = {
+                key: moved[key] - origin[key]
+                for key in moved
+                if release.context.layout.is_affine(key[1])
+            }
+        return {"result_": release.context.layout.frame(apart)}
 
     # -- post-processing ----------------------------------------------------------
 
@@ -609,8 +615,8 @@ def _narrowed(task, encoder):
     )
 
 
-def _table(value, noise, release):
-    """Table of a released vector whose noise has these deviations."""
+def _read(value, noise, release):
+    """Statistics of a released vector whose noise has these deviations."""
     layout, n = release.context.layout, release.n_records
     # what was released is either counts or means; the layout reads means
     to_mean = 1 / n / _factor(layout, n)

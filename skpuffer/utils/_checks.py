@@ -96,6 +96,19 @@ def check_positive(*, finite: bool = True, **named: Any) -> float:
     return _workable(name, value, raw, _LEAST_SIZE, finite)
 
 
+def check_all_positive(**named: Any) -> tuple[float, ...]:
+    """Return the entries of the one named sequence as by :func:`check_positive`."""
+    name, raw = _one(named)
+    values = tuple(raw)
+    # It accepts an interval, so the extremes (NaN if there is one) stand for the rest:
+    # one call for each of thousands of units takes longer than what they are for.
+    plain = bool(values) and set(map(type, values)) == {float}
+    ends = np.array(values) if plain else None
+    for value in values if ends is None else (float(ends.min()), float(ends.max())):
+        check_positive(**{name: value})
+    return values if plain else tuple(map(float, values))
+
+
 def check_extent(**named: Any) -> float:
     """Return the one named sensitivity or scale: zero, infinity, or a workable size."""
     name, raw = _one(named)

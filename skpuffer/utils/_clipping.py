@@ -5,6 +5,7 @@ Norms are found at any scale, without overflow: clipping and noise rest on them.
 
 import math
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -239,6 +240,7 @@ def joint_norms(a: Numbers, b: Numbers, order: float) -> Floats:
     return row_norms(np.stack([a, b], axis=1), order)
 
 
+@cache  # asked at every step
 def least_norm(dtype: Any) -> float:
     """Return the least norm to which vectors of a dtype may be clipped.
 

@@ -28,8 +28,10 @@ __all__ = [
     "as_table",
     "cells_of",
     "column_names",
+    "distinct_cells",
     "drop_position",
     "floats",
+    "held_as_codes",
     "is_frame",
     "is_lazy",
     "matching_names",
@@ -214,6 +216,63 @@ def cells_of(column: nw.Series[Any]) -> NDArray[Any]:
     # narwhals may ask what is missing, which a signalling NaN does not answer
     except ArithmeticError:
         return object_cells(column.to_list())
+
+
+def held_as_codes(column: Any) -> Any:
+    """Return a column of categories or texts as pandas holds it, None for any other.
+
+    Which of these are equal, pandas tells without an object for each: in Arrow, if that
+    is where they lie. So do other libraries, whose codes are taken over.
+
+    Parameters
+    ----------
+    column : pandas.Series or narwhals.Series
+
+    Returns
+    -------
+    pandas.api.extensions.ExtensionArray or None
+    """
+    kind = column.dtype
+    if isinstance(column, nw.Series):
+        # objects, of which some are taken for texts by the first of them
+        if column.implementation.is_pandas_like():
+            return None
+        known = isinstance(kind, nw.String | nw.Categorical | nw.Enum)
+        return _categorical(column.cast(nw.String)) if known else None
+    texts = isinstance(kind, pd.api.extensions.ExtensionDtype) and kind.type is str
+    return column.array if texts or isinstance(kind, pd.CategoricalDtype) else None
+
+
+def _categorical(texts: nw.Series[Any]) -> pd.Categorical:
+    levels = texts.drop_nulls().unique().to_list()
+    codes = np.full(len(texts), -1)
+    if levels:
+        order = list(range(len(levels)))
+        found = texts.replace_strict(levels, order, return_dtype=nw.Int64)
+        codes = found.fill_null(-1).to_numpy()
+    return pd.Categorical.from_codes(codes, pd.Index(levels, dtype=object))
+
+
+def distinct_cells(values: Any) -> tuple[Indices, list[Any]]:
+    """Return the place of each cell among distinct ones, and these as plain objects.
+
+    Parameters
+    ----------
+    values : array of shape (n_records,)
+        Of any kind that :func:`pandas.factorize` takes.
+
+    Returns
+    -------
+    places : ndarray of int of shape (n_records,)
+        -1 for what is missing.
+    cells : list
+        Of categories all, whether they occur or not.
+    """
+    if isinstance(values, pd.Categorical):
+        places, cells = values.codes, values.categories
+    else:
+        places, cells = pd.factorize(values)
+    return places, np.asarray(cells, dtype=object).tolist()
 
 
 def object_cells(values: Iterable[Any]) -> NDArray[Any]:

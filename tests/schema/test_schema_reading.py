@@ -156,6 +156,46 @@ def test_rows_are_read_one_by_one_and_nothing_raises(rows, order):
         assert np.all(np.isfinite(together))
 
 
+#: Types of pandas that code equal cells, by name, and what such a column may hold.
+TEXTS = [None, "", "a", " b ", "b", "?", "7", "7.0", " 7 ", "3", "True", "1e5", "nan"]
+CODED = {
+    "str": TEXTS,
+    "string[python]": TEXTS,
+    "string[pyarrow]": TEXTS,
+    "large_string[pyarrow]": TEXTS,
+    # equal ones are one category, whichever of them it is
+    "category": [v for v in STRANGE if v.__hash__ and type(v) is not Decimal],
+}
+
+
+@pytest.mark.parametrize("kind", CODED)
+@given(data=st.data())
+def test_coded_columns_are_read_as_their_cells(kind, data):
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    cells = data.draw(st.lists(st.sampled_from(CODED[kind]), max_size=8))
+    column = pd.Series(objects(cells), dtype=kind)
+    for entry in (*map(BOOK.__getitem__, BOOK.names), Category([7, 3], fill=3)):
+        book = Schema({"c": entry})
+        coded = column.to_frame("c")
+        plain = pd.DataFrame({"c": np.asarray(column, dtype=object)}, dtype=object)
+        for mapped in (book.binning(n_bins=4), book.encoding("raw")):
+            np.testing.assert_array_equal(mapped(coded), mapped(plain))
+        pd.testing.assert_frame_equal(book.frame(coded), book.frame(plain))
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum])
+@given(cells=st.lists(st.sampled_from(TEXTS), max_size=8))
+def test_texts_of_polars_are_read_as_their_cells(kind, cells):
+    kind = kind(sorted({*TEXTS} - {None})) if kind is pl.Enum else kind
+    coded = pl.DataFrame({"c": pl.Series(cells, dtype=kind)})
+    plain = pd.DataFrame({"c": objects(cells)}, dtype=object)
+    for entry in (*map(BOOK.__getitem__, BOOK.names), Category([7, 3], fill=3)):
+        book = Schema({"c": entry})
+        for mapped in (book.binning(n_bins=4), book.encoding("raw")):
+            np.testing.assert_array_equal(mapped(coded), mapped(plain))
+
+
 def rows_of(values):
     return [[value] for value in values]
 

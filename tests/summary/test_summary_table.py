@@ -3,12 +3,15 @@
 import math
 import pickle
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -19,6 +22,7 @@ from skpuffer.exceptions import PrivacyLeakWarning, UnsupportedError
 from skpuffer.noise import DiscreteLaplaceNoise
 from skpuffer.privacy import Notion
 from skpuffer.summary import PrivateSummary
+from skpuffer.summary._schema import Column, TableEncoder, check_levels
 
 from .releases import NO_NOISE
 
@@ -264,6 +268,32 @@ def test_whatever_a_cell_holds_it_is_no_level_and_nothing_raises(value):
     options = {"statistics": "rate", "columns": ["region"], "bounds": None}
     rates = summary(**options).fit(data.assign(region=values)).result_["region"]
     assert rates.sum() == pytest.approx(298 / 300)
+
+
+KINDS = ["str", "string[python]", "string[pyarrow]", "large_string[pyarrow]"]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "category", "polars"])
+@given(cells=st.lists(st.sampled_from(["n", "s", "", " n", "7", "x", None])))
+def test_coded_columns_are_read_as_their_cells(kind, cells):
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    plain = pd.DataFrame(
+        {"c": np.array([*cells, None], dtype=object)[:-1]}, dtype=object
+    )
+    column = plain.astype(kind) if kind != "polars" else pl.DataFrame({"c": cells})
+    for levels in (LEVELS, ["x", 7, "n "], ["s", None], [1.5]):
+        read = TableEncoder((Column("c", 0, check_levels("c", levels)),), 1)
+        expected = read(plain)
+        np.testing.assert_array_equal(read(column), expected)
+        strict = replace(read, strict=True)
+        # whether a level is listed is said without quoting it
+        unlisted = {c for c in cells if c is not None} - set(levels)
+        if not unlisted:
+            np.testing.assert_array_equal(strict(column), expected)
+        elif kind != "category":
+            with pytest.raises(ValueError, match="of the prior has values that the"):
+                strict(column)
 
 
 # -- noise -----------------------------------------------------------------------------

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
-from skpuffer.summary import PrivateStandardScaler
+from skpuffer.summary import (
+    PrivateMean,
+    PrivateQuantile,
+    PrivateStandardScaler,
+    PrivateSummary,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
 
@@ -43,3 +48,47 @@ def test_a_mapped_table_is_summed_alike(mapped):
     scaler = PrivateStandardScaler(bounds=(-1, 1), random_state=0)
     in_memory = scaler.fit(rows).var_.copy()
     np.testing.assert_array_equal(scaler.fit(file).var_, in_memory)
+
+
+SUMMARIES = {
+    "mean": PrivateMean(bounds=(-1, 1), random_state=0),
+    "moments": PrivateStandardScaler(bounds=(-1, 1), random_state=0),
+    "counts": PrivateSummary(bounds=(-1, 1), statistics=["histogram"], random_state=0),
+    "tree": PrivateSummary(bounds=(-1, 1), statistics=["median"], random_state=0),
+    "quantile": PrivateQuantile(bounds=(-1, 1), random_state=0),
+}
+
+
+def published(model):
+    held = {"mean_", "var_", "result_", "quantiles_"} & vars(model).keys()
+    return {name: np.asarray(getattr(model, name)) for name in held}
+
+
+@pytest.mark.parametrize("value", [50.0, np.inf, np.nan])
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_a_map_that_changes_once_it_was_read_is_clipped_or_refused(
+    name, value, tmp_path, monkeypatch
+):
+    rows = np.random.default_rng(0).uniform(-0.5, 0.5, (N, 3))
+    np.save(tmp_path / "rows.npy", rows)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r+")
+    model, changed = SUMMARIES[name], rows.copy()
+    changed[7, 1] = 1.0  # as it is clipped
+    expected = published(model.fit(changed))
+    plan = type(model)._plan_fit
+
+    def write(self, *args, **kwargs):
+        made = plan(self, *args, **kwargs)
+        mapped[7, 1] = value
+        return made
+
+    monkeypatch.setattr(type(model), "_plan_fit", write)
+    if np.isnan(value):
+        with pytest.raises(ValueError, match="memory map|NaN or infinity"):
+            model.fit(mapped)
+        assert not published(model)
+    else:
+        found = published(model.fit(mapped))
+        assert found.keys() == expected.keys()
+        for key in found:
+            np.testing.assert_array_equal(found[key], expected[key])

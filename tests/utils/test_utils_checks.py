@@ -6,12 +6,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.utils._checks import (
+    check_all_positive,
     check_at_least_one,
     check_covariance,
     check_masses,
     check_option,
+    check_positive,
     check_share,
 )
+
+
+def outcome(call):
+    try:
+        return call(), None
+    except (TypeError, ValueError) as error:
+        return None, type(error)
+
+
+#: What may stand among sizes, most of it refused.
+SIZES = [1, 2.5, np.float32(0.5), 1e-80, 1e80, 0.0, -1.0, np.nan, np.inf, True, "1"]
+
+
+@given(
+    st.lists(st.floats(1e-3, 1e3)),
+    st.lists(st.sampled_from(SIZES), max_size=2),
+    st.randoms(use_true_random=False),
+)
+def test_all_are_checked_as_each_is(sizes, others, order):
+    values = [*sizes, *others]
+    order.shuffle(values)
+    found = outcome(lambda: check_all_positive(sizes=values))
+    expected = outcome(lambda: tuple(check_positive(sizes=v) for v in values))
+    assert found[0] == expected[0]
+    assert (found[1] is None) == (expected[1] is None)
+    assert found[0] is None or set(map(type, found[0])) <= {float}
 
 
 @given(st.integers(-200, 200), st.integers(1, 5), st.integers(0, 2**32 - 1))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh, toeplitz
 
-from skpuffer.utils._checks import check_positive
+from skpuffer.utils._checks import check_all_positive
 from skpuffer.utils._types import Floats
 
 from ._blocks import in_blocks
@@ -56,8 +56,8 @@ class BufferedToeplitz(ToeplitzStrategy, kind="buffered_toeplitz"):
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        decays = tuple(check_positive(decays=d) for d in self.decays)
-        weights = tuple(check_positive(weights=w) for w in self.weights)
+        decays = check_all_positive(decays=self.decays)
+        weights = check_all_positive(weights=self.weights)
         if len(decays) != len(weights) or not decays:
             raise ValueError(
                 "The parameters 'decays' and 'weights' must have one number for each "
