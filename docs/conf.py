@@ -106,7 +106,11 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"skpuffer {release}"
 html_static_path = ["_static"]
 html_css_files = ["skpuffer.css"]
+# Other versions, where publish.py put these pages beside them. The theme's own list
+# needs the address of the site, and each version would have to be built for it.
+html_js_files = ["versions.js"]
 html_theme_options = {
+    "navbar_end": ["versions", "theme-switcher"],
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,
