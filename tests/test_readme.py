@@ -62,8 +62,7 @@ def test_a_file_becomes_a_certified_model_in_six_lines(
 ):
     lines = examples[2].partition("\n\n")[2].strip().splitlines()
     assert len(lines) <= 6
-    monkeypatch.chdir(tmp_path)
-    load_adult().frame.to_csv("adult.csv")
+    monkeypatch.chdir(tmp_path)  # it writes the file that it reads
     names = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
