@@ -48,6 +48,16 @@ if os.environ.get("SKPUFFER_DOCS_INTERSPHINX"):
         "sklearn": ("https://scikit-learn.org/stable", None),
     }
 
+# Every reference leads somewhere. Names of other libraries are looked up above, where
+# there is a network; without one nothing is known of them.
+nitpicky = True
+nitpick_ignore_regex = []
+if "sphinx.ext.intersphinx" not in extensions:
+    nitpick_ignore_regex += [
+        ("py:.*", rf"{library}\..*")
+        for library in ("enum", "fractions", "numpy", "sklearn")
+    ]
+
 # -- API pages ----------------------------------------------------------------------
 
 autosummary_generate = True
