@@ -121,6 +121,8 @@ html_css_files = ["skpuffer.css"]
 html_js_files = ["versions.js"]
 html_theme_options = {
     "navbar_end": ["versions", "theme-switcher"],
+    "navbar_persistent": ["search-button"],
+    "header_links_before_dropdown": 8,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,
