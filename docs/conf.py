@@ -120,6 +120,7 @@ html_css_files = ["skpuffer.css"]
 # needs the address of the site, and each version would have to be built for it.
 html_js_files = ["versions.js"]
 html_theme_options = {
+    "logo": {"text": "skpuffer"},
     "navbar_end": ["versions", "theme-switcher"],
     "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 8,
