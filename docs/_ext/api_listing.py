@@ -73,7 +73,7 @@ SECTION = """
 {title}
 {rule}
 
-.. py:module:: {module}
+.. module:: {module}
 
 {summary}
 
