@@ -27,7 +27,7 @@ spent = {name: times.loc[task == name, "ratio"] for name in task.unique()}
 
 fig, axes = plt.subplots(1, 2, figsize=(8.5, 3), layout="constrained")
 for ax, parts in zip(axes, (errors, spent), strict=True):
-    for height, (name, values) in enumerate(parts.items()):
+    for height, values in enumerate(parts.values()):
         ax.plot(values, [height] * len(values), "o", c="C0", alpha=0.5)
     ax.axvline(1, c="0.6", lw=0.8)
     ax.set(xscale="log", ylim=(len(parts) - 0.5, -0.5))
