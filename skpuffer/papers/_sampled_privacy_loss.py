@@ -90,7 +90,7 @@ class SampledPrivacyLoss(Accountant):
 
     See Also
     --------
-    PrivacyLoss : The exact account of the same steps.
+    skpuffer.accountants.PrivacyLoss : The exact account of the same steps.
 
     Notes
     -----
