@@ -169,6 +169,7 @@ model.fit(two_races, y)
 print(model.certificate_)
 
 # %%
+# *What did the bound cost?*
 # What the bound cost, of 1000 people, against a logistic regression without privacy and
 # against plain differential privacy at the same (ε, δ). The numbers are the fallback at
 # each budget.

@@ -34,6 +34,7 @@ BOUNDS = (-14, 14)
 # %%
 # Centres at three budgets
 # ------------------------
+# *How far from the centres without privacy are those that are released?*
 # Crosses are released, circles are the centres without privacy. The points, and the
 # cell of each, stay with the curator.
 exact = KMeans(5, n_init=10, random_state=0).fit(X)
