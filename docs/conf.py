@@ -48,6 +48,16 @@ if os.environ.get("SKPUFFER_DOCS_INTERSPHINX"):
         "sklearn": ("https://scikit-learn.org/stable", None),
     }
 
+# Every reference leads somewhere. Names of other libraries are looked up above, where
+# there is a network; without one nothing is known of them.
+nitpicky = True
+nitpick_ignore_regex = []
+if "sphinx.ext.intersphinx" not in extensions:
+    nitpick_ignore_regex += [
+        ("py:.*", rf"{library}\..*")
+        for library in ("enum", "fractions", "numpy", "sklearn")
+    ]
+
 # -- API pages ----------------------------------------------------------------------
 
 autosummary_generate = True
@@ -106,7 +116,14 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"skpuffer {release}"
 html_static_path = ["_static"]
 html_css_files = ["skpuffer.css"]
+# Other versions, where publish.py put these pages beside them. The theme's own list
+# needs the address of the site, and each version would have to be built for it.
+html_js_files = ["versions.js"]
 html_theme_options = {
+    "logo": {"text": "skpuffer"},
+    "navbar_end": ["versions", "theme-switcher"],
+    "navbar_persistent": ["search-button"],
+    "header_links_before_dropdown": 8,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,

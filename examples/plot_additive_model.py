@@ -49,6 +49,7 @@ print(model.certificate_)
 # %%
 # What it learnt
 # --------------
+# *Which columns speak for a high income, and how surely?*
 # The score of a person is the sum of the functions; it is the log-odds of an income
 # above $50,000. Bands are two standard errors of the noise, known from the accounting.
 # Where a cell holds few people, as the grey bars say, the band is wide and the function
@@ -71,6 +72,7 @@ else:
 # %%
 # Correct what should not be there
 # --------------------------------
+# *What does a function look like once it is corrected by hand?*
 # A decision must not rest on sex, and more gain on capital should not count for less:
 # where hardly anybody is, noise draws the function. Shape functions are public, so both
 # are a matter of writing. The function of sex becomes zero, that of capital-gain the

@@ -106,6 +106,7 @@ table = pd.DataFrame(rows).set_index("epsilon")
 print(table.round(3).to_string())
 
 # %%
+# *Does any attack get more than its certificate allows?*
 # On the left, areas against the budget. On the right, the whole curves on logarithmic
 # axes: whoever is sure of a few people has found something, however little the area.
 # The bands are the intervals, and dashed lines what each certificate allows.

@@ -90,6 +90,7 @@ found = pd.DataFrame(rows).T
 print(found.round(3))
 
 # %%
+# *What does each noise cost, and does an attack get more than it allows?*
 # Noise that counts on independence lets more be told of a patient than its ε says:
 # whoever is ill is often not the only one at home. Whoever can say how the illness
 # spreads takes three quarters of the noise that hides any household.

@@ -34,21 +34,32 @@ BOUNDS = (-14, 14)
 # %%
 # Centres at three budgets
 # ------------------------
+# *How far from the centres without privacy are those that are released?*
 # Crosses are released, circles are the centres without privacy. The points, and the
 # cell of each, stay with the curator.
 exact = KMeans(5, n_init=10, random_state=0).fit(X)
-fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharex=True, sharey=True)
+fig, axes = plt.subplots(
+    1, 3, figsize=(9, 4), sharex=True, sharey=True, layout="compressed"
+)
 for ax, epsilon in zip(axes, (0.03, 0.1, 1.0), strict=True):
     model = PrivateKMeans(
         5, bounds=BOUNDS, accountant=PrivacyLoss(epsilon), random_state=1
     ).fit(X)
     ax.scatter(*X.T, s=2, c=model.predict(X), cmap="tab10", alpha=0.4)
-    ax.scatter(*exact.cluster_centers_.T, s=60, facecolors="none", edgecolors="k")
-    ax.scatter(*model.cluster_centers_.T, s=80, c="k", marker="x")
+    without = ax.scatter(
+        *exact.cluster_centers_.T, s=60, facecolors="none", edgecolors="k"
+    )
+    released = ax.scatter(*model.cluster_centers_.T, s=80, c="k", marker="x")
     # scores are in half-ranges of the bounds
     inertia = -model.score(X) * 14**2 / exact.inertia_
     ax.set(title=f"ε = {epsilon:g}: {inertia:.2f} × the inertia", aspect="equal")
-fig.tight_layout()
+fig.legend(
+    [released, without],
+    ["centres released", "without privacy"],
+    loc="outside lower center",
+    ncols=2,
+    frameon=False,
+)
 plt.show()
 print(model.certificate_)
 

@@ -82,6 +82,7 @@ for accountant in (PrivacyLoss(delta=1e-5), RenyiDP(delta=1e-5)):
 # %%
 # What the budget bought
 # ----------------------
+# *How accurate is the model, at which budget?*
 # Accuracy against budget, beside the same kind of model without privacy.
 cv = StratifiedShuffleSplit(n_splits=2 if small else 10, random_state=0)
 display = PrivacyUtilityDisplay.from_estimator(

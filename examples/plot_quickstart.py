@@ -119,6 +119,7 @@ print(compose([summary.certificate_, model.certificate_]))
 # %%
 # What the bound cost
 # -------------------
+# *What does privacy cost a model of 1000 people?*
 # Accuracy against budget where 1000 people are asked, with the ceiling of the same
 # model without privacy; and plain differential privacy at the same (ε, δ), on the same
 # columns, by the two relations it is usually stated for. Scores on held-out rows are

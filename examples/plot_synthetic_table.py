@@ -64,6 +64,7 @@ print(synthetic.head())
 # %%
 # What it keeps
 # -------------
+# *How near are the synthetic rows to the real ones?*
 # One column and a pair, as released, as sampled and, for the owner's eyes alone, as it
 # really is. The last is not covered by any promise, and a warning says so.
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.5))

@@ -89,6 +89,7 @@ print(f"after: right at most {largest_accuracy(ours.certificate_):.3f} of the ti
 # %%
 # The picture
 # -----------
+# *What does the attacker believe once he has seen the mean?*
 # The same promise twice. To hide what goes with race takes a few minutes of noise, and
 # to hide everything of the last person more than three times as many.
 fig, axes = plt.subplots(1, 3, figsize=(9, 3.1), sharey=True, layout="constrained")

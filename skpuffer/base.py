@@ -102,7 +102,7 @@ class PrivateEstimatorMixin(
     """Template of a private fit: validate, bind, calibrate, announce, run, publish.
 
     A subclass has the parameters `scenario`, `accountant` and `random_state` and
-    writes two methods, :meth:`_release` and :meth:`_publish`. It contains no formula
+    writes two methods, ``_release`` and ``_publish``. It contains no formula
     of privacy. What one hook finds and another needs is passed on, in the
     :class:`Task` or in the release; nothing waits for it on the estimator.
 

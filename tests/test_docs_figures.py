@@ -34,6 +34,20 @@ def test_a_caption_asks_what_the_figure_answers(page, name, body):
     assert "?" in caption, f"{page}: the caption of {name} asks nothing."
 
 
+EXAMPLES = sorted((DOCS.parent / "examples").rglob("plot_*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_the_text_above_a_figure_of_the_gallery_asks_what_it_answers(example):
+    cells = re.split(r"^# %%", example.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    drawn = [cell for cell in cells if re.search(r"plt\.(?:show|subplots)\(", cell)]
+    assert drawn, f"{example.name} shows nothing."
+    for cell in drawn:
+        text = cell[: re.search(r"^[^#\s]", cell, flags=re.MULTILINE).start()]
+        title = " ".join(text.split())[:60]
+        assert "?" in text, f"{example.name}: nothing is asked above a figure: {title}"
+
+
 @pytest.mark.parametrize("page, name, body", FIGURES)
 def test_what_it_is_drawn_from_is_there(page, name, body):
     if "auto_examples" in name:

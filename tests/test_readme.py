@@ -62,8 +62,7 @@ def test_a_file_becomes_a_certified_model_in_six_lines(
 ):
     lines = examples[2].partition("\n\n")[2].strip().splitlines()
     assert len(lines) <= 6
-    monkeypatch.chdir(tmp_path)
-    load_adult().frame.to_csv("adult.csv")
+    monkeypatch.chdir(tmp_path)  # it writes the file that it reads
     names = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -82,3 +81,12 @@ def test_the_commands_stand_in_marked_blocks(readme, name, words):
     assert len(blocks) == 1
     assert words in blocks[0]
     assert blocks[0].count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_links_within_the_repository_lead_somewhere(readme, name):
+    text = (README.parent / name).read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    inside = [link.partition("#")[0] for link in links if "://" not in link]
+    gone = [link for link in inside if not (README.parent / link).exists()]
+    assert not gone, f"{name} links to {gone}"

@@ -5,8 +5,11 @@ autosummary looks for the names it must make pages of in the files themselves.
 """
 
 import inspect
+from abc import ABC
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Generic
 
 #: In the order of a reader's questions, not of the alphabet: what is used to release
 #: something, and what is used to add to the library.
@@ -70,7 +73,7 @@ SECTION = """
 {title}
 {rule}
 
-.. currentmodule:: {module}
+.. module:: {module}
 
 {summary}
 
@@ -132,8 +135,34 @@ def skip_what_others_explain(app, what, name, obj, skip, options):
     return True if foreign else None
 
 
+@cache
+def _public():
+    """Return all classes that have a page."""
+    found = {
+        getattr(import_module(module), name)
+        for module in MODULES
+        for name in import_module(module).__all__
+    }
+    return {each for each in found if isinstance(each, type)}
+
+
+def _named(base):
+    """Return the nearest classes that a reader can look up."""
+    if base in _public() or not base.__module__.startswith("skpuffer"):
+        return [base]
+    return [each for parent in base.__bases__ for each in _named(parent)]
+
+
+def name_public_bases(app, name, obj, options, bases):
+    """Show in place of bases without a page those above them that have one."""
+    shown = dict.fromkeys(each for base in bases for each in _named(base))
+    told = [each for each in shown if each not in (object, ABC, Generic)]
+    bases[:] = told or [object]
+
+
 def setup(app):
     """Connect the hooks."""
+    app.connect("autodoc-process-bases", name_public_bases)
     app.connect("config-inited", write_listing)
     app.connect("autodoc-skip-member", skip_what_others_explain)
     return {"parallel_read_safe": True}

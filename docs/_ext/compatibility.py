@@ -64,6 +64,10 @@ def list_table(rows, widths, *options):
     return [*lines, ""]
 
 
+def _raw(html):
+    return [".. raw:: html", "", f"   {html}", ""]
+
+
 def _sorted_rows():
     return sorted(compatibility_table(), key=itemgetter("accountant"))
 
@@ -111,13 +115,16 @@ class CompatibilityMatrix(SphinxDirective):
 
 
 class CompatibilityTable(SphinxDirective):
-    """A section with a list-table for each accountant."""
+    """A section for each accountant, with a list-table in a fold."""
 
     def run(self):
         """Return the sections' nodes."""
         self.env.note_reread()
         lines = []
         for accountant, group in groupby(_sorted_rows(), itemgetter("accountant")):
+            group = list(group)
+            works = sum(row["works"] for row in group)
+            head = f"{works} of {len(group)} combinations work"
             cells = [
                 (
                     f"``{row['scenario']}``",
@@ -128,7 +135,8 @@ class CompatibilityTable(SphinxDirective):
                 for row in group
             ]
             lines += [f".. _works-{accountant}:", "", accountant, "-" * len(accountant)]
-            lines += ["", *list_table([HEADER, *cells], WIDTHS)]
+            lines += ["", *_raw(f"<details><summary>{head}</summary>")]
+            lines += list_table([HEADER, *cells], WIDTHS) + _raw("</details>")
         return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
 
 

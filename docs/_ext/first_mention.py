@@ -11,9 +11,10 @@ from sphinx import addnodes
 
 GLOSSARY = Path(__file__).parents[1] / "glossary.rst"
 
-#: Pages whose words are explained: not the API, which has its own links.
-PAGES = re.compile(
-    r"guide/|papers/|extend/|pitfalls$|certificate$|models_for_tables$|compatibility$"
+#: Pages whose words are not explained: the API, which has its own links, the glossary
+#: itself, and lists.
+LEFT_OUT = re.compile(
+    r"generated/|api$|glossary$|bibliography$|changelog$|(?:.*/)?sg_execution_times$"
 )
 
 #: Words that mean something else as well, and how they read in the sense of the field.
@@ -78,7 +79,7 @@ def _link(word, shown):
 def link_first_mentions(app, doctree):
     """Make links of the first mentions on a page that are none yet."""
     page = app.env.docname
-    if not PAGES.match(page):
+    if LEFT_OUT.match(page):
         return
     left = dict(TERMS)
     for linked in doctree.findall(addnodes.pending_xref):

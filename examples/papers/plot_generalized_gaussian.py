@@ -20,6 +20,7 @@ and ``benchmarks/vote_shapes.py``.
 # %%
 # Figure 1: noises that are equally private
 # -----------------------------------------
+# *What do noises look like that are equally private?*
 # One number, released once; a record moves it by at most one. All these noises keep
 # (1.5, 1e-5)-differential privacy, but they do not look alike.
 import math
@@ -61,6 +62,7 @@ table = {"scale": display.scales, "standard deviation": display.stds}
 print(pd.DataFrame(table, index=pd.Index(display.betas, name="shape")).round(4))
 
 # %%
+# *Which shape has the least deviation for one promise?*
 # The scale says little. A larger shape takes a larger scale, and for a single release a
 # larger standard deviation as well: Laplace noise disturbs least. Under ever more
 # releases the budget is spent on the Fisher information of the noise; of all noises
@@ -81,6 +83,7 @@ plt.show()
 # %%
 # Figure 2: how the budget grows as the scale falls
 # -------------------------------------------------
+# *What does a scale promise, by the shape?*
 # Exact curves of one release at δ = 1e-5; the dotted line is a budget of 4. Below, the
 # scales at which the curves meet it. At one scale a larger shape costs more.
 figure, ax = plt.subplots(layout="constrained")
@@ -104,6 +107,7 @@ for noise in equivalent_noises(4.0, 1e-5, drawn):
 # %%
 # Figure 3: accuracy of noisy votes against the shape
 # ---------------------------------------------------
+# *Which shape names the right class most often?*
 # Votes get noise, and the class that then leads is released. The paper has the votes of
 # 250 teachers on MNIST and SVHN, which were never in a repository. Here 250 teachers
 # learn from five or six of scikit-learn's digits each and are asked for all others; and
@@ -170,6 +174,7 @@ for n_queries in (1, 100, 9000):
 # %%
 # Figure 4: training, accuracy against the shape
 # ----------------------------------------------
+# *Which shape trains the best model?*
 # A perceptron with 32 hidden units on Adult, as in the paper: 123 binary columns, nine
 # tenths of the 48,842 rows for training, Poisson batches, δ = 1e-6. The runs of the
 # paper on CIFAR-10, SVHN and IMDB need a GPU.
@@ -244,6 +249,7 @@ for name in clips:
 #
 # Figure 5: tails
 # ---------------
+# *How often is noise larger than a threshold?*
 # The chance that noise exceeds a threshold τ, under (1.5, 1e-5)-differential privacy.
 # For one release Laplace noise is the lightest at every threshold. For many under one
 # promise it is not: losses add up to something nearly Gaussian, and a shape between
@@ -272,6 +278,7 @@ print(f"lightest beyond 4: β = {best.noise.beta:.2f}, chance {best.probability:
 # %%
 # Figure 6: private votes, and what a record can do
 # -------------------------------------------------
+# *Where does the noise enter, and what is released?*
 # The private table is dealt to teachers, they vote on public rows, the votes get noise,
 # and a student learns from what was released. The page
 # :ref:`sphx_glr_auto_examples_papers_plot_pate_digits.py` runs all of it.
@@ -297,6 +304,7 @@ ax.set_axis_off()
 plt.show()
 
 # %%
+# *What does it cost to count both moves of a vote?*
 # A record does not add a vote: it changes a teacher, who may vote otherwise. Two counts
 # move by one. The paper counts a single move, which understates the loss; the library
 # counts both, which costs as much as twice the number of queries.
@@ -317,6 +325,7 @@ plt.show()
 # %%
 # Figure 7: two classes
 # ---------------------
+# *How often does the leader stay ahead, by how far the other is behind?*
 # A thousand votes, the runner-up behind by up to 10 %: the chance that noise does not
 # change the winner. Chances are computed by quadrature, nothing is simulated; a vote
 # joins or leaves, as in the paper. First, under (1, 1e-5), against the gap.
@@ -334,6 +343,7 @@ axes[0].legend()
 plt.show()
 
 # %%
+# *Which shape keeps the leader ahead most often?*
 # Then the mean over gaps against the shape, for several budgets. With one query Laplace
 # noise is best at every budget. Where the budget is for many queries, a shape slightly
 # below 2 is: that is what the paper reports, for one query. Votes grow with the square
@@ -369,6 +379,7 @@ print(pd.DataFrame(means, columns).T.round(5).to_string())
 # %%
 # Figure 8: 25 classes
 # --------------------
+# *Is that so with many classes?*
 # Many classes are nearly as strong as the leader, and light noise matters more. For one
 # query under (2, 1e-5) Laplace noise is best again, by more than with two classes; the
 # paper's optimum near 2 is that of the shared budget.
@@ -395,6 +406,7 @@ print(pd.DataFrame(rows, index=columns).T.round(3).to_string())
 # %%
 # Figures 9 to 19: what else is set
 # ---------------------------------
+# *Does the shape matter more where something else is held?*
 # The runs of Figure 4, one setting held at a time and the best over the others: the
 # step size (9, 10), the clip norm (11 to 13), the batch (14, 15) and the noise
 # multiplier (16 to 19), which is the scale over √2 clip norms: the authors' programs

@@ -26,6 +26,7 @@ the noise before it is correlated, in clip norms, with each strategy as it is gi
 # %%
 # Figure 1: what two bins have in common
 # --------------------------------------
+# *How much do two bins have in common?*
 # Privacy depends on nothing but the inner products of what a record adds from each bin.
 # Here 3000 steps in ten epochs of 300. A strategy of few diagonals has products near
 # the diagonal only, in a circle: the last batch of an epoch is followed by the first of
@@ -78,6 +79,7 @@ plt.show()
 # %%
 # Figures 2 and 3: noise
 # ----------------------
+# *How much noise does one budget take, by each account of it?*
 # The least noise at δ = 1e-5. Solid lines are certificates: *exact* by the law of a sum
 # of likelihood ratios, for independent noise; *chain* by a Markov chain that has no
 # smaller correlations, for any; Rényi divergences and conditional composition as the
@@ -210,6 +212,7 @@ assert np.allclose(once.delta(at), often.delta(at), rtol=1e-3)
 # %%
 # Figure 4: what a failure may cost
 # ---------------------------------
+# *How likely may a bin become, and which shortcut proves too much?*
 # Conditional composition bounds how likely each bin is, given the releases so far. Each
 # bound fails with a small probability, and all of these come out of δ. Drawn is the
 # bound for the bin that adds most, at each step of four epochs of 100, smaller is
@@ -300,6 +303,7 @@ print(f"allowed .00100, true {fails:.5f}")
 # %%
 # Figure 5: what wide laws are made of
 # ------------------------------------
+# *Why does the bound jump where an epoch begins?*
 # How much more the other bins explain the past than the bin that is next, log ratio
 # *L*, under DP-SGD with batches of 100 and σ = 5, the record present. It widens from
 # the first step of an epoch to the next epoch's: the columns of an epoch add up to
@@ -336,6 +340,7 @@ plt.show()
 # %%
 # Figure 6: families of laws
 # --------------------------
+# *Which families of laws are worth their share?*
 # *L* is bounded by the mean of log ratios under any law of the bins. The uniform one
 # (1), one near the bin that is the record's (2), one near the bin that is next (3), at
 # five temperatures. All bounds that are needed share 1e-5. As the paper has it, 3 helps
@@ -423,6 +428,7 @@ if errors is not None:
         print(shown.sort_values("mean").round(2).to_string(index=False))
 
 # %%
+# *Which noise leaves the least error in sums of gradients?*
 # In one epoch BISR of four diagonals has less error than independent noise at every ε:
 # 3.4 against 6.2 at ε = 1. From ε = 4 on strategies whose steps have more in common
 # have still less: BandMF 1.0, BISR of four 1.3 and independent noise 2.9 at ε = 8. In
@@ -493,6 +499,7 @@ if accuracy is not None:
         print(shown.sort_index(axis=1).round(4).to_string())
 
 # %%
+# *Does a model show any of it?*
 if accuracy is not None:
     cells = [key for key, _ in private.groupby(["table", "n_epochs"])]
     figure, axes = plt.subplots(

@@ -17,6 +17,7 @@ section lists every item, as the paper has it and as it is here.
 # %%
 # Figures 2 to 4: what is known of the released column
 # ----------------------------------------------------
+# *How often does each value of the column come with each value of the secret?*
 # Final grades in mathematics by whether a student takes extra paid classes, ages by
 # diagnosis, incomes by race: what counts is how often each value of the released column
 # comes with each value of the secret. Two of the tables are shipped with the library.
@@ -130,6 +131,7 @@ for name, (title, whole) in tables.items():
 print(pd.DataFrame(rows, ["DP", "W_inf", "W_2"]).T.round(4).to_string())
 
 # %%
+# *How much noise does each mechanism take?*
 # The noise that they take: Cauchy noise for a promise of order 2, as in the paper, and
 # Laplace noise. The release is one record's value; of a table of independent records
 # the whole column costs as much. Where a bar of a Wasserstein mechanism is as high as
@@ -171,6 +173,7 @@ plt.show()
 # %%
 # Figures 5 and 6, exactly
 # ------------------------
+# *What does the end of a run tell of its first record?*
 # Noisy descent reads one record a step, and only its end is released. The first record
 # is secret, the t-th has correlation ρ(t) with it, and all are jointly Gaussian. The
 # paper gives neither step nor noise, so the loss is drawn over that of a single step:
@@ -337,6 +340,7 @@ print(table.round(4).to_string())
 #
 # What it is worth
 # ----------------
+# *What is the last iterate worth, in noise and in accuracy?*
 # Each step now reads all 200 records, and every record is secret. Plain differential
 # privacy hides one record, whatever it is, and a group all of them. In between records
 # depend on each other, and the secret is a value in an interval of length two.

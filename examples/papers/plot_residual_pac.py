@@ -24,6 +24,7 @@ Figures are stored, and made by ``python -m benchmarks.residual_pac``.
 # %%
 # Figures 2 to 4: noise, target and what is achieved
 # --------------------------------------------------
+# *How much noise does each rule add, and what does it achieve?*
 # Two priors that are known exactly: outputs near -3 and 3, and four points in the
 # plane. Readings of *Auto-PAC* take the output for normal: as printed in a table
 # (proportional), in a theorem (closed form), or with the least noise that the bound
@@ -144,10 +145,11 @@ for budget in (0.25, 0.5, 1.0):
 # %%
 # Sensitivity curves
 # ------------------
-# How much noise one more nat saves. The paper's theorem 5 has the exact search save at
-# least as much as the bound, everywhere: false for one output in a hundred that is far
-# away. There the search has long bought off the far outputs and has little left to
-# save, while the bound still pays for them.
+# *How much noise does one more nat save?*
+# The paper's theorem 5 has the exact search save at least as much as the bound,
+# everywhere: false for one output in a hundred that is far away. There the search has
+# long bought off the far outputs and has little left to save, while the bound still
+# pays for them.
 if stored is not None:
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
     for ax, study in zip(axes, ("±1", "rare and far"), strict=True):
@@ -221,6 +223,7 @@ if stored is not None:
 # %%
 # Tables 5 and 6: the mean of a random half
 # -----------------------------------------
+# *How much noise does the mean take, and how often is a record guessed?*
 # Thirty rows of Iris and of Rice, each in with probability one half, and the mean of
 # those that are. So many memberships make the mean all but normal, and then *no* noise
 # can do noticeably better than water-filling: the search finds the same. Noise grows as
@@ -261,6 +264,7 @@ if stored is not None:
 # %%
 # Figure 1: scores of a classifier
 # --------------------------------
+# *How accurate are scores that are released within a budget?*
 # Which row was scored is the secret, and its scores are released: the paper's images,
 # on tables. Accuracy grows with the budget, as it must: a label that is read off the
 # release is information (crosses: Fano's bound on what that accuracy shows, in nats).
@@ -290,6 +294,7 @@ if stored is not None:
 # %%
 # Who was in the table
 # --------------------
+# *What does it cost to hide who was drawn, and what to hide each record?*
 # One of 512 halves of a table is drawn, and a logistic regression is fitted on it. To
 # hide *who was drawn, altogether* takes more noise than the coefficients can bear at
 # small budgets. To hide *each record by itself* takes some fifteen times less, and says

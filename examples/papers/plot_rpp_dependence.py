@@ -67,6 +67,7 @@ for rho in persistences:
         moved[label].append(certificate.sensitivity)
 
 # %%
+# *How far does one value move a series, by how its neighbours go with it?*
 # Against hiding the whole series, group privacy. The mean without bounds knows no such
 # thing; it is set against that within bounds, in the same units. The dotted line is
 # plain differential privacy of values in [-2, 2]: below it the scenario needs less, as
@@ -91,6 +92,7 @@ ax.legend(fontsize="small")
 # %%
 # A Markov chain
 # --------------
+# *How much noise does a chain take, by its length?*
 # Two states, left with probabilities 0.1 and 0.2; the number of visits to the second is
 # released with Laplace noise at ε = 1. The distributions of the count are exact: in W∞
 # they are 5, 6, 7, 7, 6 visits apart for 5 to 100 records. The distance is driven by
@@ -130,6 +132,7 @@ ax.legend(fontsize="small")
 # %%
 # A Langevin diffusion
 # --------------------
+# *How fast do two paths with the same noise come together?*
 # A path that drifts towards a minimum and is shaken by noise; the secret is where it
 # started. Two paths with the same noise come closer by exp(-Ct) where the potential
 # curves by C at least, and the Ornstein-Uhlenbeck process comes no closer. The printed

@@ -17,6 +17,7 @@ enough.
 # %%
 # The last record
 # ---------------
+# *How much does the end of a run tell of each record?*
 # Figures 5 and 6 are about the first record. A promise is about all, and the last one
 # has no later noise to hide in. In a series (correlation 0.5 between neighbours) the
 # loss of each record is between that of one record and that of a group. If steps
@@ -67,6 +68,7 @@ plt.show()
 # %%
 # One coupling, not one for each step
 # -----------------------------------
+# *Is it enough to look at the distribution of each step?*
 # A secret sign s, then pairs of records: a fair coin u, and s times the same coin. Each
 # of these records is a fair coin, whatever the secret, so the distributions of its step
 # do not move at all. The paper's bound counts the first step alone, as plain

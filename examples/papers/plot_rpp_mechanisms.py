@@ -19,6 +19,7 @@ for correlated data* (2017).
 # %%
 # The flu
 # -------
+# *How much noise does each mechanism take to hide who is ill?*
 # That 0, 1, 2, 3 or 4 people are ill has probabilities 0.1, 0.15, 0.5, 0.15 and 0.1.
 # The distributions given that one of them is well or ill are two apart in W∞. With an
 # eighth of the mass of each left out they are one apart; the monotone coupling would
@@ -86,6 +87,7 @@ print(accountant.calibrate(count, flu).certificate)
 # %%
 # Two records of one mind
 # -----------------------
+# *What does it cost to hide one of two records that go together?*
 # Example 1: two binary records with equal chances, and how strongly they go together.
 # The number of ones is released, with Cauchy noise at order 2. Any positive correlation
 # makes W∞ jump to what a group of two costs; the mean of costs only grows with it. With

@@ -159,6 +159,7 @@ print("Mean size of the noise at epsilon = 1, over that of group privacy:")
 print(at_one.div(at_one["Group privacy"], axis=0).round(6).to_string())
 
 # %%
+# *Whose noise leaves anything of the series?*
 # The grey line is what is released itself: noise above it leaves nothing.
 n_series = len(cases)
 figure, axes = plt.subplots(
@@ -181,6 +182,7 @@ plt.show()
 # %%
 # A release
 # ---------
+# *What is left of a house's hours at ε = 1?*
 # How often the house draws how much, as shares of the hours at ε = 1, by an estimator.
 # A changed reading moves two shares. With group privacy the noise alone is as large as
 # twice everything there is to share. Plain differential privacy would take the noise

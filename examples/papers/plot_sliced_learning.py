@@ -143,6 +143,7 @@ for size in RUNS:
     print(f"L = {size}: {times:.2f} times the stated budget")
 
 # %%
+# *How much noise does each account take?*
 # So these are the multipliers that the budgets take, with noise on the gradients, by
 # five accountants; dashed are those of the paper. Hidden batches (``RenyiDP`` with
 # Poisson sampling) are what such runs draw: nobody is told who was in a batch. *One
@@ -277,6 +278,7 @@ for name, (caps, _) in WAYS.items():
     print(f"{name:>18}: {means[0]:.3f} at ε = 0.4, {means[1]:.3f} at ε = 8")
 
 # %%
+# *How accurate are the models, by account and budget?*
 # What was stored, in full:
 learning = results("learning")
 if learning is not None:
@@ -354,6 +356,7 @@ print(f"allowed {allowed:.3f}")
 assert interval[0] <= allowed
 
 # %%
+# *How well does an attacker tell the two worlds apart?*
 # The same at the other budgets, tables and models, 30 fits in each world, and by hidden
 # batches and one record beside. A point is a model (circles logistic regression,
 # triangles the SVM, squares the perceptron), a line their mean. Beside one record
@@ -394,6 +397,7 @@ if attacks is not None:
     print("at ε of 35 and more:", large.mean().round(3).to_string(), sep="\n")
 
 # %%
+# *How well does he who sees every noisy sum?*
 # Ten records of thousands leave little in a fitted model: where the noise hides all of
 # them, the worlds are hardly told apart, far less than is allowed. Noise that hides one
 # record is not made to hide ten, and at larger budgets it shows: a mean AUC of .85 on
@@ -512,6 +516,7 @@ print(pd.DataFrame(columns, index=ways).sort_index(axis=1).to_string())
 #
 # Figure 3: envelopes of the two caps
 # -----------------------------------
+# *How far may a step be off along each slice?*
 # How far a step of order 2.5 may be off along each slice, at a sampling rate of .2: 100
 # records of which 10 differ. With one clip norm the envelopes are circles, whatever the
 # slices, and the rings of the mean slice and of the worst one are the same. They differ
@@ -599,6 +604,7 @@ except CompositionError as error:
 # %%
 # Figure 4: noise by layer
 # ------------------------
+# *How much noise does each block of a network take?*
 # The paper clips the 23 blocks of its network apart, each at a share of the clip norm,
 # and gives each its share of the noise. The squares of the shares add up to one. But a
 # block whose clip norm and whose noise are both a tenth costs as much as the whole: all
@@ -685,6 +691,7 @@ for model in (exact, private):
     print(membership_attack(model, X[members], y[members], X[others], y[others]))
 
 # %%
+# *How well are members told from others?*
 # Nine budgets and none, four draws of members each:
 overfitted = results("overfitted")
 if overfitted is not None:

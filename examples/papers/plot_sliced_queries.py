@@ -25,6 +25,7 @@ stored, and made by ``python -m benchmarks.sliced_queries``.
 # %%
 # Figure 1: two Gaussians, slice by slice
 # ---------------------------------------
+# *How large are divergences along slices, beside that of the vectors?*
 # Divergences of order 4 between the projections of two Gaussians, along eight, 16, 32
 # and all directions. The inner ring is their mean, the averaged divergence; the outer
 # one counts rare large ones for more, the joint divergence. The dashed ring is that of
@@ -231,6 +232,7 @@ except ValueError as error:
 # %%
 # Figures 2a to 2h and 5a to 5p: error and guesses
 # ------------------------------------------------
+# *How large is the error at a stated ε, and how often is the group guessed?*
 # Adult by race, heart patients by sex, pupils by sex and by quintile of the final
 # grade, each as it is and with as many records of each group; a summary, the
 # coefficients of a logistic regression and of a linear SVM that are fitted to the rows
@@ -359,6 +361,7 @@ print(pd.DataFrame(rows).pivot(index="records", columns="epsilon").round(3))
 # %%
 # At one and the same promise
 # ---------------------------
+# *Which mechanism has the least error at one and the same promise?*
 # Against what is promised of the vector the averaged, the joint and the general
 # mechanism fall on one line: isotropic Gaussian noise is told apart by nothing but σ,
 # and no aggregation of slices buys anything. The shaped noise has less error at equal
@@ -486,6 +489,7 @@ for kind in (GeneralWasserstein, SlicedWasserstein, ShapedWasserstein):
 # %%
 # Proposition 4.1: run time
 # -------------------------
+# *How long does each distance take?*
 # Slices take a projection and a sort. W_inf of vectors takes a bottleneck matching, and
 # the entropic form one matching and many scalings. Seconds between two samples of
 # Gaussians; a slice is cheaper by far, and answers less.

@@ -161,8 +161,8 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
     An accountant holds parameters only. It never sees a data frame: it works from the
     facts a scenario offers about a release. A subclass has the parameters `epsilon`,
     `noise` and, where the shape of the noise can be chosen, `beta`; it writes
-    :meth:`_check_parameters`, and a method for each kind of release it reads, marked by
-    :func:`accounts_for`.
+    ``_check_parameters``, and a method for each kind of release it reads, marked by
+    ``accounts_for``.
 
     Attributes
     ----------

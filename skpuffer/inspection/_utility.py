@@ -525,8 +525,11 @@ class PrivacyUtilityDisplay:
                     textcoords="offset points",
                     ha="center",
                     fontsize="small",
+                    # legible on a line, such as that without privacy
+                    bbox={"fc": "white", "ec": "none", "alpha": 0.8, "pad": 0.5},
                 )
             )
+        ax.margins(y=0.12)  # room for those above the highest points
         # an entry of the legend that draws nothing
         ax.plot([], [], " ", label="(numbers: ε whatever is believed)")
 

@@ -59,10 +59,10 @@ class SampledPrivacyLoss(Accountant):
     """Composition by sampled privacy losses: an estimate, no guarantee.
 
     What is published for generalised Gaussian noise, for comparison:
-    :class:`PrivacyLoss` finds the same number exactly, and faster. The losses of one
-    step are sampled, their empirical distribution is put on a grid and composed by
-    Fourier transforms, in both directions of neighbouring tables. Its certificates are
-    labelled as estimates and refuse to be added up.
+    :class:`~skpuffer.accountants.PrivacyLoss` finds the same number exactly, and
+    faster. The losses of one step are sampled, their empirical distribution is put on a
+    grid and composed by Fourier transforms, in both directions of neighbouring tables.
+    Its certificates are labelled as estimates and refuse to be added up.
 
     It answers for runs of one coordinate (``GradientRelease(dim=1, ...)``): the
     loss of one fixed shift says nothing of other directions.
@@ -75,7 +75,7 @@ class SampledPrivacyLoss(Accountant):
         In (0, 1).
     noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
 'discrete_laplace'} or Noise, default='gaussian'
-        As for :class:`PrivacyLoss`.
+        As for :class:`~skpuffer.accountants.PrivacyLoss`.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     n_samples : int, default=1_000_000
@@ -90,7 +90,7 @@ class SampledPrivacyLoss(Accountant):
 
     See Also
     --------
-    PrivacyLoss : The exact account of the same steps.
+    skpuffer.accountants.PrivacyLoss : The exact account of the same steps.
 
     Notes
     -----

@@ -58,7 +58,7 @@ class VoteUtilityDisplay:
     See Also
     --------
     hardmax_utility : The probability for given votes.
-    EquivalentNoiseDisplay : The noises themselves.
+    skpuffer.inspection.EquivalentNoiseDisplay : The noises themselves.
 
     Notes
     -----

@@ -176,7 +176,7 @@ def iteration_cost(
     --------
     allocate_shifts : The shifts that are paid for.
     gaussian_prior_shifts : Joint shifts of records that are jointly Gaussian.
-    renyi_to_approximate : The approximate promise that follows.
+    skpuffer.privacy_loss.renyi_to_approximate : The approximate promise that follows.
 
     Notes
     -----

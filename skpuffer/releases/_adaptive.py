@@ -317,7 +317,7 @@ class AdaptiveRelease(QueryRelease):
         return self.unit(stage) * float(np.max(noise.std(1)))
 
     def noise_error(self, noise: "Noise") -> Floats:
-        """Return the error of each coordinate of all stages; see :class:`Release`."""
+        """Return that of all stages; see :meth:`.VoteRelease.noise_error`."""
         # in a row, each in its own units
         return np.repeat(
             [self.deviation(i, noise) for i in range(len(self.stages))],

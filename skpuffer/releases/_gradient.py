@@ -34,7 +34,7 @@ class GradientRelease(Release):
 
     At each step some records are chosen, each one's gradient is scaled down to the
     clip norm, their sum is released with noise and divided by the public
-    :attr:`divisor`. Each gradient may depend on everything released before. Whatever is
+    `divisor`. Each gradient may depend on everything released before. Whatever is
     made of the noisy sums (momentum, averages, projections) is post-processing. A
     gradient depends on the run as well as on its record, so its `contribution` is no
     gradient: it is a point of each record, by whose move the gradient's is bounded at
@@ -388,7 +388,7 @@ class GradientRelease(Release):
         )
 
     def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
-        """Return how far a sum moves from record to record; see :class:`Release`."""
+        """Return how far a sum moves by pairs; see :meth:`.VoteRelease.pair_costs`."""
         # of a batch that is drawn the records' own chance is worth more
         if self.record is None or norm != 2:
             return None

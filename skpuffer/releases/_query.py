@@ -245,7 +245,7 @@ class QueryRelease(Release):
         return convert_norm(self.slack, self.modulus_norm, norm, self.dim)
 
     def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
-        """Return how far it moves from record to record; see :class:`Release`."""
+        """Return how far it moves by pairs; see :meth:`.VoteRelease.pair_costs`."""
         most = self.record_move(math.inf, norm, "replace") + self.total_slack(norm)
         if self.contribution is None or not self.moves_with_contributions:
             return None

@@ -215,7 +215,8 @@ class RecordGradient:
         Returns
         -------
         ndarray of shape (n, n)
-            See :func:`~skpuffer.training._corner_costs.corner_costs`.
+            Symmetric, rounded up, and at most twice the clip norm; zero on the diagonal
+            where targets are given.
         """
         rows = clip_rows(X, self.data_norm)
         rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, float)

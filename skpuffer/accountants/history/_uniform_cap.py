@@ -126,8 +126,9 @@ class HistoryUniformCap(Accountant):
     not, as updates are post-processing.
 
     'mean_square' asks that the pair of secrets alone says which records differ, as
-    under a :class:`RecordScenario`. Where the law of their number is known instead,
-    'log_moment' takes the mean over whole runs, which adds up with nothing.
+    under a :class:`~skpuffer.scenarios.RecordScenario`. Where the law of their number
+    is known instead, 'log_moment' takes the mean over whole runs, which adds up with
+    nothing.
 
     References
     ----------

@@ -89,7 +89,7 @@ class SampledAllocation(Accountant):
     Notes
     -----
     The losses are sampled in as many dimensions as there are bins, with a tilt towards
-    large ones; see :func:`skpuffer.privacy_loss.allocation.sampled_delta`.
+    large ones.
 
     References
     ----------

@@ -75,7 +75,7 @@ class BoundedInference(Belief):
         return ((f"an AUC of {auc:g}", self._overlap(auc)),) if auc < 1 else ()
 
     def speaks_of(self, scenario: Any, context: PublicContext) -> str | None:
-        """Return the columns read, or that it is the whole row; see :class:`Belief`."""
+        """Return the columns read and the rest, or that it is the whole row."""
         if self.rest is None:
             return "the whole row"
         names = context.feature_names

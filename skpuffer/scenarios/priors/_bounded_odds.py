@@ -72,7 +72,7 @@ class BoundedOdds(Belief):
         return ((f"odds within {twice:g}", OddsOverlap(twice, float(self.share))),)
 
     def speaks_of(self, scenario: Any, context: PublicContext) -> str:
-        """Return that it speaks of the whole row; see :class:`Belief`."""
+        """Return that it speaks of the whole row."""
         return "the whole row"
 
     def statement(self) -> str:
