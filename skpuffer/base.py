@@ -91,11 +91,7 @@ class PrivateEstimatorMixin(
     ElsewhereMixin,
     PreviewMixin,
     DocLinkMixin,
-<<<<<<< HEAD
-=======
-    CodeBookMixin,
     CarriesListeners,
->>>>>>> g
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
 ):
