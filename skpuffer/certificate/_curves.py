@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import integrate, special, stats
+from scipy import integrate, special
 
 from skpuffer.utils._types import Floats
 
@@ -401,7 +401,8 @@ class _Coupling(Recomputed):
             center, spread = abs(moves["mean"][0]), math.sqrt(moves["covariance"][0][0])
             found, _ = integrate.quad(
                 lambda z: (
-                    stats.norm.pdf(z)
+                    math.exp(-z * z / 2)
+                    / math.sqrt(2 * math.pi)
                     * float(self._along(abs(center + spread * z)).delta(at)[0])
                 ),
                 -12,

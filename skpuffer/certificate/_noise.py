@@ -190,16 +190,16 @@ class DensityShift(NoiseShift):
         if math.isinf(alpha):
             return self._largest_loss()
 
-        def exponent(x: float) -> float:
+        def exponent(x: Any) -> Any:
             first, second = self.log_density(x - u), self.log_density(x)
-            return float(alpha * first + (1 - alpha) * second)
+            return alpha * first + (1 - alpha) * second
 
         # where most of it is, found first
         grid = np.concatenate(
             [np.linspace(-60, 60, 4001), u + np.linspace(-60, 60, 4001)]
         )
-        heights = [exponent(x) for x in grid]
-        top, at = max(heights), float(grid[int(np.argmax(heights))])
+        heights = exponent(grid)
+        top, at = float(np.max(heights)), float(grid[int(np.argmax(heights))])
         marks = sorted(
             {-400.0, -40.0, 0.0, u / 2, u, at - 3, at, at + 3, u + 40, u + 400}
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from skpuffer.accountants._budget_split import (
     relative_noise,
     shares_of_least_error,
 )
+from skpuffer.accountants._families import AUTO, mean_square
 from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import CompositionError, UnsupportedError
@@ -313,10 +315,12 @@ class _Planner:
         with silence():
             return copy._fit_private(X, y, None, groups, feature_map=before)
 
-    def planned(self, name: str, epsilon: float | None) -> tuple[Any, Any, FitPlan]:
+    def planned(
+        self, name: str, accountant: Accountant | None, epsilon: float | None
+    ) -> tuple[Any, Any, FitPlan]:
         """Return a step with a budget, a copy that was planned, and its plan."""
         base, features = self.reads[name]
-        estimator = self.units[name].with_budget(self.budget.accountant, epsilon)
+        estimator = self.units[name].with_budget(accountant, epsilon)
         copy = clone(estimator)
         with silence():
             plan = copy._plan_unread(
@@ -369,7 +373,9 @@ def plan_steps(
     """
     planner = _Planner(units, budget, y, n_records, groups, steps[-1][0])
     settle_all(steps, flow, planner)
-    found = {n: planner.planned(n, None) for n, unit in units.items() if unit.is_fixed}
+    found = {
+        n: planner.planned(n, None, None) for n, unit in units.items() if unit.is_fixed
+    }
     free = [name for name, unit in units.items() if not unit.is_fixed]
     if free:
         found |= _split(planner, free, [plan.whole for _, _, plan in found.values()])
@@ -413,13 +419,64 @@ def _refuse_more(budget: Budget, certificates: Sequence[Certificate]) -> None:
 def _split(
     planner: _Planner, free: Sequence[str], fixed: list[Certificate]
 ) -> dict[str, tuple[Any, Any, FitPlan]]:
-    """Plan the steps that share what the budget leaves them."""
-    budget = planner.budget
-    most = float(budget.accountant.epsilon)
+    """Plan the steps that share what the budget leaves them.
+
+    Where families of noise are to be chosen, each step alone takes the one of least
+    error at its own epsilon. Gaussian noise adds up better, so that all of that family
+    may err less together: the split of less error is taken.
+    """
+    accountant = planner.budget.accountant
+    most = float(accountant.epsilon)
     if len(free) == 1 and not fixed:
-        return {free[0]: planner.planned(free[0], most)}
+        return {free[0]: planner.planned(free[0], accountant, most)}
+    alone = _split_by(accountant, planner, free, fixed)
+    families = {plan.calibration.noise.family for _, _, plan in alone.values()}
+    if getattr(accountant, "noise", None) != AUTO or families == {"gaussian"}:
+        return alone
+    try:
+        gaussian = clone(accountant).set_params(noise="gaussian")
+        together = _split_by(gaussian, planner, free, fixed)
+    except ValueError:
+        # a pure promise, say, which that family does not keep
+        return alone
+    errs_less = _squared_error(together, alone) < _squared_error(alone, alone)
+    return together if errs_less else alone
+
+
+def _squared_error(
+    plans: Mapping[str, tuple[Any, Any, FitPlan]],
+    units: Mapping[str, tuple[Any, Any, FitPlan]],
+) -> float:
+    """Sum of squared errors, each relative to what the noise is added to.
+
+    That is read off other plans of the same releases: families cover sensitivities in
+    norms of their own. Infinite where one of them is not known.
+    """
+    total = 0.0
+    for name, (_, _, unit) in units.items():
+        release, noise = unit.release, unit.calibration.noise
+        relative = relative_noise(release, noise, unit.certificate.sensitivity)
+        if relative is None or noise.is_zero:
+            return math.inf
+        other = plans[name][2].calibration.noise
+        dim = release.dim or 1
+        total += relative**2 * mean_square(other, dim) / mean_square(noise, dim)
+    return total
+
+
+def _split_by(
+    accountant: Any,
+    planner: _Planner,
+    free: Sequence[str],
+    fixed: list[Certificate],
+) -> dict[str, tuple[Any, Any, FitPlan]]:
+    """Plan the steps that share a budget, each by a copy of one accountant."""
+    budget = planner.budget
+    most = float(accountant.epsilon)
     if budget.shares is None:
-        probes = [planner.planned(name, most / len(free))[2] for name in free]
+        probes = [
+            planner.planned(name, accountant, most / len(free))[2] for name in free
+        ]
         shares = shares_of_least_error(
             [
                 relative_noise(
@@ -440,7 +497,10 @@ def _split(
 
     def at(scale: float) -> dict[str, tuple[Any, Any, FitPlan]]:
         pairs = zip(free, shares, strict=True)
-        return {name: planner.planned(name, scale * share) for name, share in pairs}
+        return {
+            name: planner.planned(name, accountant, scale * share)
+            for name, share in pairs
+        }
 
     def total(scale: float) -> float:
         parts = [plan.whole for _, _, plan in at(scale).values()]

@@ -184,6 +184,10 @@ class PrivatePipeline(
     else in the fit is stopped before it does. If a later step fails, what the earlier
     ones released has been paid for, and nothing is fitted.
 
+    Where the accountant's noise is to be chosen (``noise='auto'``), it is of the family
+    of least error in each step, or Gaussian in all that share the budget, if that makes
+    the sum of their squared errors less.
+
     There is no `memory`, and steps with one are refused: a fit from a cache is a
     release that no ledger hears of.
 

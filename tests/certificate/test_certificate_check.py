@@ -82,7 +82,7 @@ def checked(name):
 
 
 #: Compositions that take long to compose again for each number that is changed.
-_LONG = ("composed table", "counted pure", "group", "group replaced", "normal moves")
+_LONG = ("composed table", "counted pure")
 NAMES = [
     pytest.param(name, marks=[pytest.mark.slow] * (name in _LONG))
     for name in (*CONTRACTS, *CERTIFICATES)

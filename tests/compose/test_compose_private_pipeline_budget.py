@@ -1,5 +1,6 @@
 """One budget for a whole pipeline: how it is split, spent and attacked."""
 
+import math
 import pickle
 
 import joblib
@@ -56,6 +57,51 @@ def test_all_of_the_budget_is_spent_and_no_more():
         assert step.certificate_ is model.certificates_[name]
         assert step.accountant_.epsilon == model.epsilons_[name]
         assert step.noise_ == model.noises_[name]
+
+
+@pytest.mark.parametrize(
+    "n_features, epsilon, families",
+    [
+        # alone a scaler of few columns errs less with Laplace noise; with others, the
+        # composition of Gaussian noise leaves each step more
+        (2, 2.0, ["gaussian"] * 3),
+        (1, 0.5, ["gaussian"] * 3),
+        # not enough where the whole budget is large
+        (1, 8.0, ["laplace", "laplace", "gaussian"]),
+    ],
+)
+def test_families_are_chosen_by_what_all_steps_err_together(
+    n_features, epsilon, families
+):
+    model = PrivatePipeline(
+        [("one", scaler()), ("two", scaler()), ("model", logistic(data_norm=5.0))],
+        accountant=PrivacyLoss(epsilon, 1e-5),
+        # by which each step's error is that of its own noise alone
+        shares={"one": 1, "two": 1, "model": 1},
+    )
+
+    def planned(noise):
+        told = model.set_params(accountant__noise=noise).preview(
+            1000, n_features=n_features, classes=[0, 1]
+        )
+        assert told.certificate.epsilon == pytest.approx(epsilon, rel=1e-3)
+        return [step.noise for step in told.steps.values()]
+
+    auto, gaussian = planned("auto"), planned("gaussian")
+    assert [noise.family for noise in auto] == families
+    assert (auto == gaussian) == (families == ["gaussian"] * 3)
+    fitted = model.set_params(accountant__noise="auto").fit(X[:, :n_features], Y)
+    assert [noise.family for noise in fitted.noises_.values()] == families
+    assert fitted.certificate_.epsilon <= epsilon
+
+
+def test_a_pure_promise_keeps_its_noise():
+    model = PrivatePipeline(
+        [("one", scaler()), ("two", PrivateMean(bounds=(-1, 1)))],
+        accountant=GroupPrivacy(1.0, math.inf),
+    ).fit(X)
+    assert {noise.family for noise in model.noises_.values()} == {"laplace"}
+    assert model.certificate_.notion == "pure_dp"
 
 
 def test_two_gaussian_steps_compose_to_the_root_of_their_squares():
