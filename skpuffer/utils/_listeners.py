@@ -243,7 +243,7 @@ class CarriesListeners:
     """Mixin of estimators that release: copies in other processes are heard of too."""
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[arg-type]
+        state: Any = dict(super().__getstate__())  # type: ignore[call-overload]
         # a ledger that hears of all fits here hears of one in a worker process as well
         callbacks = carried(state.get("_skl_callbacks", []))
         return {**state, "_skl_callbacks": callbacks} if callbacks else state
