@@ -201,7 +201,7 @@ def begin_carrying(parts: Iterable[Any], listener: Listener) -> str:
     Parameters
     ----------
     parts : iterable of estimator
-        That support callbacks.
+        That release something.
     listener : Listener
         That can be pickled.
 
