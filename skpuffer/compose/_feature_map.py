@@ -232,12 +232,12 @@ def _same(apart: Array, together: Array, part: Array) -> bool:
     expected = together[part]
     if apart.shape != expected.shape:
         return False
-    numbers = floats(apart), floats(expected)
-    if any(one is None for one in numbers):
+    found, known = floats(apart), floats(expected)
+    if found is None or known is None:
         # of texts and gaps
         return bool(pd.DataFrame(apart).equals(pd.DataFrame(expected)))
     # matrix products of another length may round differently in the last digits
-    return bool(np.allclose(*numbers, rtol=1e-6, atol=1e-9, equal_nan=True))
+    return bool(np.allclose(found, known, rtol=1e-6, atol=1e-9, equal_nan=True))
 
 
 def is_fixed(transformer: Any) -> bool:

@@ -220,9 +220,13 @@ def _one_kind(
     if step is not None and (step.kind == "public" or _learns_nothing(node, step)):
         return step
     if isinstance(node, FunctionTransformer):
-        if {name, name.rpartition("__")[2]} & set(row_wise):
+        # what a subclass learns in its fit is no matter of how it changes rows
+        learns = not is_known(node) and get_tags(node).requires_fit
+        declared = {name, name.rpartition("__")[2]} & set(row_wise)
+        if declared and not learns:
             return _step(node, name, "row_wise", "is declared to be row-wise.")
-        return _step(node, name, "leak", parts[0].reason)
+        if not learns:
+            return _step(node, name, "leak", parts[0].reason)
     if not (hasattr(node, "fit") and hasattr(node, "transform")):
         reason = parts[0].reason if parts else "is not known here."
         return _step(node, name, "leak", reason)

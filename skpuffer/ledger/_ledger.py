@@ -9,12 +9,11 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from sklearn.callback import CallbackSupportMixin
-
 from skpuffer.exceptions import LedgerError, PrivacyLeakWarning
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._listeners import (
+    CarriesListeners,
     begin_carrying,
     end_carrying,
     listen,
@@ -535,9 +534,9 @@ def _reopened(
 
 
 def _nested(estimator: Any) -> list[Any]:
-    """Estimators in the parameters of one that is fitted, which callbacks may hear."""
+    """Estimators in the parameters of one that is fitted, which release something."""
     parts = [one for one in parts_of(estimator, set()) if one is not estimator]
-    return [one for one in parts if isinstance(one, CallbackSupportMixin)]
+    return [one for one in parts if isinstance(one, CarriesListeners)]
 
 
 def _path_of(estimator: Any, context: Any) -> str:

@@ -97,6 +97,8 @@ _OFFERED = frozenset(
 ASSUMED: tuple[str, ...] = (
     "candidates and the number of held-out records are public, and which records those "
     "are was drawn without looking at any",
+    "no single record decides whether a trial raises an error: that one failed, and so "
+    "has no score, is not hidden by noise",
 )
 
 #: What one with a random number of trials rests on besides.

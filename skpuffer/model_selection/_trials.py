@@ -119,8 +119,9 @@ def try_once(trying: Trying, candidate: int, random_state: Any) -> Outcome:
                 n_records=len(trying.y_score),
                 integer=trying.score.is_integer,
             )
-        # What an error says, and that there was one, may tell of the rows. It counts as
-        # the lowest score, as it would for anybody's rows.
+        # What an error says may tell of the rows. It counts as the lowest score; that
+        # no one record decides whether there is one is an assumption of the
+        # certificate.
         except Exception:
             return Outcome(candidate=candidate, score=-np.inf, coin=coin)
     return Outcome(

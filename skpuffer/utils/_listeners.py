@@ -201,7 +201,7 @@ def begin_carrying(parts: Iterable[Any], listener: Listener) -> str:
     Parameters
     ----------
     parts : iterable of estimator
-        That support callbacks.
+        That release something.
     listener : Listener
         That can be pickled.
 
@@ -243,7 +243,7 @@ class CarriesListeners:
     """Mixin of estimators that release: copies in other processes are heard of too."""
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[arg-type]
+        state: Any = dict(super().__getstate__())  # type: ignore[call-overload]
         # a ledger that hears of all fits here hears of one in a worker process as well
         callbacks = carried(state.get("_skl_callbacks", []))
         return {**state, "_skl_callbacks": callbacks} if callbacks else state

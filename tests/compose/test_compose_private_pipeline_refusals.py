@@ -332,6 +332,28 @@ def test_steps_that_are_declared_row_wise_are_looked_at():
     assert kinds == {"a": "row_wise", "model": "private"}
 
 
+class FittedFunction(FunctionTransformer):
+    """A subclass that is to be fitted: each row by itself, by what all rows are."""
+
+    def fit(self, X, y=None):
+        self.mean_ = np.mean(X, axis=0)
+        return self
+
+    def transform(self, X):
+        return X - self.mean_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = True
+        return tags
+
+
+def test_a_function_that_is_to_be_fitted_is_not_declared_row_wise():
+    steps = [("fitted", FittedFunction(np.abs)), ("model", logistic())]
+    assert "'reference'" in refusal(steps, row_wise=["fitted"])
+    PrivatePipeline(steps, reference=PUBLIC).fit(X, Y)
+
+
 def test_errors_of_foreign_steps_quote_nothing():
     table, y = tables()
     table.loc[7, "cp"] = "secret name"
