@@ -29,8 +29,8 @@ from skpuffer.training import (
     Multinomial,
     PerceptronGradients,
 )
+from skpuffer.training._engine import one_blas_thread
 from skpuffer.training._workers import SpreadSums
-from skpuffer.utils._threads import one_blas_thread
 
 MODELS = {
     "two classes": lambda X, y: LinearGradients(Logistic(), X, y % 2, data_norm=5.0),

@@ -6,24 +6,23 @@ import sys
 import threading
 import time
 import uuid
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 
 from skpuffer.releases import GradientRelease
-from skpuffer.releases._sampling import FullBatchSampling
-from skpuffer.utils._threads import one_blas_thread
+
+from ._engine import one_blas_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.utils._types import Floats
 
     from ._base import Gradients
 
-__all__ = ["SpreadSums", "clipped_sums"]
+__all__ = ["SpreadSums", "most_workers"]
 
 #: What is left to a worker at least: joblib takes some 10 milliseconds to ask all, in
 #: which so many rows, or bytes of them, are summed up here.
@@ -37,42 +36,8 @@ _SECONDS_KEPT = 60.0
 _BYTES_KEPT = 2**27
 
 
-@contextmanager
-def clipped_sums(
-    gradients: Gradients, release: GradientRelease, n_jobs: int | None
-) -> Iterator[Callable[[Floats, Indices | None, GradientRelease], Floats]]:
-    """Yield what makes sums of clipped gradients: the gradients here, or workers.
-
-    Parameters
-    ----------
-    gradients : Gradients
-    release : GradientRelease
-        Of which the sums are.
-    n_jobs : int or None
-        As joblib has it. Of a small table, and of batches that are drawn, all is summed
-        here: it is quicker, and the sums are the same.
-
-    Yields
-    ------
-    callable
-        As :meth:`Gradients.clipped_sum`.
-    """
-    with one_blas_thread():
-        n_workers = 1
-        if isinstance(release.sampling, FullBatchSampling):
-            n_workers = _most_workers(gradients)
-        if n_workers > 1:
-            # a cluster is asked how many it has
-            n_workers = min(n_workers, effective_n_jobs(n_jobs))
-        if n_workers <= 1:
-            yield gradients.clipped_sum
-            return
-        with SpreadSums(gradients, n_workers) as sums:
-            yield sums
-
-
-def _most_workers(gradients: Gradients) -> int:
-    """How many workers there are rows enough for."""
+def most_workers(gradients: Gradients) -> int:
+    """Return how many workers there are records enough for."""
     rows = gradients.rows
     return max(rows.n_records // _FEWEST_ROWS, sys.getsizeof(rows) // _FEWEST_BYTES)
 
