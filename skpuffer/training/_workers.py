@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,6 +146,7 @@ class SpreadSums:
     Examples
     --------
     >>> import numpy as np
+    >>> from joblib import parallel_config
     >>> from skpuffer.releases import GradientRelease
     >>> from skpuffer.training import LinearGradients, Squared
     >>> from skpuffer.training._workers import SpreadSums
@@ -152,7 +154,7 @@ class SpreadSums:
     >>> gradients = LinearGradients(Squared(), X, X[:, 0])
     >>> run = GradientRelease(n_records=20_000, n_steps=1, sampling="full_batch")
     >>> at = np.array([0.3, 0.1])
-    >>> with SpreadSums(gradients, n_workers=2) as sums:
+    >>> with parallel_config("threading"), SpreadSums(gradients, n_workers=2) as sums:
     ...     spread = sums(at, None, run)
     >>> bool(np.all(spread == gradients.clipped_sum(at, None, run)))
     True
@@ -175,9 +177,11 @@ class SpreadSums:
 
     def __exit__(self, *error: Any) -> None:
         try:
+            # Most of them: which worker is asked is not ours to say. The sums are made,
+            # so that one that is gone does not matter.
             if error[0] is None:
-                # most of them: which worker is asked is not ours to say
-                self._parallel(delayed(_forget)(self._run) for _ in self._shares)
+                with suppress(Exception):
+                    self._parallel(delayed(_forget)(self._run) for _ in self._shares)
         finally:
             _forget(self._run)  # threads of this process
             self._parallel.__exit__(*error)
