@@ -5,8 +5,9 @@
 A step of full-batch training, without its noise: seconds of the wall clock, the least
 of turns that alternate in one process, by one BLAS thread each. ``first`` is the first
 step of two workers, which are started and sent the records in it. A ratio below one is
-a gain; a half is all there is. On a machine that is busy with other things no gain can
-be seen.
+a gain; a half is all there is. On a machine whose cores are busy with other things
+(``load``) there is none: then ``work``, the processor seconds of all processes over
+those of one alone, tells what spreading adds.
 
 Stores the figures with versions in ``benchmarks/results/spread_sums.csv``. ``--quick``
 takes small tables, checks that the sums are the same to the last digit, and stores
@@ -29,8 +30,8 @@ from skpuffer.training import (
     Multinomial,
     PerceptronGradients,
 )
+from skpuffer.training._engine import one_blas_thread
 from skpuffer.training._workers import SpreadSums
-from skpuffer.utils._threads import one_blas_thread
 
 MODELS = {
     "two classes": lambda X, y: LinearGradients(Logistic(), X, y % 2, data_norm=5.0),
@@ -43,10 +44,20 @@ MODELS = {
 }
 
 
+def processor_seconds():
+    """Of this process and its workers, in ticks of a hundredth of a second."""
+    import psutil
+
+    process = psutil.Process()
+    times = [p.cpu_times() for p in [process, *process.children(recursive=True)]]
+    return sum(t.user + t.system for t in times)
+
+
 def seconds(call, *arguments):
-    start = time.perf_counter()
+    start, work = time.perf_counter(), processor_seconds()
     found = call(*arguments)
-    return time.perf_counter() - start, found
+    took = time.perf_counter() - start
+    return took, processor_seconds() - work, found
 
 
 def figures(sizes, backends, n_turns):
@@ -58,27 +69,30 @@ def figures(sizes, backends, n_turns):
             gradients = make(X, y)
             at = 0.1 * rng.normal(size=gradients.dim)
             for backend in backends:
-                alone, spread = [], []
+                turns = []
                 with (
                     one_blas_thread(),
                     parallel_config(backend),
                     SpreadSums(gradients, 2) as sums,
                 ):
                     for _ in range(n_turns):
-                        took, one = seconds(gradients.clipped_sum, at, None, release)
-                        alone.append(took)
-                        took, two = seconds(sums, at, None, release)
-                        spread.append(took)
+                        *alone, one = seconds(gradients.clipped_sum, at, None, release)
+                        *spread, two = seconds(sums, at, None, release)
+                        turns.append([*alone, *spread])
                         np.testing.assert_array_equal(one, two)
+                # workers are started in the first turn, and find rows in some more
+                least, work = np.min(turns[1:], axis=0), np.sum(turns[3:], axis=0)
                 yield {
                     "model": model,
                     "backend": backend,
                     "n_records": n,
                     "n_features": d,
-                    "alone": min(alone),
-                    "spread": min(spread[1:]),
-                    "ratio": min(spread[1:]) / min(alone),
-                    "first": spread[0],
+                    "alone": least[0],
+                    "spread": least[2],
+                    "ratio": least[2] / least[0],
+                    # of fewer ticks the ratio is nothing
+                    "work": work[3] / work[1] if work[1] > 0.5 else np.nan,
+                    "first": turns[0][2],
                     "load": os.getloadavg()[0],
                 }
 
@@ -88,16 +102,18 @@ def main():
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
-        found = figures([(20_000, 5)], ["threading", "loky"], 3)
+        found = figures([(20_000, 5)], ["threading", "loky"], 4)
     else:
         from dask.distributed import Client, LocalCluster
 
+        sizes = [(20_000, 20), (300_000, 50)]
+        found = list(figures(sizes, ["threading", "loky"], 12))
+        # not before: it takes time of its own
         cluster = LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None
         )
         with cluster, Client(cluster):
-            sizes = [(20_000, 20), (300_000, 50)]
-            found = list(figures(sizes, ["threading", "loky", "dask"], 25))
+            found += figures(sizes, ["dask"], 12)
     frame = pd.DataFrame(found)
     print_table(
         [
@@ -107,11 +123,12 @@ def main():
                 f"{1000 * r.alone:.1f} ms",
                 f"{1000 * r.spread:.1f} ms",
                 f"{r.ratio:.2f}",
+                f"{r.work:.2f}",
                 f"{r.first:.1f} s",
             ]
             for r in frame.itertuples()
         ],
-        ["model, back end", "table", "alone", "two workers", "ratio", "first"],
+        ["model, back end", "table", "alone", "two workers", "ratio", "work", "first"],
     )
     if options.quick:
         return

@@ -242,7 +242,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 if getattr(self, name) is not None:
                     check(**{name: getattr(self, name)})
         self._check_clip_norm()
-        check_jobs(n_jobs=self.n_jobs)
+        if self.n_jobs is not None:
+            check_jobs(n_jobs=self.n_jobs)
         if isinstance(self.noise_correlation, str):
             check_option(
                 tuple(NOISE_CORRELATIONS), noise_correlation=self.noise_correlation

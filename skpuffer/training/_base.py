@@ -204,9 +204,8 @@ class Gradients(ABC):
         may be moved as one likes; a sum that overflowed would be what it is for all
         records at once.
         """
-        n_rows = self.rows.n_records if index is None else len(index)
         total = np.zeros(self.dim)
-        for part in self.part_sums(parameters, index, release, self.rows.parts(n_rows)):
+        for part in self.part_sums(parameters, index, release):
             total += part
         return total
 
@@ -215,16 +214,18 @@ class Gradients(ABC):
         parameters: Floats,
         index: Indices | None,
         release: GradientRelease,
-        parts: Sequence[slice],
+        parts: Sequence[slice] | None = None,
     ) -> Iterator[Floats]:
         """Yield the sums of clipped gradients that :meth:`clipped_sum` adds up.
 
         Parameters
         ----------
-        parameters, index, release
+        parameters : ndarray of shape (dim,)
+        index : ndarray of shape (size,) or None
+        release : GradientRelease
             As for :meth:`clipped_sum`.
-        parts : sequence of slice
-            Of the batch, as :meth:`Rows.parts` has them.
+        parts : sequence of slice, default=None
+            Some of the batch, as :meth:`Rows.parts` has them; None for all of them.
 
         Yields
         ------
@@ -243,6 +244,9 @@ class Gradients(ABC):
         if not parameters.dot(parameters) <= limit * limit:
             parameters = parameters.clip(-limit, limit)
         layers = self._prepare(parameters.astype(self.rows.dtype))
+        if parts is None:
+            n_rows = self.rows.n_records if index is None else len(index)
+            parts = self.rows.parts(n_rows)
         for part in parts:
             # float64 across blocks, whatever the rows: see `Rows.slack`
             total = np.zeros(self.dim)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
 
 from skpuffer.noise._on_grid import (
     draws_exactly,
@@ -13,14 +17,15 @@ from skpuffer.noise._on_grid import (
     to_grid,
     with_room_for_grid,
 )
+from skpuffer.releases._sampling import FullBatchSampling
 from skpuffer.utils._entropy import spawned
 
 from ._optimiser import OptimiserRun
 from ._recalibration import RecalibrationRun
-from ._workers import clipped_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from numpy.typing import ArrayLike
 
@@ -181,7 +186,8 @@ def train(
     on_update = release.noise_position == "update"
     # what overflows is looked for at the end
     with (
-        clipped_sums(gradients, release, n_jobs) as clipped_sum,
+        one_blas_thread(),
+        _clipped_sums(gradients, release, n_jobs) as clipped_sum,
         np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         # public and fixed: never the size of the batch that was drawn, which tells of
@@ -236,6 +242,42 @@ def train(
             "with 'radius'."
         )
     return parameters
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    # it looks through all libraries that are loaded, which takes long
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Return a context in which products of matrices take one thread.
+
+    Those of blocks are so small that each would wait for threads, and a sum over many
+    rows would be another one, in its last digits, by another number of threads.
+    """
+    one: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return one
+
+
+@contextmanager
+def _clipped_sums(
+    gradients: Gradients, release: GradientRelease, n_jobs: int | None
+) -> Iterator[Callable[[Floats, Any, GradientRelease], Floats]]:
+    """Yield what makes sums of clipped gradients: these gradients here, or workers."""
+    # batches that are drawn are small
+    is_full = isinstance(release.sampling, FullBatchSampling)
+    n_workers = effective_n_jobs(n_jobs) if is_full else 1
+    if n_workers > 1:
+        # wanted by few; and it takes from here how sums are made
+        from ._workers import SpreadSums, most_workers
+
+        n_workers = min(n_workers, most_workers(gradients))
+        if n_workers > 1:
+            with SpreadSums(gradients, n_workers) as sums:
+                yield sums
+            return
+    yield gradients.clipped_sum
 
 
 def _with_room(noise: Noise, release: GradientRelease, dim: int) -> Noise:

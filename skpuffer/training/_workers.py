@@ -6,24 +6,24 @@ import sys
 import threading
 import time
 import uuid
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 
 from skpuffer.releases import GradientRelease
-from skpuffer.releases._sampling import FullBatchSampling
-from skpuffer.utils._threads import one_blas_thread
+
+from ._engine import one_blas_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.utils._types import Floats
 
     from ._base import Gradients
 
-__all__ = ["SpreadSums", "clipped_sums"]
+__all__ = ["SpreadSums", "most_workers"]
 
 #: What is left to a worker at least: joblib takes some 10 milliseconds to ask all, in
 #: which so many rows, or bytes of them, are summed up here.
@@ -37,42 +37,8 @@ _SECONDS_KEPT = 60.0
 _BYTES_KEPT = 2**27
 
 
-@contextmanager
-def clipped_sums(
-    gradients: Gradients, release: GradientRelease, n_jobs: int | None
-) -> Iterator[Callable[[Floats, Indices | None, GradientRelease], Floats]]:
-    """Yield what makes sums of clipped gradients: the gradients here, or workers.
-
-    Parameters
-    ----------
-    gradients : Gradients
-    release : GradientRelease
-        Of which the sums are.
-    n_jobs : int or None
-        As joblib has it. Of a small table, and of batches that are drawn, all is summed
-        here: it is quicker, and the sums are the same.
-
-    Yields
-    ------
-    callable
-        As :meth:`Gradients.clipped_sum`.
-    """
-    with one_blas_thread():
-        n_workers = 1
-        if isinstance(release.sampling, FullBatchSampling):
-            n_workers = _most_workers(gradients)
-        if n_workers > 1:
-            # a cluster is asked how many it has
-            n_workers = min(n_workers, effective_n_jobs(n_jobs))
-        if n_workers <= 1:
-            yield gradients.clipped_sum
-            return
-        with SpreadSums(gradients, n_workers) as sums:
-            yield sums
-
-
-def _most_workers(gradients: Gradients) -> int:
-    """How many workers there are rows enough for."""
+def most_workers(gradients: Gradients) -> int:
+    """Return how many workers there are records enough for."""
     rows = gradients.rows
     return max(rows.n_records // _FEWEST_ROWS, sys.getsizeof(rows) // _FEWEST_BYTES)
 
@@ -180,6 +146,7 @@ class SpreadSums:
     Examples
     --------
     >>> import numpy as np
+    >>> from joblib import parallel_config
     >>> from skpuffer.releases import GradientRelease
     >>> from skpuffer.training import LinearGradients, Squared
     >>> from skpuffer.training._workers import SpreadSums
@@ -187,7 +154,7 @@ class SpreadSums:
     >>> gradients = LinearGradients(Squared(), X, X[:, 0])
     >>> run = GradientRelease(n_records=20_000, n_steps=1, sampling="full_batch")
     >>> at = np.array([0.3, 0.1])
-    >>> with SpreadSums(gradients, n_workers=2) as sums:
+    >>> with parallel_config("threading"), SpreadSums(gradients, n_workers=2) as sums:
     ...     spread = sums(at, None, run)
     >>> bool(np.all(spread == gradients.clipped_sum(at, None, run)))
     True
@@ -210,9 +177,11 @@ class SpreadSums:
 
     def __exit__(self, *error: Any) -> None:
         try:
+            # Most of them: which worker is asked is not ours to say. The sums are made,
+            # so that one that is gone does not matter.
             if error[0] is None:
-                # most of them: which worker is asked is not ours to say
-                self._parallel(delayed(_forget)(self._run) for _ in self._shares)
+                with suppress(Exception):
+                    self._parallel(delayed(_forget)(self._run) for _ in self._shares)
         finally:
             _forget(self._run)  # threads of this process
             self._parallel.__exit__(*error)
