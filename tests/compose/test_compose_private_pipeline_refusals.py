@@ -144,8 +144,9 @@ REFUSED = {
     "released within": (
         {
             "released within": FrozenEstimator(
-                Pipeline([("one", RowNormClipper()), ("two", scaler(random_state=0))])
-                .fit(X)
+                Pipeline(
+                    [("one", RowNormClipper()), ("two", scaler(random_state=0))]
+                ).fit(X)
             )
         },
         {},
