@@ -558,6 +558,16 @@ def test_noise_covers_how_far_records_are_rounded():
     )
 
 
+def test_counts_are_not_rounded_and_numbers_are_by_a_step():
+    table = LazyTable(lazy_frame("polars", NUMBERS))
+    columns = SummedColumns(table, [number(table, "age")], "this")
+    sums = Moments((0,), Bounds((20.0,), (80.0,)))
+    assert not columns.rounding(Stacked((Ones(), Levels(0, 3)))).any()
+    both = columns.rounding(Stacked((Ones(), sums)))
+    assert both[0] == 0 and np.array_equal(both[1:], columns.rounding(sums))
+    assert (columns.rounding(sums) >= 1 / STEPS).all()
+
+
 def test_moves_smaller_than_a_record_are_covered_as_if_all_records_moved():
     """A rounding may be all of a small move, and how many records move is not said."""
     table = TABLE[["age", "wage", "town"]]

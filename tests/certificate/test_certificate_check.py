@@ -403,6 +403,11 @@ def test_a_sensitivity_of_quilts_is_that_of_the_quilt_that_sets_the_noise():
     assert "sensitivity" in refuted(signed(plain, sensitivity=plain["sensitivity"] - 1))
 
 
+def test_an_array_is_changed_in_every_place():
+    assert _moved([1.0, [200, True], "Infinity"], -1) == [0.99, [198, True], "Infinity"]
+    assert _moved([2], 1) == [3]
+
+
 def test_a_report_says_it_in_words_and_as_data():
     accountant = GroupPrivacy(epsilon=1.0, alpha=4.0, noise="gaussian")
     from .certificates import RecordScenario, query

@@ -184,6 +184,17 @@ def test_whatever_counts_the_budget(accountant):
         assert sum(model.epsilons_.values()) == pytest.approx(1)
 
 
+def test_the_whole_is_promised_at_the_order_of_the_budget():
+    own = RenyiDP(0.2, alpha=2.0, delta=None)
+    model = PrivatePipeline(
+        [("a", scaler(accountant=own)), ("b", PrivateMean(bounds=(-1, 1)))],
+        accountant=RenyiDP(1.0, alpha=4.0, delta=None),
+    )
+    promised = model.preview(400, n_features=2).certificate
+    assert promised.alpha == 4.0
+    assert (1 - 2e-3) < promised.epsilon <= 1 + 1e-9
+
+
 def test_steps_with_an_accountant_of_their_own_spend_what_that_says():
     model = pipeline()
     model.set_params(scaler__accountant=PrivacyLoss(0.5, 1e-6)).fit(X, Y)

@@ -230,6 +230,7 @@ def test_public_rows_must_be_others():
         (frame, frame),
         (frame, frame.iloc[:300]),
         (frame, in_polars(frame)),
+        (frame, frame.assign(more=1.0)),
     ):
         said = refusal(steps, table=table, reference=reference)
         assert "holds the private records" in said
@@ -248,6 +249,9 @@ def test_other_parameters_are_refused():
     assert "'row_wise'" in refusal(two, row_wise=["other"])
     assert "'row_wise'" in refusal(two, row_wise=np.array(3))
     assert "at least one step" in refusal([])
+    # those of steps before any row: here there is none to be read
+    bad = [("scaler", PrivateStandardScaler(bounds=(1, -1))), ("model", logistic())]
+    assert "'bounds'" in refusal(bad, table="no table")
     assert "pairs" in refusal([("scaler", scaler(), 1)])
     assert "not unique" in refusal([("a", scaler()), ("a", logistic())])
     assert "conflict" in refusal([("shares", scaler()), ("a", logistic())])

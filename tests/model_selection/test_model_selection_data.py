@@ -8,11 +8,12 @@ from sklearn.model_selection import train_test_split
 
 from skpuffer.accountants import OverlapAmplification, PrivacyLoss
 from skpuffer.datasets import fetch_adult, load_heart
+from skpuffer.exceptions import ScenarioError
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
 from skpuffer.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from skpuffer.naive_bayes import PrivateGaussianNB
-from skpuffer.scenarios import AttributeScenario, BoundedOdds
+from skpuffer.scenarios import AttributeScenario, BoundedOdds, MarkovChainScenario
 
 
 def test_digits_by_noisy_steps():
@@ -86,3 +87,22 @@ def test_adult_under_a_belief_about_race(data_dir):
     assert (certificate.epsilon, certificate.n_records) == (0.3, 6000)
     assert 0.5 < certificate.fallback < 3
     assert search.score(test.data.drop(columns="race"), test.target) > 0.75
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning")
+def test_a_record_that_the_scenario_rules_out_is_refused_in_either_part():
+    chain = MarkovChainScenario([[0.9, 0.1]] * 2, states=[[0.0, 0.0], [1.0, 1.0]])
+    labels = np.tile([0, 1], 20)
+    rows = np.column_stack([labels, labels]).astype(float)
+    rows[7] = 0.5
+    model = PrivateLogisticRegression(scenario=chain)
+    for seed in range(4):
+        search = PrivateGridSearchCV(
+            model,
+            {"C": [1.0]},
+            accountant=PrivacyLoss(),
+            validation_fraction=0.5,
+            random_state=seed,
+        )
+        with pytest.raises(ScenarioError, match="none of the states"):
+            search.fit(rows, labels)

@@ -14,6 +14,7 @@ from sklearn.metrics import (
 )
 
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.model_selection._accounting import _largest_within
 from skpuffer.model_selection._scores import score_of
 from skpuffer.releases import PublicContext
 
@@ -120,3 +121,12 @@ def test_whoever_simulates_tables_is_refused():
     release = score_of(None, MODEL, LABELS, None).release(PublicContext(n_records=80))
     with pytest.raises(UnsupportedError, match="not known before it is fitted"):
         release.run(X, y)
+
+
+def test_an_epsilon_that_breaks_the_budget_is_never_taken():
+    """Whatever is spent at each: one that does not grow with it, or jumps."""
+    for spent in (lambda epsilon: 5.0, lambda epsilon: 1.1 + epsilon):
+        with pytest.raises(UnsupportedError, match="so small a budget"):
+            _largest_within(spent, 1.0)
+    found = _largest_within(lambda epsilon: 3.0 * epsilon + 0.5 * (epsilon > 0.1), 1.0)
+    assert 3.0 * found + 0.5 * (found > 0.1) <= 1.0
