@@ -39,7 +39,7 @@ MINIMAL_VARIANCE = 1e-6
 _BLOCK = 2**17
 
 # Columns that are read together where each lies in one piece: of more, runs are short.
-_FEW_COLUMNS = 4
+_FEW_COLUMNS = 16
 
 # One column, u in [-1, 1]. Alone, the squared l2 norm of (u, u^2 - 1/2) is u^4 + 1/4
 # and its l1 norm |u| + |u^2 - 1/2|, both largest at |u| = 1. Apart, with d = |u - v|
