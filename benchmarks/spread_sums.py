@@ -30,8 +30,8 @@ from skpuffer.training import (
     Multinomial,
     PerceptronGradients,
 )
-from skpuffer.training._engine import one_blas_thread
 from skpuffer.training._workers import SpreadSums
+from skpuffer.utils._threads import threadpool
 
 MODELS = {
     "two classes": lambda X, y: LinearGradients(Logistic(), X, y % 2, data_norm=5.0),
@@ -71,7 +71,7 @@ def figures(sizes, backends, n_turns):
             for backend in backends:
                 turns = []
                 with (
-                    one_blas_thread(),
+                    threadpool().limit(limits=1, user_api="blas"),
                     parallel_config(backend),
                     SpreadSums(gradients, 2) as sums,
                 ):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from threadpoolctl import ThreadpoolController
 
 from skpuffer.noise._on_grid import (
     draws_exactly,
@@ -19,13 +17,13 @@ from skpuffer.noise._on_grid import (
 )
 from skpuffer.releases._sampling import FullBatchSampling
 from skpuffer.utils._entropy import spawned
+from skpuffer.utils._threads import threadpool
 
 from ._optimiser import OptimiserRun
 from ._recalibration import RecalibrationRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
 
     from numpy.typing import ArrayLike
 
@@ -186,7 +184,7 @@ def train(
     on_update = release.noise_position == "update"
     # what overflows is looked for at the end
     with (
-        one_blas_thread(),
+        threadpool().limit(limits=1, user_api="blas"),
         _clipped_sums(gradients, release, n_jobs) as clipped_sum,
         np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
@@ -244,22 +242,6 @@ def train(
     return parameters
 
 
-@functools.cache
-def _controller() -> ThreadpoolController:
-    # it looks through all libraries that are loaded, which takes long
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Return a context in which products of matrices take one thread.
-
-    Those of blocks are so small that each would wait for threads, and a sum over many
-    rows would be another one, in its last digits, by another number of threads.
-    """
-    one: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
-    return one
-
-
 @contextmanager
 def _clipped_sums(
     gradients: Gradients, release: GradientRelease, n_jobs: int | None
@@ -269,7 +251,7 @@ def _clipped_sums(
     is_full = isinstance(release.sampling, FullBatchSampling)
     n_workers = effective_n_jobs(n_jobs) if is_full else 1
     if n_workers > 1:
-        # wanted by few; and it takes from here how sums are made
+        # wanted by few: not at import
         from ._workers import SpreadSums, most_workers
 
         n_workers = min(n_workers, most_workers(gradients))

@@ -13,8 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from skpuffer.releases import GradientRelease
-
-from ._engine import one_blas_thread
+from skpuffer.utils._threads import threadpool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +115,7 @@ def _part_sums(
     reader = gradients.reader()
     # what overflows is looked for at the end of a run
     with (
-        one_blas_thread(),
+        threadpool().limit(limits=1, user_api="blas"),
         np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         sums = list(reader.part_sums(parameters, None, release, parts))
