@@ -14,7 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from skpuffer._lazy_tables import LazyTable, SummedColumns, clipped, number
+from skpuffer._lazy_tables import (
+    LazyTable,
+    SummedColumns,
+    clipped,
+    number,
+    number_of_book,
+)
 from skpuffer._template._elsewhere import PRIOR_UNSEEN, SUMMED_ELSEWHERE
 from skpuffer._template._on_grid import ROUNDED_ELSEWHERE
 from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
@@ -319,6 +325,16 @@ def test_no_cell_passes_the_bounds_of_an_expression(cells):
     frame = nw.from_native(pl.LazyFrame({"a": cells}, schema={"a": pl.Float64}))
     found = frame.select(clipped(nw.col("a"), -1, 2)).collect()["a"].to_numpy()
     assert ((found >= -1) & (found <= 2)).all()
+
+
+def test_codes_of_missing_numbers_are_missing():
+    frame = nw.from_native(pl.LazyFrame({"a": [99.0, 50.0, None, 98.0, math.nan]}))
+    column = Number(20, 80, missing=(99, math.nan), missing_level=True)
+    values, missing = number_of_book(LazyTable(frame.to_native()), "a", column)
+    found = frame.select(v=values, m=missing).collect()
+    assert found["m"].to_list() == [True, False, True, False, True]
+    fill = float(column.filling)
+    assert found["v"].to_list() == [fill, 50.0, fill, 80.0, fill]
 
 
 # -- what is refused -------------------------------------------------------------------

@@ -759,6 +759,11 @@ def test_fit_takes_a_table_and_a_target(name):
         search().fit(X, y, **{name: np.ones(len(X))})
 
 
+def test_a_budget_that_is_none_is_refused_before_any_row():
+    with pytest.raises(ValueError, match="'epsilon'"):
+        search(accountant=PrivacyLoss(-1.0)).fit("no table", y)
+
+
 def test_of_several_targets_a_record_has_no_one_number():
     model = OutputPerturbation(Ridge(), "coef_", sensitivity=1.0)
     with pytest.raises(ValueError, match="must be one column"):

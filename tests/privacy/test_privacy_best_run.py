@@ -168,6 +168,9 @@ def test_what_no_promise_follows_from_is_refused():
         best_of_runs([Trial(one.fit.as_estimate("seen"), one.score)], RUNS, delta=1e-5)
     with pytest.raises(CompositionError, match="no curve|holds no"):
         best_of_runs([Trial(replace(one.fit, curve=None), one.score)], RUNS, delta=1e-5)
+    of_slices = replace(one.fit, notion="joint_sliced_renyi_pufferfish")
+    with pytest.raises(CompositionError, match="promise follows"):
+        best_of_runs([Trial(of_slices, one.score)], RUNS, delta=1e-5)
     # all days of a chain may differ, of which the parts hold different numbers
     chain = MarkovChainScenario([[0.9, 0.1], [0.1, 0.9]], table="days")
     fit = made(PrivacyLoss(0.5), count_of(70), chain)

@@ -27,6 +27,7 @@ from skpuffer.privacy_loss import (
 from skpuffer.privacy_loss._curves import WorstCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve
 from skpuffer.privacy_loss.overlap._kinds import finite_overlap
+from skpuffer.privacy_loss.repetition._chances import _least_of_lines
 from skpuffer.privacy_loss.repetition._curve import _largest
 from skpuffer.utils._plain import from_plain
 
@@ -337,6 +338,18 @@ def test_the_largest_ratio_is_that_of_a_fine_grid(epsilon, mean, shape):
         fine = np.max(first * runs.log_slope(p) - runs.log_slope(other))
         assert fine <= largest + 1e-9
         assert largest <= max(fine, 0.0) + 1e-3 * (1 + abs(fine))
+
+
+@given(st.lists(st.tuples(st.floats(0, 20), st.floats(0, 1)), min_size=1))
+def test_what_is_known_of_an_event_is_the_least_of_all_lines(lines):
+    """Between corners that are not all of them it would be less, and no bound."""
+    slopes, heights = np.array([*lines, (0.0, 1.0)]).T
+    # none is below the diagonal, as no event is likelier than itself
+    heights = np.maximum(heights, 1 - slopes)
+    corners, bound = _least_of_lines(slopes, heights)
+    p = np.unique(np.concatenate([np.linspace(0, 1, 200), corners]))
+    least = np.min(np.outer(p, slopes) + heights, axis=1)
+    np.testing.assert_allclose(np.interp(p, corners, bound), least, atol=1e-9)
 
 
 @pytest.mark.parametrize("shape", [0.0, 1.0, 4.0])
