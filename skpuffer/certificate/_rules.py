@@ -182,7 +182,8 @@ def _epsilon(c: dict[str, Any]) -> Iterator[Finding]:
     _, tolerance = _tolerances(curve)
     grid = tolerance >= BY_GRID
     below = _BELOW_GRID if grid else tolerance
-    above = max(_ABOVE_GRID["epsilon"], tolerance) if grid else tolerance
+    # what is asked for is stated wherever a search for the noise left a little of it
+    above = max(_ABOVE_GRID["epsilon"], tolerance)
     # an event is taken off delta, or divided by what is outside of it
     tried = [_asked(curve, "epsilon", delta, stated) for delta in _deltas(c)]
     nearest = min(tried, key=lambda e: abs(e - stated))

@@ -831,8 +831,9 @@ def test_a_plain_search_under_a_belief_and_with_errors():
     assert certificate.notion == "approximate_pufferfish"
     assert isinstance(certificate.curve, OverlapCurve)
     # the gain is no more than what the plain curve needs
-    wrong = [finding.field for finding in check(certificate).of("does not follow")]
-    assert certificate.gain > 2 and not {"gain", "noise_gain"} & {*wrong}
+    assert certificate.gain > 2
+    # and the epsilon asked for is stated, of which a little was left
+    assert not check(certificate).of("does not follow")
     made = search({"C": [0.1, 10.0]}, Fails(), trials="each").fit(X, y)
     assert np.isnan(made.scores_[0]) and made.best_params_ == {"C": 10.0}
     assert not hasattr(search().fit(X, y), "scores_")
