@@ -24,7 +24,7 @@ from skpuffer.schema import Category, Encoding, Number
 from skpuffer.schema._columns import level_text
 from skpuffer.schema._values import plain_numbers
 from skpuffer.utils._elsewhere import STEPS, TableElsewhere
-from skpuffer.utils._reading import COLLECT, object_cells
+from skpuffer.utils._reading import COLLECT, REPEATED_NAMES, object_cells
 from skpuffer.utils._types import Floats
 from skpuffer.utils._unquoted import unquoted
 
@@ -43,6 +43,10 @@ __all__ = [
 
 #: Sums of one pass at most: each is an expression of its own, evaluated in each record.
 MOST_SUMS = 1024
+
+#: Engines to which names that differ in upper and lower case are two; to SQL they are
+#: one.
+_CASE_COUNTS = ("polars", "dask")
 
 #: Entry of a row beyond which its length is no longer told from a longer one.
 _LONGEST = 2.0**480
@@ -131,6 +135,13 @@ class LazyTable:
     def __init__(self, X: Any) -> None:
         self._frame: Any = nw.from_native(X)
         self.engine = self._frame.implementation.name.lower()
+        listed = list(map(str, self._frame.columns))
+        if self.engine not in _CASE_COUNTS:
+            listed = [name.lower() for name in listed]
+        # where an engine has two of one name, a dict of types keeps one alone, and the
+        # engine answers for the first
+        if len(set(listed)) < len(listed):
+            raise ValueError(REPEATED_NAMES)
         self.types = dict(self._frame.collect_schema())
         self.names = tuple(self.types)
         if not all(isinstance(name, str) for name in self.names):

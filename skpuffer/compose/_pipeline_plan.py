@@ -62,6 +62,9 @@ _PROMISE = (
     "n_releases",
 )
 
+#: Part of a budget that a split may leave before another one is looked for.
+_UNSPENT = 0.01
+
 #: How many made-up rows a private transformer is fitted to, to see what it returns.
 _MADE_UP = 64
 
@@ -423,7 +426,9 @@ def _split(
 
     Where families of noise are to be chosen, each step alone takes the one of least
     error at its own epsilon. Gaussian noise adds up better, so that all of that family
-    may err less together: the split of less error is taken.
+    may err less together: the split of less error is taken. It may spend more, too:
+    where a step would change its family with a little more epsilon, the total jumps
+    above the budget, and the choice by steps ends below it.
     """
     accountant = planner.budget.accountant
     most = float(accountant.epsilon)
@@ -431,7 +436,10 @@ def _split(
         return {free[0]: planner.planned(free[0], accountant, most)}
     alone = _split_by(accountant, planner, free, fixed)
     families = {plan.calibration.noise.family for _, _, plan in alone.values()}
-    if getattr(accountant, "noise", None) != AUTO or families == {"gaussian"}:
+    if getattr(accountant, "noise", None) != AUTO:
+        return alone
+    is_gaussian = families == {"gaussian"}
+    if is_gaussian and _spent(planner, alone, fixed) >= most * (1 - _UNSPENT):
         return alone
     try:
         gaussian = clone(accountant).set_params(noise="gaussian")
@@ -439,8 +447,23 @@ def _split(
     except ValueError:
         # a pure promise, say, which that family does not keep
         return alone
-    errs_less = _squared_error(together, alone) < _squared_error(alone, alone)
-    return together if errs_less else alone
+    errors = [_squared_error(plans, alone) for plans in (together, alone)]
+    if is_gaussian and not all(map(math.isfinite, errors)):
+        # of one family, what errs less is what spends more
+        errors = [-_spent(planner, plans, fixed) for plans in (together, alone)]
+    return together if errors[0] < errors[1] else alone
+
+
+def _spent(
+    planner: _Planner,
+    plans: Mapping[str, tuple[Any, Any, FitPlan]],
+    fixed: Sequence[Certificate],
+) -> float:
+    """Epsilon of all steps together."""
+    parts = [plan.whole for _, _, plan in plans.values()]
+    total = planner.budget.composed([*fixed, *parts]).epsilon
+    # of a mutual information no epsilon is split, and none got here
+    return math.inf if total is None else total
 
 
 def _squared_error(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_gain
@@ -15,7 +16,7 @@ from skpuffer.base import SEEDED
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._listeners import tell
+from skpuffer.utils._listeners import CarriesListeners, tell
 
 from ._session import VoteSession, leading
 
@@ -29,7 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["PATEAggregator"]
 
 
-class PATEAggregator(DocLinkMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class PATEAggregator(
+    DocLinkMixin,
+    CarriesListeners,
+    CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
+    BaseEstimator,  # type: ignore[misc] # as above
+):
     """Answers votes with noise until its budget is used up.
 
     For teachers that voted elsewhere. The noise is set once, for all `n_queries`, from
@@ -86,8 +92,10 @@ class PATEAggregator(DocLinkMixin, BaseEstimator):  # type: ignore[misc] # sciki
     Notes
     -----
     The noisy counts as a whole cost what the leading class alone costs, so they are
-    there too: :meth:`histograms`. No accounting here looks at the votes: noise that
-    were smaller where teachers agree would itself give them away.
+    there too: :meth:`histograms`. Copies share one budget; in another process,
+    unpickled or forked, they refuse until they are calibrated anew. No accounting here
+    looks at the votes: noise that were smaller where teachers agree would itself give
+    them away.
 
     References
     ----------
@@ -140,6 +148,7 @@ class PATEAggregator(DocLinkMixin, BaseEstimator):  # type: ignore[misc] # sciki
         self.random_state = random_state
 
     @all_or_nothing
+    @with_callbacks  # type: ignore[untyped-decorator]
     def calibrate(self) -> Self:
         """Set the noise for all queries; :meth:`aggregate` does so by itself.
 
@@ -161,14 +170,19 @@ class PATEAggregator(DocLinkMixin, BaseEstimator):  # type: ignore[misc] # sciki
         # nothing of how far the teachers agree.
         scenario, accountant = scenario_and_accountant(self)
         release = self._release()
+        callback = self._init_callback_context(max_subtasks=1)
+        callback.call_on_fit_task_begin(estimator=self)
         rng, seeded = noise_generator(self.random_state)
         calibration = accountant.calibrate(release, scenario, rng)
         calibration, digits = on_grid(calibration, release, rng)
         certificate = calibration.certificate.assuming(digits)
         if seeded:
             certificate = certificate.assuming(SEEDED)
-        # for all its answers, before any of them
-        tell(self, {"certificate": certificate})
+        # for all its answers, before any of them; a ledger may refuse
+        ledger = callback.subcontext(task_name="release")
+        metadata = {"certificate": certificate}
+        ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
+        tell(self, metadata, ledger)
         announce(self, certificate, seeded, calibration.noise.is_zero)
         bound = bind(scenario, release)
         announce_gain(self, calibration, accountant, release, bound)
@@ -176,7 +190,9 @@ class PATEAggregator(DocLinkMixin, BaseEstimator):  # type: ignore[misc] # sciki
         self.noise_ = calibration.noise
         self.release_ = release
         self.accountant_ = accountant
-        self._session = VoteSession(release, calibration.noise, rng, seeded=seeded)
+        self._session = VoteSession(release, calibration.noise, rng)
+        ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
+        callback.call_on_fit_task_end(estimator=self, metadata=metadata)
         return self
 
     def _release(self) -> VoteRelease:

@@ -202,8 +202,9 @@ classifier, default=None
     sees enough data, for the latter.
 
     Without a student the fitted object holds the teachers, which are private, to vote
-    on new rows. Give it to nobody, pickled or not: let others ask through `predict`. A
-    copy has a budget of its own, that adds to the first.
+    on new rows. Give it to nobody, pickled or not: let others ask through `predict`.
+    Copies share its budget; in another process, unpickled or forked, they repeat old
+    answers and refuse new queries.
 
     A teacher that saw a single class votes for it always, and one that lacks a class
     never does. One that cannot be fitted on its rows votes for its most frequent class,
@@ -430,9 +431,7 @@ classifier, default=None
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         ).fit(task.X, task.y, release.groups)
-        # a session without a seed draws anew in every copy of it
-        seeded = self.random_state is not None
-        session = VoteSession(release, noise, rng, seeded=seeded, record=record)
+        session = VoteSession(release, noise, rng, record=record)
         if _answers_itself(self):
             # without one they are kept, and answer later within the budget
             return Answers(teachers, session, release.n_classes), None

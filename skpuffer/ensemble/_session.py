@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+import threading
+import uuid
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from skpuffer.exceptions import QueryBudgetError
-from skpuffer.utils._entropy import secret_generator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -32,8 +33,16 @@ class NoisyVotes(NamedTuple):
     noise: Floats
 
 
+#: Sessions of this process that were pickled, which copies that come back find.
+_PICKLED: dict[str, VoteSession] = {}
+
+
 class VoteSession:
     """Execution of a vote release, query by query, until its budget is used up.
+
+    There is one budget, whatever is copied: in its process copies of a session are that
+    session itself. Elsewhere, unpickled or forked, they refuse every query, as nobody
+    counts those of several processes together.
 
     Parameters
     ----------
@@ -42,8 +51,6 @@ class VoteSession:
     noise : Noise
         What it was accounted for with.
     rng : numpy.random.Generator
-    seeded : bool, default=False
-        Whether noise is to be reproduced, by copies as well: for tests.
     record : list, default=None
         Collects a :class:`NoisyVotes` for each answer, for tests.
 
@@ -59,32 +66,27 @@ class VoteSession:
         noise: Noise,
         rng: np.random.Generator,
         *,
-        seeded: bool = False,
         record: list[Any] | None = None,
     ):
         self._release, self._noise, self._rng = release, noise, rng
-        self._seeded, self._record = seeded, record
-        # who drew last; see `_generator`
-        self._process = os.getpid()
+        self._record = record
+        # threads that ask at once are answered one after the other
+        self._lock = threading.Lock()
+        # of the process where noise is drawn and queries are counted
+        self._process, self._name = os.getpid(), uuid.uuid4().hex
         self.n_queries_left = release.n_queries
         self.n_answers_left: int = release.max_answers  # type: ignore[assignment] # made a number
 
-    def __getstate__(self) -> dict[str, Any]:
-        # a copy must not draw the same noise for other votes: their difference would
-        # show the votes without noise
-        return vars(self) if self._seeded else {**vars(self), "_rng": None}
+    def __copy__(self) -> Self:
+        return self
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        if state["_rng"] is None:
-            self._rng = secret_generator()
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
-    @property
-    def _generator(self) -> np.random.Generator:
-        # a forked process must not draw the same noise as its parent for other votes
-        if not self._seeded and self._process != os.getpid():
-            self._rng, self._process = secret_generator(), os.getpid()
-        return self._rng
+    def __reduce__(self) -> tuple[Any, ...]:
+        _PICKLED[self._name] = self
+        # neither the generator nor what is left goes along, nor the context of the fit
+        return _found_again, (self._name, self._release.name)
 
     def reserve(self, n_queries: int) -> None:
         """Check that so many queries are left, before anything is looked at.
@@ -96,8 +98,11 @@ class VoteSession:
         Raises
         ------
         QueryBudgetError
-            If so many queries are not left, or no answers are.
+            If so many queries are not left, or no answers are, or they are counted in
+            another process.
         """
+        if n_queries and self._process != os.getpid():
+            _refuse_elsewhere(self._release.name)
         name = self._release.name
         if n_queries > self.n_queries_left:
             raise QueryBudgetError(
@@ -132,9 +137,15 @@ class VoteSession:
         ValueError
             If the votes are not votes.
         """
-        # whole portions or nothing: refused before any noise is drawn
         votes = self._release.check_votes(votes)
+        # whole portions or nothing: refused before any noise is drawn; and before the
+        # lock, which a forked process may find taken for good
         self.reserve(len(votes))
+        with self._lock:
+            self.reserve(len(votes))
+            return self._histograms(votes)
+
+    def _histograms(self, votes: Indices) -> Floats:
         self.n_queries_left -= len(votes)  # paid before it is answered, whatever fails
         # Which queries are answered is itself released: by noisy tests that are
         # accounted for, so the number of answers left may depend on it.
@@ -142,7 +153,7 @@ class VoteSession:
         self.n_answers_left -= int(answered.sum())
         noisy = np.full(votes.shape, np.nan)
         noisy[answered] = self._release.with_noise(
-            votes[answered], self._noise, self._generator
+            votes[answered], self._noise, self._rng
         )
         if self._record is not None:
             drawn = noisy[answered] - votes[answered]
@@ -160,11 +171,49 @@ class VoteSession:
         largest = release.with_noise(
             votes.max(axis=1, initial=0),
             release.test_noise(self._noise),
-            self._generator,
+            self._rng,
         )
         # the first that pass are answered; a running sum of noisy tests tells no more
         passed: Booleans = largest >= release.threshold
         return passed & (np.cumsum(passed) <= self.n_answers_left)
+
+
+class _ClosedSession(VoteSession):
+    """What a session is in another process: no query is left."""
+
+    def __init__(self, name: str, release_name: str):
+        self._name, self._release_name = name, release_name
+        self.n_queries_left = self.n_answers_left = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _found_again, (self._name, self._release_name)
+
+    def reserve(self, n_queries: int) -> None:
+        """Refuse all queries; see `VoteSession`."""
+        if n_queries:
+            _refuse_elsewhere(self._release_name)
+
+    def histograms(self, votes: ArrayLike) -> Floats:
+        """Refuse all votes; see `VoteSession`."""
+        votes = np.asarray(votes)
+        self.reserve(len(votes))
+        return votes.astype(float)
+
+
+def _found_again(name: str, release_name: str) -> VoteSession:
+    """Session of that name in its own process, a closed one in any other."""
+    found = _PICKLED.get(name)
+    return _ClosedSession(name, release_name) if found is None else found
+
+
+def _refuse_elsewhere(release_name: str) -> NoReturn:
+    raise QueryBudgetError(
+        f"The queries of the release {release_name!r} are counted in the process that "
+        "set its noise, and this is a copy in another one: together they could put "
+        "more than were paid for. Ask there, or set noise here, which is a release of "
+        "its own. A PATEClassifier with public rows as 'unlabeled' has a student, "
+        "which may be copied and asked without end."
+    )
 
 
 def leading(noisy: Floats) -> Indices:

@@ -74,8 +74,7 @@ __all__ = [
 
 #: What a certificate says of a warm start.
 WARM_STARTED = (
-    "training began at parameters released before, whose own certificate is to be "
-    "added to this one"
+    "training began at parameters released before that have a certificate of their own"
 )
 
 
@@ -198,10 +197,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             If they are not of the shapes of this model, or not finite.
         """
 
-    def _start(self, released: Floats | None) -> Start | None:
+    def _start(self, released: Start | None) -> Start | None:
         # of an earlier fit: with warm_start, `init` is where the first one began
         if self.warm_start and released is not None:
-            return Start(parameters=released, assumption=WARM_STARTED)
+            return released
         if self.init is None:
             return None
         columns = getattr(self, "feature_names_in_", None)
@@ -526,7 +525,13 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         self.release_ = replace(release, context=public)
         self.n_steps_ = release.n_steps
         self.n_iter_ = np.array([release.n_epochs])
-        self._released = value  # for a warm start of the next fit
+        # for a warm start of the next fit, whose certificate covers this one as well
+        self._released = Start(
+            parameters=value,
+            assumption=WARM_STARTED,
+            certificate=self.certificate_,
+            name="warm_start",
+        )
 
     @available_if(_refuse_partial_fit)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Table, y: ArrayLike | None = None) -> None:

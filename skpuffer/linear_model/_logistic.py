@@ -162,7 +162,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         It is for gradients only, and ``'auto'`` takes these.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
-        of other records. The certificate is of this fit alone: add that of the other.
+        of other records. The certificate is of all these fits together.
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     n_jobs : int, default=None
         Workers of joblib that sum up gradients of all records. None is 1 unless in a

@@ -133,7 +133,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         start, and takes no ball that leaves it out; a `radius` that does is refused.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
-        of other records. The certificate is of this fit alone: add that of the other.
+        of other records. The certificate is of all these fits together.
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     n_jobs : int, default=None
         Workers of joblib that sum up gradients of all records. None is 1 unless in a
@@ -408,7 +408,7 @@ class PrivateSGDRegressor(LinearRegressor):
         start, and takes no ball that leaves it out; a `radius` that does is refused.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
-        of other records. The certificate is of this fit alone: add that of the other.
+        of other records. The certificate is of all these fits together.
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     n_jobs : int, default=None
         Workers of joblib that sum up gradients of all records. None is 1 unless in a

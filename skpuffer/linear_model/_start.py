@@ -43,11 +43,14 @@ class Start:
         What the certificate of the run takes for granted of them.
     certificate : Certificate or None, default=None
         Of their own release, where it is to be added to that of the run.
+    name : {'init', 'warm_start'}, default='init'
+        Parameter that asks for it.
     """
 
     parameters: Floats
     assumption: str
     certificate: Certificate | None = None
+    name: str = "init"
 
     def covering(self, run: Certificate) -> Certificate:
         """Return the certificate of the run and of its start together.
@@ -71,28 +74,29 @@ class Start:
             return run
         if not self.certificate.certified:
             warn(
-                "The parameter 'init' was released with an estimate for a "
-                "certificate, so that of this fit, which goes on from it, is an "
-                "estimate too: no guarantee. Start from a model with a promise.",
+                f"What the parameter {self.name!r} starts from was released with an "
+                "estimate for a certificate, so that of this fit, which goes on from "
+                "it, is an estimate too: no guarantee. Start from a model with a "
+                "promise.",
                 EstimatedGuaranteeWarning,
             )
             return run.as_estimate(
-                f"{_RELEASED}, which is an estimate: {self.certificate!r}"
+                f"{self.assumption}, which is an estimate: {self.certificate!r}"
             )
         # an estimate stays one, whatever was promised before it
         if not run.certified:
             return run.assuming(
-                f"{_RELEASED}, to be kept as well: {self.certificate!r}"
+                f"{self.assumption}, to be kept as well: {self.certificate!r}"
             )
         try:
             return compose([self.certificate, run])
         except CompositionError as error:
             raise CompositionError(
-                "The certificate of the parameter 'init' cannot be added to that of "
-                "this fit, so nothing would be promised of the two together. Fit it "
+                f"The certificate of a start by {self.name!r} cannot be added to that "
+                "of this fit, so nothing would be promised of the two together. Fit it "
                 "under the same scenario, of a table that is named; or, if it was "
-                "fitted without these rows, give its coefficients as a pair. "
-                f"{error}"
+                "fitted without these rows, give its coefficients as a pair, "
+                f"init=(weights, intercepts). {error}"
             ) from None
 
 

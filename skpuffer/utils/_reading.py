@@ -23,6 +23,7 @@ from ._types import Booleans, Floats, Indices
 
 __all__ = [
     "COLLECT",
+    "REPEATED_NAMES",
     "all_finite",
     "as_numbers",
     "as_table",
@@ -65,6 +66,12 @@ def is_frame(X: Any) -> bool:
 COLLECT = (
     "Read it into memory first: collect() of a Polars LazyFrame, df() of a DuckDB "
     "relation, compute() of a Dask data frame, toPandas() of a Spark one."
+)
+
+#: What is said of a data frame whose columns cannot be told apart.
+REPEATED_NAMES = (
+    "A data frame must have column names that differ: it says by them which column is "
+    "meant. Rename those that stand there more than once."
 )
 
 
@@ -141,10 +148,7 @@ def column_names(X: Any) -> tuple[Any, ...] | None:
     """
     if isinstance(X, pd.DataFrame):
         if not X.columns.is_unique:
-            raise ValueError(
-                "A data frame must have column names that differ: it says by them "
-                "which column is meant. Rename those that stand there more than once."
-            )
+            raise ValueError(REPEATED_NAMES)
         return tuple(X.columns.tolist())  # as below, which is slow to find out
     if not is_frame(X):
         return None

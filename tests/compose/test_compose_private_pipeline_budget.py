@@ -25,9 +25,7 @@ from skpuffer.exceptions import (
     PrivacyLeakWarning,
 )
 from skpuffer.ledger import PrivacyLedger
-from skpuffer.linear_model import (
-    PrivateSGDClassifier,
-)
+from skpuffer.linear_model import PrivateRidge, PrivateSGDClassifier
 from skpuffer.privacy import compose
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
@@ -93,6 +91,20 @@ def test_families_are_chosen_by_what_all_steps_err_together(
     fitted = model.set_params(accountant__noise="auto").fit(X[:, :n_features], Y)
     assert [noise.family for noise in fitted.noises_.values()] == families
     assert fitted.certificate_.epsilon <= epsilon
+
+
+def test_a_choice_of_families_leaves_nothing_unspent():
+    # with a little more than 1.63 the scaler would take Laplace noise, which adds up
+    # worse, so that the total jumps above 2
+    model = make_private_pipeline(
+        PrivateStandardScaler(bounds=(-1, 1)),
+        PrivateRidge(target_bounds=(-1, 1)),
+        accountant=PrivacyLoss(2.0),
+    )
+    auto = model.preview(2000, n_features=4)
+    assert 2 * (1 - 1e-3) < auto.certificate.epsilon <= 2
+    gaussian = model.set_params(accountant__noise="gaussian")
+    assert gaussian.preview(2000, n_features=4).epsilons == auto.epsilons
 
 
 def test_a_pure_promise_keeps_its_noise():

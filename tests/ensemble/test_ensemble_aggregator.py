@@ -1,7 +1,10 @@
 """Answers to votes that were counted elsewhere: noise, budget, refusals."""
 
+import contextlib
 import copy
+import os
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -144,11 +147,53 @@ def test_noisy_counts_are_counts_with_noise():
     assert stats.kstest(scaled.ravel(), "norm").pvalue > 1e-6
 
 
-def test_copies_draw_noise_of_their_own():
-    model = aggregator(n_queries=50).calibrate()
+def test_copies_share_one_budget():
+    model = aggregator(n_queries=4 * len(SURE)).calibrate()
+    drawn = [model.histograms(SURE)]
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert not np.any(other.histograms(SURE) == model.histograms(SURE))
+        drawn.append(other.histograms(SURE))
+        assert not np.any(drawn[-1] == drawn[0])
+        assert other.n_queries_left_ == model.n_queries_left_
+    assert model.n_queries_left_ == len(SURE)
     assert not np.any(aggregator().histograms(SURE) == aggregator().histograms(SURE))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_has_no_query():
+    model = aggregator().calibrate()
+    child = os.fork()
+    if not child:
+        try:
+            model.histograms(SURE)
+        except QueryBudgetError:
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_threads_put_no_more_queries_than_were_paid_for():
+    # a reservation that others see between its check and its charge is made twice
+    model = aggregator(n_queries=1).calibrate()
+    session, both = model._session, threading.Barrier(2, timeout=0.5)
+    reserve, answers = session.reserve, []
+
+    def slow(n_queries):
+        reserve(n_queries)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait()
+
+    def ask():
+        with contextlib.suppress(QueryBudgetError):
+            answers.append(model.histograms(SURE[:1]))
+
+    session.reserve = slow
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 1
+    assert model.n_queries_left_ == 0
 
 
 @pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning")

@@ -1,7 +1,8 @@
 """Teachers, students, and what may leave."""
 
-import os
+import copy
 import pickle
+import subprocess
 import sys
 import warnings
 
@@ -25,12 +26,9 @@ from skpuffer.accountants import PrivacyLoss
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.ensemble import PATEClassifier
 from skpuffer.ensemble._answers import Answers
-from skpuffer.ensemble._session import VoteSession
 from skpuffer.ensemble._teachers import Teachers
 from skpuffer.exceptions import PrivacyWarning, QueryBudgetError
-from skpuffer.noise import GaussianNoise
 from skpuffer.preprocessing import RowNormClipper
-from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import AttributeScenario, RecordScenario
 from skpuffer.testing import privacy_checks
 from skpuffer.utils._simplex import project_on_simplex
@@ -379,17 +377,6 @@ def test_a_public_table_set_later_changes_nothing_until_the_next_fit():
     assert model.predict(PUBLIC[:3]).shape == (3,)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_process_draws_its_own_noise():
-    release = VoteRelease(n_records=10, n_teachers=10, n_classes=3, n_queries=9)
-    rng = np.random.default_rng()
-    session = VoteSession(release, GaussianNoise(5.0), rng)
-    ours = session.histograms([[5, 5, 0]])
-    session._process += 1  # as it is in a child
-    assert not np.isin(ours, session.histograms([[5, 5, 0]])).any()
-    assert session._rng is not rng
-
-
 # -- without a student --------------------------------------------------------------
 
 
@@ -424,11 +411,41 @@ def test_a_refit_forgets_the_answers():
     assert not hasattr(model, "_answers")
 
 
-def test_copies_draw_noise_of_their_own():
+def test_copies_share_one_budget():
     X, y = blobs()
-    model = pate().fit(X, y)
-    other = pickle.loads(pickle.dumps(model))
-    assert not np.any(other.noisy_votes(PUBLIC[:5]) == model.noisy_votes(PUBLIC[:5]))
+    model = pate(n_queries=10).fit(X, y)
+    model.predict(PUBLIC[:2])
+    stored = pickle.dumps(model)
+    for at, other in enumerate((copy.deepcopy(model), pickle.loads(stored)), start=1):
+        one, here = PUBLIC[[2 * at]], PUBLIC[[2 * at + 1]]
+        assert not np.any(other.noisy_votes(one) == model.noisy_votes(here))
+        assert other.n_queries_left_ == model.n_queries_left_ == 8 - 2 * at
+    with pytest.raises(QueryBudgetError):
+        copy.deepcopy(model).predict(PUBLIC[10:15])
+
+
+def test_a_copy_in_another_process_repeats_answers_and_refuses_queries():
+    X, y = blobs()
+    model = pate(n_queries=10).fit(X, y)
+    first = model.predict(PUBLIC[:2])
+    code = """
+import pickle, sys
+from skpuffer.exceptions import QueryBudgetError
+model, rows, new = pickle.load(sys.stdin.buffer)
+assert model.n_queries_left_ == 0
+print(model.predict(rows).tolist())
+for again in (model, pickle.loads(pickle.dumps(model))):
+    try:
+        again.predict(new)
+    except QueryBudgetError as error:
+        assert "in another one" in str(error)
+    else:
+        raise AssertionError
+"""
+    sent = pickle.dumps((model, PUBLIC[:2], PUBLIC[2:3]))
+    told = subprocess.run([sys.executable, "-c", code], input=sent, capture_output=True)
+    assert told.returncode == 0, told.stderr.decode()
+    assert told.stdout.decode().strip() == str(first.tolist())
 
 
 def test_zero_has_no_sign():

@@ -1,6 +1,8 @@
 """The release of every estimator is heard of, stored and read back as it is."""
 
+import contextlib
 import json
+import multiprocessing
 
 import pytest
 from sklearn.base import clone
@@ -63,3 +65,28 @@ def test_votes_that_were_counted_elsewhere_are_paid_for_at_once():
     tight = PrivacyLedger(":memory:", {"approximate_dp": (1e-6, 1e-5)})
     with tight, pytest.raises(LedgerRefusal):
         PATEAggregator(n_classes=2, n_queries=4).aggregate(votes)
+
+
+def _calibrated(aggregator):
+    return aggregator.calibrate().certificate_
+
+
+@pytest.mark.parametrize("how", ["block", "callback"])
+def test_an_aggregator_in_a_worker_process_is_heard(how, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "budget.db", LIMITS)
+    aggregator = PATEAggregator(n_classes=2, n_queries=4)
+    if how == "callback":
+        aggregator.set_callbacks(ledger)
+    context = multiprocessing.get_context("spawn")
+    hearing = ledger if how == "block" else contextlib.nullcontext()
+    with hearing, context.Pool(1) as pool:
+        certificate = pool.apply(_calibrated, (aggregator,))
+    assert ledger.total("approximate_dp") == certificate
+    assert len(ledger.report()) == 1
+
+
+def test_an_aggregator_in_a_block_and_with_the_ledger_as_callback_is_heard_once():
+    ledger = PrivacyLedger(":memory:", LIMITS)
+    with ledger:
+        PATEAggregator(n_classes=2).set_callbacks(ledger).calibrate()
+    assert len(ledger.report()) == 1

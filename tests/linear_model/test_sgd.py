@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, scale
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import CompositionError, UnsupportedError
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateRidge,
@@ -210,8 +210,20 @@ def test_warm_start_goes_on_and_says_so(cancer):
     one = warm.certificate_
     assert np.any(warm.fit(X, y).coef_ != first)
     assert any("released before" in a for a in warm.certificate_.assumptions)
-    both = compose([one, warm.certificate_]).to_approximate(1e-5)
-    assert 1 < both.epsilon < 2
+    # what is published shows both runs, and so it is of both: then of all three
+    two = warm.certificate_
+    assert two.n_releases == 2
+    assert 1 < two.to_approximate(1e-5).epsilon < 2
+    assert two.epsilon == compose([one, one]).epsilon
+    assert warm.fit(X, y).certificate_.epsilon == compose([one] * 3).epsilon
+    # however little the last of them spends
+    warm.set_params(accountant=PrivacyLoss(0.01)).fit(X, y)
+    assert warm.certificate_.n_releases == 4
+    assert warm.certificate_.epsilon > two.epsilon
+    with pytest.raises(CompositionError, match="'warm_start'.*same scenario"):
+        warm.set_params(scenario=RecordScenario(relation="relabel")).fit(X, y)
+    assert not hasattr(warm, "certificate_")
+    warm.set_params(scenario=None).fit(X, y)
     np.testing.assert_array_equal(cold.fit(X, y).coef_, first)
     with pytest.raises(ValueError, match="warm_start"):
         warm.fit(X[:, :5], y)
