@@ -24,7 +24,7 @@ __all__ = ["findings_of"]
 
 #: Part of an epsilon or a delta of a composition by which the stated one may be below
 #: what is recomputed; above, what a search for the scale leaves.
-_BELOW_GRID, _ABOVE_GRID = 1e-3, {"epsilon": 2e-3, "delta": 1e-2}
+_BELOW_GRID, _ABOVE = 1e-3, {"epsilon": 2e-3, "delta": 1e-2}
 
 #: Part by which a Rényi cost of a step may be below what is integrated, and above: the
 #: products' bounds are rounded up, and integrals of small rates lose digits.
@@ -183,7 +183,7 @@ def _epsilon(c: dict[str, Any]) -> Iterator[Finding]:
     grid = tolerance >= BY_GRID
     below = _BELOW_GRID if grid else tolerance
     # what is asked for is stated wherever a search for the noise left a little of it
-    above = max(_ABOVE_GRID["epsilon"], tolerance)
+    above = max(_ABOVE["epsilon"], tolerance)
     # an event is taken off delta, or divided by what is outside of it
     tried = [_asked(curve, "epsilon", delta, stated) for delta in _deltas(c)]
     nearest = min(tried, key=lambda e: abs(e - stated))
@@ -205,7 +205,7 @@ def _delta(c: dict[str, Any]) -> Iterator[Finding]:
     _, tolerance = _tolerances(c["curve"])
     grid = tolerance >= BY_GRID
     below = _BELOW_GRID if grid else 10 * tolerance
-    above = max(_ABOVE_GRID["delta"] * grid, 10 * tolerance)
+    above = max(_ABOVE["delta"], 10 * tolerance)
     nearest = min(_deltas(c), key=lambda d: abs(d - found))
     how = f"the delta at epsilon {epsilon:g}"
     if event:
