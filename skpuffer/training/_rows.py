@@ -30,10 +30,6 @@ __all__ = ["Rows", "aligned", "clip_factors", "largest_factor", "products"]
 _BLOCK_BYTES = 2**21
 _BLOCK_ROWS, _SPARSE_ROWS = 2**12, 2**17
 
-# The blocks of a batch are added up in so many parts at most, and then the parts:
-# enough for as many workers, few enough to be sent at each step.
-_MOST_PARTS = 64
-
 # Blocks are added up in so many parts at most, and then the parts: enough for as many
 # workers, and few sums to send.
 _MOST_PARTS = 64
