@@ -276,6 +276,7 @@ class PrivateEstimatorMixin(
         announce_weakness(self, plan.certificate, callback.root_uuid)
         announce(self, plan.certificate, opening.seeded, exact, plan.leaks)
         announce_gain(self, calibration, opening.accountant, release, plan.bound)
+        self._announce_noise(release, calibration.noise)
         # A ledger that listens may refuse here, before any noise is drawn. It hears of
         # this release alone: what it started from was told of before.
         ledger = callback.subcontext(task_name="release")
@@ -536,6 +537,9 @@ class PrivateEstimatorMixin(
     def _start(self, released: Any) -> Any:
         """Return where a run starts: None where it always begins at the same point."""
         return None
+
+    def _announce_noise(self, release: Any, noise: Noise) -> None:
+        """Warn where the noise, which is public, forbids what was asked for."""
 
     def _leaks(self) -> tuple[str, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""

@@ -246,21 +246,24 @@ class PrivateKMeans(
             assumptions=("values outside the public bounds are clipped to them",),
         )
 
-    def _execute(
-        self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
-    ) -> Floats:
-        columns = release.context.bounds
-        plan = self._plan(release.n_records, columns, release.norm)
-        run = noisy_centres
-        # read off the noise, which is public: before any is drawn
+    def _announce_noise(self, release: Any, noise: Noise) -> None:
+        plan = self._plan(release.n_records, release.context.bounds, release.norm)
         if not plan.can_learn(release.deviation(0, noise)):
-            run = noisy_mean
             warn(
                 f"{type(self).__name__} has too much noise for {plan.n_clusters} "
                 f"clusters of {plan.n_records} records, so all centres are one mean. "
                 "Ask for fewer clusters, or spend more.",
                 PrivacyWarning,
             )
+
+    def _execute(
+        self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
+    ) -> Floats:
+        columns = release.context.bounds
+        plan = self._plan(release.n_records, columns, release.norm)
+        # read off the noise, which is public
+        learns = plan.can_learn(release.deviation(0, noise))
+        run = noisy_centres if learns else noisy_mean
         found = run(columns.scaled(task.X), plan, release, noise, rng)
         return np.column_stack([found.counts, found.places])
 

@@ -32,7 +32,6 @@ class Answers:
     def __init__(self, teachers: Teachers, session: VoteSession, n_classes: int):
         self._teachers, self._session = teachers, session
         self._n_classes = n_classes
-        self._given: dict[bytes, Floats] = {}
 
     @property
     def n_queries_left(self) -> int:
@@ -57,14 +56,16 @@ class Answers:
         """
         # of one type, and zero without a sign, so that equal rows have equal bytes
         X = np.ascontiguousarray(X, dtype=np.float64) + 0.0
+        # of the session, which copies of this share
+        given = self._session.given
         # Repeating an answer is post-processing of it, so a row costs one query however
         # often it is asked about, in one call or in many.
         keys = [row.tobytes() for row in X]
         first = {key: i for i, key in reversed(list(enumerate(keys)))}
-        new = sorted(i for key, i in first.items() if key not in self._given)
+        new = sorted(i for key, i in first.items() if key not in given)
         if new:
             self._session.reserve(len(new))  # before a teacher looks at them
             votes = self._teachers.vote(X[new], self._n_classes)
             noisy = self._session.histograms(votes)
-            self._given.update(zip((keys[i] for i in new), noisy, strict=True))
-        return np.stack([self._given[key] for key in keys])
+            given.update(zip((keys[i] for i in new), noisy, strict=True))
+        return np.stack([given[key] for key in keys])

@@ -58,7 +58,11 @@ class VoteSession:
     ----------
     n_queries_left : int
     n_answers_left : int
+    given : dict of {bytes: ndarray}
+        Noisy counts by question, where whoever asks keeps them to repeat them.
     """
+
+    given: dict[bytes, Floats]
 
     def __init__(
         self,
@@ -74,6 +78,7 @@ class VoteSession:
         self._lock = threading.Lock()
         # of the process where noise is drawn and queries are counted
         self._process, self._name = os.getpid(), uuid.uuid4().hex
+        self.given = {}
         self.n_queries_left = release.n_queries
         self.n_answers_left: int = release.max_answers  # type: ignore[assignment] # made a number
 
@@ -86,7 +91,7 @@ class VoteSession:
     def __reduce__(self) -> tuple[Any, ...]:
         _PICKLED[self._name] = self
         # neither the generator nor what is left goes along, nor the context of the fit
-        return _found_again, (self._name, self._release.name)
+        return _found_again, (self._name, self._release.name, dict(self.given))
 
     def reserve(self, n_queries: int) -> None:
         """Check that so many queries are left, before anything is looked at.
@@ -181,12 +186,12 @@ class VoteSession:
 class _ClosedSession(VoteSession):
     """What a session is in another process: no query is left."""
 
-    def __init__(self, name: str, release_name: str):
-        self._name, self._release_name = name, release_name
+    def __init__(self, name: str, release_name: str, given: dict[bytes, Floats]):
+        self._name, self._release_name, self.given = name, release_name, given
         self.n_queries_left = self.n_answers_left = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _found_again, (self._name, self._release_name)
+        return _found_again, (self._name, self._release_name, self.given)
 
     def reserve(self, n_queries: int) -> None:
         """Refuse all queries; see `VoteSession`."""
@@ -200,10 +205,12 @@ class _ClosedSession(VoteSession):
         return votes.astype(float)
 
 
-def _found_again(name: str, release_name: str) -> VoteSession:
+def _found_again(
+    name: str, release_name: str, given: dict[bytes, Floats]
+) -> VoteSession:
     """Session of that name in its own process, a closed one in any other."""
     found = _PICKLED.get(name)
-    return _ClosedSession(name, release_name) if found is None else found
+    return _ClosedSession(name, release_name, given) if found is None else found
 
 
 def _refuse_elsewhere(release_name: str) -> NoReturn:

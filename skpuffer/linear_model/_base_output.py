@@ -7,6 +7,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer._targets import known_targets
@@ -98,7 +99,10 @@ def minimiser_release(
     def query(X: Matrix, y: Array) -> Floats:
         # the loss of a record without a target is constant: it adds nothing
         X, y = known_targets(X, record.given(y))
-        return minimise(record.rows(X), record.targets(y), constants, tol, max_iter)
+        # clipped in float32, rows may be longer by more than the tolerance is
+        X = X if sparse.issparse(X) else np.asarray(X)
+        rows = record.rows(X.astype(np.float64, copy=False))
+        return minimise(rows, record.targets(y), constants, tol, max_iter)
 
     n_features: Any = context.n_features  # known in a fit
     return QueryRelease(

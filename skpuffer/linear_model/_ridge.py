@@ -9,6 +9,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skpuffer._lazy_tables import in_unit_ball, number
@@ -182,14 +183,17 @@ class _Moments:
         return float(np.sqrt(squared**2 + squared - known))
 
     def rows(self, X: Matrix) -> Matrix:
-        # the unit ball, whatever the units of the data: the sensitivity is a constant
-        rows = clip_rows(X, self.data_norm) / self.data_norm
+        # the unit ball, whatever the units of the data: the sensitivity is a constant;
+        # rows that are clipped in float32 may be longer by more than a step of the grid
+        X = X if sparse.issparse(X) else np.asarray(X)
+        rows = clip_rows(X.astype(np.float64, copy=False), self.data_norm)
+        rows = rows / self.data_norm
         return with_intercept(rows, self.intercept)
 
     def total(self, X: Matrix, y: ArrayLike) -> Floats:
         """Sum over all records by matrix products, without one row for each."""
         X, y = known_targets(X, np.asarray(y, dtype=float))
-        z = self.rows(X).astype(np.float64, copy=False)  # long sums round in float32
+        z = self.rows(X)
         square = safe_sparse_dot(z.T, z, dense_output=True)
         i, j = self.triangle
         weights = np.where(i == j, 1.0, np.sqrt(2))

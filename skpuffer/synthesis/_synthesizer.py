@@ -315,18 +315,20 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
             assumptions=_assumptions(cells, task.scenario),
         )
 
-    def _execute(
-        self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
-    ) -> Floats:
+    def _announce_noise(self, release: Any, noise: Noise) -> None:
         plan = release.context.plan
         if plan.given_up:
-            # by public numbers, and before any noise is drawn
             warn(
                 f"{type(self).__name__} has too much noise for {plan.given_up} of a "
                 f"table of {release.n_records} records. Spend more, or take fewer "
                 "columns, levels or bins.",
                 PrivacyWarning,
             )
+
+    def _execute(
+        self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
+    ) -> Floats:
+        plan = release.context.plan
         classes, cells = plan.split(task.X)
         shown = _shown if self.verbose else iter
         mechanism: Mechanism = plan.mechanism(release, noise)

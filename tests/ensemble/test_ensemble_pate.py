@@ -420,6 +420,9 @@ def test_copies_share_one_budget():
         one, here = PUBLIC[[2 * at]], PUBLIC[[2 * at + 1]]
         assert not np.any(other.noisy_votes(one) == model.noisy_votes(here))
         assert other.n_queries_left_ == model.n_queries_left_ == 8 - 2 * at
+        # what one of them was answered the other repeats
+        np.testing.assert_array_equal(other.noisy_votes(here), model.noisy_votes(here))
+        assert other.n_queries_left_ == 8 - 2 * at
     with pytest.raises(QueryBudgetError):
         copy.deepcopy(model).predict(PUBLIC[10:15])
 

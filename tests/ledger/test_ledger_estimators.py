@@ -3,14 +3,19 @@
 import contextlib
 import json
 import multiprocessing
+import warnings
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.cluster import PrivateKMeans
 from skpuffer.ensemble import PATEAggregator
-from skpuffer.exceptions import LedgerRefusal
+from skpuffer.exceptions import LedgerRefusal, PrivacyWarning
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.privacy import Certificate
+from skpuffer.synthesis import PrivateTableSynthesizer
 from skpuffer.testing import all_estimators
 from skpuffer.testing._estimator_checks import _fit
 
@@ -90,3 +95,21 @@ def test_an_aggregator_in_a_block_and_with_the_ledger_as_callback_is_heard_once(
     with ledger:
         PATEAggregator(n_classes=2).set_callbacks(ledger).calibrate()
     assert len(ledger.report()) == 1
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateKMeans(8, bounds=(0, 1), accountant=PrivacyLoss(0.01)),
+        PrivateTableSynthesizer(bounds=(0, 1), accountant=PrivacyLoss(0.01)),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_nothing_is_spent_where_a_warning_of_noise_is_an_error(estimator):
+    ledger = PrivacyLedger(":memory:", LIMITS)
+    X = np.random.default_rng(0).uniform(size=(50, 3))
+    with ledger, warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*too much noise")
+        with pytest.raises(PrivacyWarning):
+            clone(estimator).fit(X)
+    assert len(ledger.report()) == 0

@@ -45,6 +45,17 @@ def release_of(model, X, y):
     return model._release(task), X, t
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_rows_in_float32_are_clipped_as_exactly_as_others(form):
+    # rounded in float32, rows longer than one would move the minimiser by more than
+    # its tolerance
+    X, y = table()
+    X = (3 * X).astype(np.float32)
+    release, _, targets = release_of(PrivateHuberRegressor(target_bounds=BOUNDS), X, y)
+    one, other = (release.run(form(rows), targets) for rows in (X, X.astype(float)))
+    np.testing.assert_array_equal(one, other)
+
+
 def constants_of(n_records, C, radius=1.0, width=0.5):
     return RegressionConstants(
         loss=Huber(width), n_records=n_records, radius=radius, C=C
