@@ -216,6 +216,14 @@ def test_bounds_on_information_add_up():
     )
 
 
+def test_a_ceiling_is_passed_by_rounding_and_by_no_more():
+    """A millionth is how far a certificate may be above its own budget."""
+    most = 0.25
+    ledger(mutual_information=most).enter(information(most * (1 + 0.9e-6)))
+    with pytest.raises(BudgetExceededError):
+        ledger(mutual_information=most).enter(information(most * (1 + 1.1e-6)))
+
+
 def test_averages_over_subsamples_add_up_at_their_order():
     average = Certificate(
         notion="sa_joint_sliced_renyi_pufferfish",

@@ -161,6 +161,8 @@ def test_a_file_that_was_removed_or_replaced_refuses_a_release(ledger, path):
 def test_a_file_that_may_only_be_read_is_looked_at(ledger, path, monkeypatch):
     looking = pickle.loads(pickle.dumps(PrivacyLedger.read_only(path)))
     assert len(looking.report()) == 1
+    # who looks waits as long as who writes, unless told
+    assert looking.timeout == ledger.timeout
     with pytest.raises(LedgerRefusal, match="readonly"):
         looking.enter(ONE)
     ledger.close()
