@@ -336,6 +336,8 @@ def test_a_ceiling_without_end_counts():
     assert own.total().epsilon == expected.epsilon
     assert own.remaining() == {"approximate_dp": math.inf}
     assert "∞" in str(own)
+    endless = ledger(mutual_information=math.inf)
+    assert endless.remaining(information(1e-3)) == 2**20
 
 
 def test_a_mass_outside_of_events_is_paid_for_out_of_delta():

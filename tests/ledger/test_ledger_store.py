@@ -240,6 +240,12 @@ def test_equal_certificates_are_stored_once(ledger, path):
     raw.close()
 
 
+def test_a_number_that_json_has_not_is_not_written():
+    for number in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="JSON"):
+            _store.strict_json({"epsilon": number})
+
+
 def test_a_refused_release_leaves_nothing_in_the_file(path):
     ledger = PrivacyLedger(path, {"approximate_dp": (0.01, 1e-5)})
     with pytest.raises(LedgerRefusal):
