@@ -216,6 +216,14 @@ def test_bounds_on_information_add_up():
     )
 
 
+def test_a_ceiling_is_passed_by_rounding_and_by_no_more():
+    """A millionth is how far a certificate may be above its own budget."""
+    most = 0.25
+    ledger(mutual_information=most).enter(information(most * (1 + 0.9e-6)))
+    with pytest.raises(BudgetExceededError):
+        ledger(mutual_information=most).enter(information(most * (1 + 1.1e-6)))
+
+
 def test_averages_over_subsamples_add_up_at_their_order():
     average = Certificate(
         notion="sa_joint_sliced_renyi_pufferfish",
@@ -328,6 +336,8 @@ def test_a_ceiling_without_end_counts():
     assert own.total().epsilon == expected.epsilon
     assert own.remaining() == {"approximate_dp": math.inf}
     assert "∞" in str(own)
+    endless = ledger(mutual_information=math.inf)
+    assert endless.remaining(information(1e-3)) == 2**20
 
 
 def test_a_mass_outside_of_events_is_paid_for_out_of_delta():

@@ -161,6 +161,8 @@ def test_a_file_that_was_removed_or_replaced_refuses_a_release(ledger, path):
 def test_a_file_that_may_only_be_read_is_looked_at(ledger, path, monkeypatch):
     looking = pickle.loads(pickle.dumps(PrivacyLedger.read_only(path)))
     assert len(looking.report()) == 1
+    # who looks waits as long as who writes, unless told
+    assert looking.timeout == ledger.timeout
     with pytest.raises(LedgerRefusal, match="readonly"):
         looking.enter(ONE)
     ledger.close()
@@ -236,6 +238,12 @@ def test_equal_certificates_are_stored_once(ledger, path):
     assert raw.execute("SELECT COUNT(*) FROM kinds").fetchone() == (1,)
     assert raw.execute("SELECT COUNT(*) FROM entries").fetchone() == (51,)
     raw.close()
+
+
+def test_a_number_that_json_has_not_is_not_written():
+    for number in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="JSON"):
+            _store.strict_json({"epsilon": number})
 
 
 def test_a_refused_release_leaves_nothing_in_the_file(path):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Shift
+from skpuffer.noise._degenerate_gaussian import ROUNDED
 
 FACTOR = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 0.0]])
 
@@ -42,6 +43,13 @@ def test_no_move_off_the_subspace_is_hidden(length, off):
     assert np.all(np.isinf(found[1:]))
 
 
+def test_a_move_is_off_as_soon_as_rounding_does_not_explain_it():
+    """Half of what one coordinate moves more than the other is off the diagonal."""
+    noise = DegenerateGaussianNoise(factor=[[1.0], [1.0]])
+    moves = 1.0 + np.array([[0.0, ROUNDED], [0.0, 3 * ROUNDED]])
+    assert np.isinf(noise.whitened(moves)[:, 0]).tolist() == [False, True]
+
+
 def test_coordinates_without_noise_are_exact():
     noise = DegenerateGaussianNoise(factor=FACTOR)
     assert np.all(np.isinf(noise.whitened(np.array([[1.0, 2.0, 1e-300]]))))
@@ -56,6 +64,8 @@ def test_a_ball_leaves_the_subspace():
     noise = DegenerateGaussianNoise(factor=FACTOR)
     assert noise.renyi(2, Shift(1e-9, dim=3)) == math.inf
     assert noise.renyi(2, Shift(0.0, dim=3)) == 0
+    # a length without a direction may be of any move
+    assert noise.renyi(2, np.array([0.0, 1e-9])).tolist() == [0, math.inf]
 
 
 @pytest.mark.parametrize(

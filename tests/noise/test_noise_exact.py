@@ -22,6 +22,7 @@ from skpuffer.noise._exact import (
     rounded_multiple,
 )
 from skpuffer.noise._on_grid import (
+    _MOST_ROOM,
     add_noise,
     draws_exactly,
     noise_grid,
@@ -200,6 +201,22 @@ def test_no_room_without_a_sensitivity():
     assert with_room_for_grid(GaussianNoise(1.0), 10, 0.0, 2, 3) is None
     assert with_room_for_grid(GaussianNoise(1.0), 10, math.inf, 2, 3) is None
     assert with_room_for_grid(GaussianNoise(1.0), 10, 1e-12, 2, 3) is None
+
+
+def test_room_is_made_up_to_a_bound_and_no_further():
+    # of a sensitivity beside which the grid is nothing
+    made = [
+        with_room_for_grid(GaussianNoise(1.0), 10, 2.0**60, 2, 1, moved=moved)
+        for moved in (_MOST_ROOM, math.nextafter(_MOST_ROOM, 1.0))
+    ]
+    assert made[0].scale == pytest.approx(1 + _MOST_ROOM)
+    assert made[1] is None
+
+
+def test_shapes_are_of_counts():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="'shape'"):
+        sample_on_grid(LaplaceNoise(1.0), np.array(1.0), (2, -1), rng)
 
 
 def test_bits_are_those_of_the_cipher():

@@ -530,6 +530,13 @@ def test_rows_that_are_none_are_refused():
         BandedRows.of_matrix(np.ones((2, 2)))
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_growth_of_rows_is_that_in_units_of_the_diagonal(unit):
+    with pytest.raises(ValueError, match="no digit of the sums"):
+        BandedRows.of_matrix(unit * (np.eye(40) + 2 * np.eye(40, k=-1)))
+    BandedRows.of_matrix(unit * (np.eye(40) + 0.5 * np.eye(40, k=-1)))
+
+
 def test_negative_entries_are_accounted_for_by_their_sizes():
     matrix = np.array([[1.0, 0.0], [-0.5, 1.0]])
     rows = BandedRows.of_matrix(matrix)
