@@ -60,6 +60,8 @@ def test_no_fault_is_made_of_words_or_display():
     source = '''
 """A module: 1 + 1."""
 __all__ = ["a" + "b"]
+if TYPE_CHECKING:
+    from a import b
 def f(a: int + 1) -> 2 + 2:
     """Returns a < 1."""
     warn(f"{a + 1}", stacklevel=2)

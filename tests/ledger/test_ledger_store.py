@@ -307,3 +307,20 @@ def test_a_pickle_is_of_the_ledger_that_it_was_made_of(ledger, path):
     with pytest.raises(LedgerRefusal, match="another ledger"):
         old.enter(ONE)
     assert not len(new.report())
+
+
+def test_what_another_enters_meanwhile_counts(path, monkeypatch):
+    """Between the check that keeps nobody waiting and the one that decides."""
+    one = PrivacyLedger(path, {"approximate_dp": (ONE.epsilon, ONE.delta)})
+    other = PrivacyLedger(path)
+    writing = _store.Store.writing
+
+    def late(self):
+        monkeypatch.setattr(_store.Store, "writing", writing)
+        other.enter(ONE)
+        return writing(self)
+
+    monkeypatch.setattr(_store.Store, "writing", late)
+    with pytest.raises(LedgerRefusal, match="ceiling"):
+        one.enter(ONE)
+    assert len(other.report()) == 1

@@ -254,6 +254,9 @@ class _Finder:
             return True
         if _is_text(node):
             return True
+        # what only types need, and nothing runs
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            return True
         if isinstance(node, ast.Call):
             return _name(node).endswith(("Error", "Unsupported", "Warning", "warn"))
         if isinstance(node, ast.Assign | ast.AnnAssign):
