@@ -21,7 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
-from skpuffer.base import FLOATING_POINT
+from skpuffer.base import FLOATING_POINT, _cells_as_cells
 from skpuffer.cluster import PrivateKMeans
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.ensemble import PATEAggregator
@@ -199,6 +199,15 @@ def test_targets_are_assumed_of_where_a_scenario_speaks_of_rows_alone():
         )
     ]
     assert said == [False, True, False]
+
+
+def test_only_cells_are_made_cells_again():
+    """Other numbers of a scenario's states stay in the type that they were given."""
+    states = np.array([[0.0], [3.0]])
+    for given in (np.array([[0], [3]]), pd.DataFrame({"a": [0.0, 3.0]})):
+        assert _cells_as_cells(states, given) is states
+    cells = _cells_as_cells(states, np.array([[0], [3]], dtype=np.uint8))
+    assert cells.dtype == np.uint8
 
 
 @pytest.mark.parametrize("with_schema", [False, True])

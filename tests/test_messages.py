@@ -1,6 +1,7 @@
 """What is said of private data: column and type, never a value."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -225,6 +226,18 @@ def test_a_summary_of_strange_cells():
     assert "column 1" in refusal(summary.fit, cells)
     table = pd.DataFrame({"a": cells[:, 1]})
     assert "'a'" in refusal(summary.fit, table)
+
+
+def test_what_is_not_finite_is_not_given_noise():
+    """It is refused for what it is, before any noise is drawn."""
+
+    class Broken(PrivateMean):
+        def _release(self, task):
+            release = super()._release(task)
+            return replace(release, query=lambda X, y: np.full(release.dim, np.inf))
+
+    message = refusal(Broken(bounds=(-1, 1)).fit, X)
+    assert "which no noise hides" in message
 
 
 def test_what_is_not_finite_is_not_released():

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from skpuffer.accountants import GroupPrivacy, PrivacyLoss, RenyiDP
+from skpuffer.accountants import PAC, GroupPrivacy, PrivacyLoss, RenyiDP
 from skpuffer.compose import (
     PrivatePipeline,
     make_private_pipeline,
@@ -23,6 +23,7 @@ from skpuffer.exceptions import (
     BudgetExceededError,
     CompositionError,
     PrivacyLeakWarning,
+    UnsupportedError,
 )
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateRidge, PrivateSGDClassifier
@@ -436,3 +437,8 @@ def test_what_is_fitted_has_the_noise_that_is_attacked(monkeypatch):
     assert low < sum(squares) < high
     # seven tenths of the noise would be noticed
     assert not low < 0.49 * sum(squares)
+
+
+def test_a_budget_of_no_epsilon_is_not_split():
+    with pytest.raises(UnsupportedError, match="no epsilon to be split"):
+        pipeline(accountant=PAC(0.1)).fit(X, Y)
