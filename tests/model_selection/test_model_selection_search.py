@@ -26,6 +26,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from skpuffer._template._on_grid import ON_GRID, SUMS_ON_GRID
 from skpuffer.accountants import (
     Best,
     GroupPrivacy,
@@ -98,6 +99,9 @@ def test_search_and_winner_keep_one_budget():
     assert found.best_estimator_.certificate_ is certificate
     assert "nobody learns how many trials" in str(certificate)
     assert "ε = " in certificate.choice and "3 candidates" in certificate.choice
+    # how digits are drawn is said of the sums of a fit, and of the score
+    for said in (ON_GRID, SUMS_ON_GRID):
+        assert any(text.startswith(said) for text in certificate.assumptions)
 
 
 @pytest.mark.parametrize(
