@@ -72,10 +72,6 @@ def test_votes_that_were_counted_elsewhere_are_paid_for_at_once():
         PATEAggregator(n_classes=2, n_queries=4).aggregate(votes)
 
 
-def _calibrated(aggregator):
-    return aggregator.calibrate().certificate_
-
-
 @pytest.mark.parametrize("how", ["block", "callback"])
 def test_an_aggregator_in_a_worker_process_is_heard(how, tmp_path):
     ledger = PrivacyLedger(tmp_path / "budget.db", LIMITS)
@@ -85,8 +81,8 @@ def test_an_aggregator_in_a_worker_process_is_heard(how, tmp_path):
     context = multiprocessing.get_context("spawn")
     hearing = ledger if how == "block" else contextlib.nullcontext()
     with hearing, context.Pool(1) as pool:
-        certificate = pool.apply(_calibrated, (aggregator,))
-    assert ledger.total("approximate_dp") == certificate
+        made = pool.apply(PATEAggregator.calibrate, (aggregator,))
+    assert ledger.total("approximate_dp") == made.certificate_
     assert len(ledger.report()) == 1
 
 
