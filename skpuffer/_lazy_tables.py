@@ -135,14 +135,16 @@ class LazyTable:
     def __init__(self, X: Any) -> None:
         self._frame: Any = nw.from_native(X)
         self.engine = self._frame.implementation.name.lower()
-        listed = list(map(str, self._frame.columns))
+        self.types = dict(self._frame.collect_schema())
+        # where an engine has two of one name, a dict of types keeps one alone, and the
+        # engine answers for the first; Polars never has
+        listed = [
+            *map(str, self.types if self.engine == "polars" else self._frame.columns)
+        ]
         if self.engine not in _CASE_COUNTS:
             listed = [name.lower() for name in listed]
-        # where an engine has two of one name, a dict of types keeps one alone, and the
-        # engine answers for the first
         if len(set(listed)) < len(listed):
             raise ValueError(REPEATED_NAMES)
-        self.types = dict(self._frame.collect_schema())
         self.names = tuple(self.types)
         if not all(isinstance(name, str) for name in self.names):
             raise ValueError(

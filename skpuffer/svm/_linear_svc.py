@@ -143,7 +143,7 @@ class PrivateLinearSVC(OutputClassifier):
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     n_jobs : int, default=None
         Workers of joblib that sum up gradients of all records. None is 1 unless in a
-        :func:`joblib.parallel_config` context. The model is the same to the last digit.
+        ``joblib.parallel_config`` context. The model is the same to the last digit.
         Small tables, and batches that are drawn, are summed up here. It is for
         gradients only.
     verbose : int, default=0

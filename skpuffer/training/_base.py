@@ -225,7 +225,7 @@ class Gradients(ABC):
         release : GradientRelease
             As for :meth:`clipped_sum`.
         parts : sequence of slice, default=None
-            Some of the batch, as :meth:`Rows.parts` has them; None for all of them.
+            Some of the batch, as ``Rows.parts`` has them; None for all of them.
 
         Yields
         ------
