@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -102,6 +103,7 @@ def made_up_table(
     *,
     book: Schema | None = None,
     levels: Any = None,
+    known: Mapping[Hashable, Any] = MappingProxyType({}),
 ) -> Any:
     """Return a table of made-up rows, such as any table of these columns may hold.
 
@@ -116,12 +118,14 @@ def made_up_table(
         Code book that knows what some columns may hold.
     levels : dict of {column: list} or None
         Levels of categorical columns.
+    known : dict of {column: object}
+        What a public record has in some columns, where nothing else tells of them.
 
     Returns
     -------
     {ndarray, data frame} of shape (n_rows, n_columns)
     """
-    if names is None and not isinstance(levels, Mapping):
+    if names is None and not known and not isinstance(levels, Mapping):
         return np.zeros((n_rows, n_columns or 0))
 
     def value(name: Any) -> Any:
@@ -130,7 +134,7 @@ def made_up_table(
             return column.low if isinstance(column, Number) else column.levels[0]
         if isinstance(levels, Mapping) and name in levels:
             return list(levels[name])[0]
-        return 0.0
+        return known.get(name, 0.0)
 
     if names is None:
         # columns of an array are known by their numbers, and are of one type
@@ -277,6 +281,7 @@ class PreviewMixin:
             n_features,
             book=book,
             levels=getattr(self, "categories", None),
+            known=getattr(scenario, "public_record", dict)(),
         )
 
 

@@ -278,6 +278,13 @@ class Scenario(DocLinkMixin, NestedParametersMixin, BaseEstimator, ABC):  # type
         """
         return None
 
+    def public_record(self) -> dict[Hashable, Any]:
+        """Return a public value of each column, the secret too, as a record has them.
+
+        None where the scenario has no public rows. A preview is made of such records.
+        """
+        return {}
+
 
 def offers(kind: type[Fact]) -> Callable[[Method], Method]:
     """Mark the method of a bound scenario that offers a kind of fact.

@@ -252,6 +252,15 @@ class BlocksScenario(Scenario):
         """Return the public table of the scenario of a block, or None."""
         return self.scenario.public_table()
 
+    def public_record(self) -> dict[Hashable, Any]:
+        """Return the public record of the scenario of a block."""
+        return self.scenario.public_record()
+
+    def __repr__(self) -> str:
+        # a list of sizes may have a line for each block
+        sizes = "<list>" if np.ndim(self.sizes) else repr(self.sizes)
+        return f"BlocksScenario({self.scenario!r}, sizes={sizes})"
+
     def explain(
         self, epsilon: ArrayLike = (0.1, 0.3, 1.0), *, delta: float = 1e-5
     ) -> pd.DataFrame:

@@ -224,6 +224,10 @@ class GroupScenario(Scenario):
         """Return the rows of all prior tables, without the group and the target."""
         return self._as_attribute().public_table()
 
+    def public_record(self) -> dict[Hashable, Any]:
+        """Return what comes first in each column of the first prior table."""
+        return self._as_attribute().public_record()
+
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()

@@ -18,6 +18,7 @@ from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,
     AttributeScenario,
+    BlocksScenario,
     CoupledSamples,
     OutputDistributions,
     OutputSamples,
@@ -806,6 +807,10 @@ def test_representation(table):
     assert "prior='empirical'" in repr(
         AttributeScenario("sex", level="record", prior="empirical")
     )
+    # nor does a table of blocks print the rows
+    inner = scenario(table)
+    assert repr(BlocksScenario(inner, 5)) == f"BlocksScenario({inner!r}, sizes=5)"
+    assert "sizes=<list>" in repr(BlocksScenario(inner, [2, 3] * 50))
 
 
 # -- what it refuses -------------------------------------------------------------------

@@ -453,6 +453,18 @@ class AttributeScenario(Scenario):
         ]
         return pd.concat(frames, ignore_index=True) if frames else None
 
+    def public_record(self) -> dict[Hashable, Any]:
+        """Return what comes first in each column of the first prior table."""
+        for table in self._public_tables():
+            held = {c: column.dropna() for c, column in table.frame().items()}
+            record = {c: column.iloc[0] for c, column in held.items() if len(column)}
+            if table.named:
+                return record
+            # an array of data has its columns in this order, without the target
+            laid_out = [value for c, value in record.items() if c != self.target]
+            return dict(enumerate(laid_out))
+        return {}
+
     def _public_tables(self):
         """Public rows of the prior, as the data is read; none where there are none."""
         if self.needs_empirical:
