@@ -26,6 +26,8 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 LOOSE = PrivacyLoss(50.0, 1e-5)
+#: Rounds, where it does not matter what is learned.
+FEW = {"n_rounds": 5}
 COLUMNS = {
     "age": Number(0, 100, missing_level=True),
     "job": ["none", "part", "full"],
@@ -229,7 +231,7 @@ def test_a_target_outside_of_its_classes_counts_as_nothing():
     strange = y.astype(object)
     strange[:50] = "neither"
     strange[50] = None
-    options = {"accountant": LOOSE, "schema": SCHEMA, "random_state": 0}
+    options = {"accountant": LOOSE, "schema": SCHEMA, "random_state": 0, **FEW}
     model = PrivateAdditiveClassifier(**options).fit(X, strange)
     assert model.release_.n_records == 400
     np.testing.assert_array_equal(model.classes_, ["no", "yes"])
@@ -241,14 +243,14 @@ def test_a_target_outside_of_its_classes_counts_as_nothing():
     target = Schema({**COLUMNS, "height": (100, 200)}, target="height")
     heights = np.full(400, 150.0)
     heights[:3] = np.nan, np.inf, 1e9
-    regressor = PrivateAdditiveRegressor(accountant=LOOSE, schema=target)
+    regressor = PrivateAdditiveRegressor(accountant=LOOSE, schema=target, **FEW)
     assert np.all(np.isfinite(regressor.fit(X, heights).predict(X)))
 
 
 def test_order_of_records_does_not_matter():
     X, y = people(500)
     order = np.random.default_rng(0).permutation(500)
-    options = {"schema": SCHEMA, "random_state": 0}
+    options = {"schema": SCHEMA, "random_state": 0, **FEW}
     one = PrivateAdditiveClassifier(**options).fit(X, y)
     other = PrivateAdditiveClassifier(**options).fit(X.iloc[order], y[order])
     for name in SCHEMA.names:
@@ -260,7 +262,7 @@ def test_order_of_records_does_not_matter():
 def test_labels_of_the_target_are_public_only_where_the_certificate_says_so():
     X, y = people(400)
     columns = SCHEMA.with_target(None).without("rich")
-    found = PrivateAdditiveClassifier(schema=columns).fit(X, y)
+    found = PrivateAdditiveClassifier(schema=columns, **FEW).fit(X, y)
     assert any("give 'classes'" in said for said in found.certificate_.assumptions)
     given = PrivateAdditiveClassifier(schema=columns, classes=["no", "yes"]).fit(X, y)
     assert not any("give 'classes'" in said for said in given.certificate_.assumptions)
@@ -286,7 +288,8 @@ def test_scenarios(scenario, accountant):
     X, y = people()
     table = pd.concat([SECRET, X], axis=1)
     rows = table if isinstance(scenario, AttributeScenario) else X
-    model = PrivateAdditiveClassifier(scenario, accountant, schema=SCHEMA).fit(rows, y)
+    model = PrivateAdditiveClassifier(scenario, accountant, schema=SCHEMA, **FEW)
+    model.fit(rows, y)
     assert model.certificate_.epsilon <= 1.0
     # predict drops the secret if it is there
     np.testing.assert_array_equal(model.predict(rows), model.predict(X))
@@ -309,7 +312,7 @@ def test_a_belief_takes_less_noise_than_a_replaced_record():
     table = pd.concat([SECRET, X], axis=1)
     belief = AttributeScenario("s", level="record", prior=BoundedOdds(1.5))
     scales = [
-        PrivateAdditiveClassifier(scenario, accountant, schema=SCHEMA)
+        PrivateAdditiveClassifier(scenario, accountant, schema=SCHEMA, **FEW)
         .fit(table, y)
         .noise_.std(1)
         for scenario, accountant in (
@@ -371,7 +374,7 @@ def test_without_a_schema_parameters_are_the_code_book():
     # the secret column has no place in the book, even where the book names it
     named = {**options, "categories": {**options["categories"], "s": ["a", "b"]}}
     scenario = AttributeScenario("s", level="record", prior=BoundedOdds(2.0))
-    secret = PrivateAdditiveClassifier(scenario, **named)
+    secret = PrivateAdditiveClassifier(scenario, **named, **FEW)
     secret.fit(pd.concat([SECRET, X], axis=1), y)
     assert secret.binning_.names == ("age", "job", "gain")
 
