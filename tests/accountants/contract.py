@@ -337,9 +337,7 @@ class AccountantContract:
         assert scales[0] < scales[-1]
 
     def test_noise_follows_the_unit(self, mode, measure):
-        one, ten = (
-            self.found_scale(mode, measure, unit=unit) for unit in (1.0, 10.0)
-        )
+        one, ten = (self.found_scale(mode, measure, unit=unit) for unit in (1.0, 10.0))
         assert ten == pytest.approx(10 * one, rel=self.precision)
 
     # -- what is unknown is refused ----------------------------------------------------

@@ -19,9 +19,7 @@ def rows():
     """Rows of the table by what is asked: made by a test, not by each process."""
     table = compatibility_table(n_records=2)
     mine = [row for row in table if row["accountant"] in KINDS]
-    found = {
-        (row["accountant"], row["scenario"], row["release"]): row for row in mine
-    }
+    found = {(row["accountant"], row["scenario"], row["release"]): row for row in mine}
     assert len(found) == len(mine)
     return found
 
