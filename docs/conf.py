@@ -104,6 +104,7 @@ sphinx_gallery_conf = {
     "doc_module": ("skpuffer",),
     "reference_url": {"skpuffer": None},
     "abort_on_example_error": True,
+    "parallel": True,  # as many at a time as sphinx has processes
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special, stats
 
 from skpuffer.utils._types import Floats
 
@@ -68,7 +68,7 @@ class GaussianShift(NoiseShift):
             return none
         # the loss at x is u (x - u / 2), so it exceeds epsilon from here on
         x = e / self.u + self.u / 2
-        first, second = stats.norm.logsf(x - self.u), e + stats.norm.logsf(x)
+        first, second = special.log_ndtr(self.u - x), e + special.log_ndtr(-x)
         value: Floats = -np.exp(first) * np.expm1(np.minimum(second - first, 0.0))
         return value
 

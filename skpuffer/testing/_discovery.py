@@ -111,7 +111,11 @@ def _instance(name: str, estimator_class: type[Any]) -> Any:
         return examples[name]()
     parameters = inspect.signature(estimator_class).parameters
     wide = {"bounds": (-10.0, 10.0), "target_bounds": (-1.0, 1.0)}
-    public = {name: held for name, held in wide.items() if name in parameters}
+    public: dict[str, Any] = {
+        name: held for name, held in wide.items() if name in parameters
+    }
+    if "n_rounds" in parameters:  # few, as checks fit it often
+        public["n_rounds"] = 10
     return estimator_class(**public)
 
 

@@ -1,11 +1,14 @@
 """Load what a lazy room has not loaded yet."""
 
+from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 
 __all__ = ["load_room"]
 
 
+# once is enough: to find the modules of a room takes milliseconds every time
+@cache
 def load_room(name: str) -> None:
     """Import every module of a package.
 

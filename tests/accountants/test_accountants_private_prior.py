@@ -51,7 +51,7 @@ def private_releases():
 
 def accountants(kind):
     params = kind().get_params()
-    small = {"n_samples": 1000} if "n_samples" in params else {}
+    small = {name: 1000 for name in ("n_samples", "n_draws") if name in params}
     yield kind(**small)
     # another promise where none is the default, and else the same at another number
     if "delta" in params and params["delta"] is None:
@@ -82,10 +82,13 @@ def promises(accountant, release, scenario):
 
 @pytest.mark.parametrize("kind", known_accountants())
 def test_nothing_is_certified_of_private_rows(kind):
+    n_scenarios = len(list(private_scenarios()))
     found = [
         promise
-        for accountant in accountants(kind)
-        for release, scenario in met()
+        for at, accountant in enumerate(accountants(kind))
+        for case, (release, scenario) in enumerate(met())
+        # of the second promise every third pair, with each release and scenario in some
+        if at == 0 or sum(divmod(case, n_scenarios)) % 3 == 0
         for promise in promises(accountant, release, scenario)
     ]
     # Best would choose by these rows, and says nothing at all

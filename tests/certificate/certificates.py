@@ -3,7 +3,9 @@
 import json
 import math
 import warnings
+from collections.abc import Mapping
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
@@ -56,35 +58,60 @@ from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from tests.accountants import test_accountants_contract as contracts
 from tests.accountants.contract import AccountantContract
 
-__all__ = ["CERTIFICATES", "data_of", "of_contracts", "signature"]
+__all__ = ["CERTIFICATES", "CONTRACTS", "data_of", "of_contract", "signature"]
 
 
 @cache
-def of_contracts():
-    """Data of a certificate of each accountant, promise and release it is tested with.
+def of_contract(name):
+    """Data of certificates of one accountant, for all that its contract asks it about.
 
     One for each make of curve, notion and relation: others differ in numbers only.
     """
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for test in vars(contracts).values():
-            if not (isinstance(test, type) and issubclass(test, AccountantContract)):
-                continue
-            if test.kind is None or test.__name__.startswith("_"):
-                continue
+        for test in _contracts(name):
             for mode in test.modes:
                 for growth in test.growths:
-                    made = test()
-                    release, scenario = made.case(growth)
-                    certificate = (
-                        made.make(mode)
-                        .calibrate(release, scenario, random_state=0)
-                        .certificate
-                    )
+                    certificate = test().found(mode, growth).certificate
                     plain = json.loads(json.dumps(certificate.to_dict()))
-                    found.setdefault((test.kind.__name__, signature(plain)), plain)
-    return {f"{name}-{at}": c for at, ((name, _), c) in enumerate(found.items())}
+                    found.setdefault(signature(plain), plain)
+    return {f"{name}-{at}": plain for at, plain in enumerate(found.values())}
+
+
+def _contracts(name=None):
+    """Contracts of one accountant, or of all."""
+    return [
+        test
+        for test in vars(contracts).values()
+        if isinstance(test, type)
+        and issubclass(test, AccountantContract)
+        and test.kind is not None
+        and not test.__name__.startswith("_")
+        and name in (None, test.kind.__name__)
+    ]
+
+
+class _OfContracts(Mapping):
+    """Data of certificates of all accountants, made when they are asked for.
+
+    Not when tests are collected, which every process does.
+    """
+
+    #: Names of the accountants, in the order of their contracts.
+    accountants = tuple(dict.fromkeys(test.kind.__name__ for test in _contracts()))
+
+    def __getitem__(self, name):
+        return of_contract(name.rpartition("-")[0])[name]
+
+    def __iter__(self):
+        return chain.from_iterable(map(of_contract, self.accountants))
+
+    def __len__(self):
+        return len(list(self))
+
+
+CONTRACTS = _OfContracts()
 
 
 def signature(plain):

@@ -63,7 +63,10 @@ def test_estimators_that_nobody_changed(estimator, options):
         ("record", ResidualPAC(0.25, n_draws=1000)),
     ):
         model = OutputPerturbation(
-            estimator, scenario=scenario(secret), accountant=accountant, **options
+            estimator,
+            scenario=scenario(secret, n_subsets=12),
+            accountant=accountant,
+            **options,
         )
         fitted(model)
         certificate = model.certificate_

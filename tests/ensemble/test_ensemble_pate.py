@@ -564,7 +564,7 @@ def test_probabilities_need_a_student_that_has_them():
 # -- digits -------------------------------------------------------------------------
 
 
-def digits(student, epsilon, n_queries=200, n_teachers=50, n_splits=4):
+def digits(student, epsilon, n_queries=200, n_teachers=50, n_splits=2):
     """Mean accuracy over public splits: 3/4 private, 1/8 unlabelled, 1/8 to test."""
     X, y = load_digits(return_X_y=True)
     scores = []
