@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skpuffer.accountants import GroupPrivacy, PrivacyLoss
+from skpuffer.accountants import GroupPrivacy, OverlapAmplification, PrivacyLoss
 from skpuffer.exceptions import (
     BudgetExceededError,
     LedgerError,
@@ -21,7 +21,7 @@ from skpuffer.ledger import PrivacyLedger, _store
 from skpuffer.privacy import Certificate, Notion, compose
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import RecordScenario
+from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from skpuffer.summary import PrivateMean
 
 RELEASE = QueryRelease(
@@ -29,6 +29,9 @@ RELEASE = QueryRelease(
     n_records=100,
     dim=1,
     sensitivity=Sensitivity(add_remove={1: 0.01, 2: 0.01}),
+)
+REPLACED = replace(
+    RELEASE, sensitivity=Sensitivity(add_remove={}, replace={1: 0.01, 2: 0.01})
 )
 ONE = PrivacyLoss(0.5, 1e-5).calibrate(RELEASE, RecordScenario()).certificate
 CEILING = {"approximate_dp": (2.0, 1e-5)}
@@ -200,6 +203,25 @@ def test_near_no_ceiling_what_does_not_add_up_is_refused_all_the_same(other):
     assert len(ledger.report()) == 1
 
 
+@pytest.mark.parametrize("order", ["ab", "ba", "aba", "bab", "aab", "bba"])
+def test_what_has_no_costs_of_its_own_adds_up_in_any_order(order):
+    """A belief about one record amplifies the sum, and not each release."""
+    race = AttributeScenario("race", level="record", prior=BoundedOdds(4.0))
+    certificates = {
+        "a": OverlapAmplification(0.3).calibrate(REPLACED, race).certificate,
+        "b": PrivacyLoss(0.3)
+        .calibrate(REPLACED, RecordScenario(relation="replace"))
+        .certificate,
+    }
+    given = [certificates[name] for name in order]
+    ledger = PrivacyLedger(":memory:", {"approximate_pufferfish": (5.0, 1e-5)})
+    for certificate in given:
+        ledger.enter(certificate)
+    total = compose(given, delta=1e-5)
+    assert ledger.total().epsilon == pytest.approx(total.epsilon)
+    assert ledger.total().n_releases == len(order)
+
+
 def test_a_ceiling_of_an_order_is_read_at_that_order_or_above():
     """Between the orders at which costs are held, and beyond the last of them."""
     for alpha in (1.01, 1.7, 2.0, 3.3, 4000.0, 1e5):
@@ -254,6 +276,8 @@ def test_events_are_paid_for_far_from_the_ceiling():
         (("approximate_dp", (1.0, 1e-5)), ("approximate_dp", 0.5, None, 1e-6), 0.5),
         (("approximate_dp", (1.0, 1e-5)), ("approximate_dp", 0.5, None, 1e-4), None),
         (("approximate_dp", (1.0, 1e-5)), ("pure_dp", 0.5, math.inf, 0.0), 0.5),
+        # of one order no (epsilon, delta) promise at the same numbers follows
+        (("approximate_dp", (1.0, 1e-5)), ("renyi_dp", 0.5, 2.0, 0.0), None),
         (("renyi_dp", (1.0, 4.0)), ("renyi_dp", 0.5, 4.0, 0.0), 0.5),
         (("renyi_dp", (1.0, 4.0)), ("renyi_dp", 0.5, 5.0, 0.0), 0.5),
         (("renyi_dp", (1.0, 4.0)), ("renyi_dp", 0.5, 3.0, 0.0), None),
@@ -277,6 +301,26 @@ def test_a_release_alone_counts_at_its_own_numbers_if_they_are_no_weaker(
     ledger.enter(one)
     assert ledger.total().epsilon == epsilon
     assert ledger.remaining() == {limits[0]: 1.0 - epsilon}
+
+
+def test_a_renyi_release_alone_counts_at_what_its_curve_gives():
+    """And never at its own epsilon, which is of another notion and smaller."""
+    curve = GaussianCurve(0.5)
+    one = Certificate(notion="renyi_dp", epsilon=0.25, alpha=2.0, curve=curve)
+    for limits, epsilon in (
+        ({"approximate_dp": (3.0, 1e-5)}, curve.epsilon(1e-5)),
+        ({"approximate_pufferfish": (3.0, 1e-6)}, None),
+        ({"renyi_dp": (3.0, 8.0)}, curve.renyi(8.0)),
+        ({"renyi_dp": (3.0, 1.5)}, 0.25),
+    ):
+        ledger = PrivacyLedger(":memory:", limits)
+        ledger.enter(replace(one, relation="replace"))
+        (parameter,) = (given[1] for given in limits.values())
+        expected = curve.epsilon(parameter) if epsilon is None else epsilon
+        assert ledger.total().epsilon == pytest.approx(expected)
+        # nor twice: nothing says that two of them add up
+        with pytest.raises(NotComposableError, match="add up with the 1 before"):
+            ledger.enter(replace(one, relation="replace"))
 
 
 def test_the_smaller_of_its_own_and_of_its_curves_numbers_counts():
