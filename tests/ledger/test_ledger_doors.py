@@ -117,6 +117,17 @@ def test_files_are_closed_while_a_process_forks(tmp_path):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.parametrize("given", [1.0, None, "approximate_dp", {"epsilon": 1.0}])
+def test_what_is_no_certificate_is_not_entered(given):
+    ledger = PrivacyLedger(":memory:", CEILING)
+    with pytest.raises(TypeError, match="'certificate'"):
+        ledger.enter(given)
+    for count in (0, -1, 1.5):
+        with pytest.raises((TypeError, ValueError), match="'count'"):
+            ledger.enter(ONE, count=count)
+    assert not len(ledger.report())
+
+
 def test_a_ledger_in_memory_that_is_closed_forgets_nothing():
     ledger = PrivacyLedger(":memory:", CEILING)
     ledger.enter(ONE)

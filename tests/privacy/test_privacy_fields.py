@@ -6,14 +6,17 @@ Every field of the whole is stated here: what is not named goes on holding as it
 import math
 from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information, parallel
 from skpuffer.privacy._information import NOT_ADAPTIVE
 from skpuffer.privacy._repeated import repeated
+from skpuffer.privacy._shared_coupling import BELIEVERS
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, RenyiCurve
 from skpuffer.privacy_loss._curves import RepeatedCurve, SymmetricPair
+from skpuffer.privacy_loss.overlap import OverlapCurve, finite_overlap
 
 CURVE = GaussianCurve(0.5)
 EVENTS = ((SymmetricPair(GaussianNoise(2.0).curve(1.0)), 2),)
@@ -59,6 +62,22 @@ OTHER = replace(
     choice="",
     release="other",
     n_releases=3,
+)
+OVERLAP = finite_overlap(np.array([0.2, 0.8]), np.array([0.5, 0.5]))
+#: Under a belief about one record, of any table.
+BELIEVED = replace(
+    ONE,
+    notion="approximate_pufferfish",
+    alpha=None,
+    epsilon=0.3,
+    delta=1e-5,
+    rpp_epsilon=math.inf,
+    curve=OverlapCurve(CURVE, OVERLAP),
+    events=None,
+    coupling_id="replace:1",
+    coupling_count=1,
+    record="a row of people",
+    assumptions=("of both", f"{BELIEVERS}it is so"),
 )
 INFORMATION = Certificate(
     notion="mutual_information",
@@ -329,15 +348,14 @@ def test_a_sum_of_averages_over_subsamples():
         replace(c, notion="sa_joint_sliced_renyi_pufferfish", curve=None, events=None)
         for c in (ONE, OTHER)
     )
-    one, other = (replace(c, columns=None, rpp_epsilon=math.inf) for c in (one, other))
     assert_says(
         compose([one, other]),
         one,
+        **OF_NONE,
         epsilon=1.25,
-        confidence=0.99,
+        rpp_epsilon=math.inf,
+        confidence=0.97,
         assumptions=("of both", "of one", "of the other"),
-        sensitivity=None,
-        norm=None,
         source="sums over fixed batches, averaged; a paper",
         accountant="One() + Other()",
         release="one + other",
@@ -399,6 +417,66 @@ def test_another_belief():
     for found in (direct, varied, general):
         assert found.assumptions[:2] == ("of both", "of one")
         assert len(found.assumptions) == 3
+
+
+def test_releases_under_one_belief():
+    """What it leaves to hide amplifies all of them together, once."""
+    found = compose([BELIEVED, replace(BELIEVED, release="again", n_releases=1)])
+    both = OverlapCurve(GaussianCurve(math.sqrt(0.5)), OVERLAP)
+    assert_says(
+        found,
+        BELIEVED,
+        **OF_NONE,
+        epsilon=both.epsilon(1e-5),
+        confidence=0.98,
+        curve=both,
+        source="amplified once, after composition; coupling composition; a paper",
+        choice="one of two",
+        release="one + again",
+        n_releases=3,
+    )
+    assert found.epsilon < found.fallback
+
+
+@pytest.mark.parametrize(
+    "change, asked",
+    [
+        ({"record": "a row of others"}, {}),
+        ({"table": "nights"}, {}),
+        ({"curve": OverlapCurve(CURVE, OVERLAP).curve, "record": None}, {}),
+        ({}, {"alpha": 2.0}),
+    ],
+)
+def test_releases_under_no_one_belief_count_at_what_holds_for_everyone(change, asked):
+    other = replace(BELIEVED, **change)
+    if change.get("record", "") is None:
+        other = replace(other, notion="approximate_dp", assumptions=("plain",))
+    found = compose([BELIEVED, other], **asked)
+    curve = GaussianCurve(math.sqrt(0.5))
+    expected = curve.renyi(2.0) if asked else curve.epsilon(1e-5)
+    assert found.epsilon == pytest.approx(expected)
+    assert found.notion is (Notion.RENYI_DP if asked else Notion.APPROXIMATE_DP)
+    assert found.curve.gaussian_mu == pytest.approx(curve.mu)
+    assert (found.record, found.fallback) == (None, None)
+    assert not any(text.startswith(BELIEVERS) for text in found.assumptions)
+    said = (
+        "the release 'one' counts at its fallback, RecordScenario(relation='replace')"
+    )
+    assert any(text.startswith(said) for text in found.assumptions)
+    assert not found.source.startswith("amplified")
+    # a belief that may not hold is none that this rests on
+    plain = other.curve is not BELIEVED.curve and other.record is None
+    assert found.confidence == pytest.approx(0.99 if plain else 1.0)
+
+
+def test_a_belief_about_a_table_without_a_name_amplifies_nothing():
+    for change in ({"table": None, "n_records": None}, {"record": None}):
+        parts = 2 * [replace(BELIEVED, **change)]
+        found = compose(parts)
+        assert found.notion is Notion.APPROXIMATE_DP
+        assert found.epsilon == pytest.approx(
+            GaussianCurve(math.sqrt(0.5)).epsilon(1e-5)
+        )
 
 
 def test_events_are_those_of_what_is_left_of_a_curve():
