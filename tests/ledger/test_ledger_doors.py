@@ -1,5 +1,6 @@
 """Doors that are seldom walked through: each counts, or refuses, as the front one."""
 
+import contextlib
 import math
 import os
 import sqlite3
@@ -126,6 +127,41 @@ def test_what_is_no_certificate_is_not_entered(given):
         with pytest.raises((TypeError, ValueError), match="'count'"):
             ledger.enter(ONE, count=count)
     assert not len(ledger.report())
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"approximate_dp": (math.inf, 1e-5)},
+        {"pure_dp": math.inf},
+        {"renyi_pufferfish": (math.inf, 2.0)},
+        {"mutual_information": math.inf},
+    ],
+)
+def test_an_estimate_is_refused_under_any_ceiling_and_says_why(limits):
+    ledger = PrivacyLedger(":memory:", limits)
+    estimate = ONE.as_estimate("the bounds were read off the rows")
+    with pytest.raises(NotComposableError, match=r"is an estimate.*read off the rows"):
+        ledger.enter(estimate)
+    assert ledger.remaining(estimate) == 0
+    assert not len(ledger.report())
+
+
+def test_what_others_entered_meanwhile_is_seen_before_it_is_decided(monkeypatch):
+    """Between the look that keeps nobody waiting and the one that decides."""
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (ONE.epsilon, ONE.delta)})
+    writing = _store.Store.writing
+
+    @contextlib.contextmanager
+    def late(self):
+        with writing(self):
+            kind = self.add_kind(_store.strict_json(ONE.to_dict()))
+            self.add_entries(kind, ["another process"])
+            yield
+
+    monkeypatch.setattr(_store.Store, "writing", late)
+    with pytest.raises(BudgetExceededError, match="ceiling"):
+        ledger.enter(ONE)
 
 
 def test_a_ledger_in_memory_that_is_closed_forgets_nothing():
