@@ -220,8 +220,8 @@ def _refuse_elsewhere(release_name: str) -> NoReturn:
     raise QueryBudgetError(
         f"The queries of the release {release_name!r} are counted in the process that "
         "set its noise, and this is a copy in another one, or of a model that is gone: "
-        "together they could put more than were paid for. Ask there, or set noise here, "
-        "which is a release of its own. A PATEClassifier with public rows as "
+        "together they could put more than were paid for. Ask there, or set noise "
+        "here, which is a release of its own. A PATEClassifier with public rows as "
         "'unlabeled' has a student, which may be copied and asked without end."
     )
 

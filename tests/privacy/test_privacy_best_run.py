@@ -171,12 +171,15 @@ def test_what_is_said_of_one_part_is_not_said_of_the_whole(how):
     score = replace(one.score, assumptions=(*one.score.assumptions, "of the score"))
     assert fit.events is not None
     arguments = (RUNS,) if how is best_of_runs else ()
-    found = how([Trial(fit, score), one], *arguments, delta=1e-5)
-    for name in ("events", "epsilon_lower", "noise_gain"):
-        assert getattr(found, name) is None
-    for name in ("sensitivity", "norm", "record_sensitivity"):
-        assert getattr(found, name) is None
-    assert found.rpp_epsilon in (math.inf, found.epsilon)
+    trials = [Trial(fit, score), one]
+    found = how(trials, *arguments, delta=1e-5)
+    at_an_order = how(trials, *arguments, alpha=4.0)
+    of_one_fit = ("events", "epsilon_lower", "noise_gain")
+    for name in (*of_one_fit, "sensitivity", "norm", "record_sensitivity"):
+        assert getattr(found, name) is getattr(at_an_order, name) is None
+    # a value replaced is two steps of records that come and go
+    assert found.rpp_epsilon == at_an_order.rpp_epsilon == math.inf
+    assert at_an_order.epsilon == pytest.approx(found.curve.renyi(4.0))
     assert (found.choice, found.n_releases, found.n_records) == ("", 1, 100)
     assert {"of the fit", "of the score"} < set(found.assumptions)
     assert len(set(found.assumptions)) == len(found.assumptions)
@@ -225,6 +228,17 @@ def test_no_other_way_to_count_trials_takes_what_the_best_of_them_refuses(how):
     ):
         with pytest.raises(CompositionError, match=match):
             how(trials, delta=1e-5)
+
+
+def test_an_event_of_a_belief_is_one_event_of_all_trials():
+    """It is about the record that all of them read, and not about the tables."""
+    one = trial(scenario=RACE, kind=OverlapAmplification)
+    fit, score = (replace(part, event_delta=1e-6) for part in one.parts)
+    found = best_of_runs([Trial(fit, score)] * 3, RUNS, delta=1e-5)
+    assert (found.event_delta, found.delta) == (1e-6, 1e-5)
+    assert found.epsilon == pytest.approx(found.curve.epsilon(9e-6))
+    with pytest.raises(CompositionError, match="different beliefs"):
+        best_of_runs([Trial(fit, one.score)], RUNS, delta=1e-5)
 
 
 def test_a_belief_counts_all_trials_for_any_record_and_amplifies_once():
