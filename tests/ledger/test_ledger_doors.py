@@ -1,8 +1,10 @@
 """Doors that are seldom walked through: each counts, or refuses, as the front one."""
 
 import contextlib
+import gc
 import math
 import os
+import pickle
 import sqlite3
 import threading
 import time
@@ -16,6 +18,7 @@ from skpuffer.accountants import GroupPrivacy, OverlapAmplification, PrivacyLoss
 from skpuffer.exceptions import (
     BudgetExceededError,
     LedgerError,
+    LedgerRefusal,
     NotComposableError,
 )
 from skpuffer.ledger import PrivacyLedger, _store
@@ -169,6 +172,70 @@ def test_a_ledger_in_memory_that_is_closed_forgets_nothing():
     ledger.enter(ONE)
     ledger.close()
     assert len(ledger.report()) == 1
+
+
+def test_a_ledger_in_memory_counts_nowhere_else():
+    """Neither when it comes back without the one it was made of, nor after a fork."""
+    made = PrivacyLedger(":memory:", CEILING)
+    made.enter(ONE)
+    stored, name = pickle.dumps(made), repr(made)
+    assert pickle.loads(stored) is made
+    made._before_fork()
+    made._after_fork(in_child=True)
+    with pytest.raises(LedgerRefusal, match="in the process that made it alone"):
+        made.enter(ONE)
+    with pytest.raises(LedgerError, match="n_jobs=1"):
+        made.report()
+    del made
+    gc.collect()
+    again = pickle.loads(stored)
+    assert repr(again) == name == "PrivacyLedger(':memory:')"
+    with pytest.raises(LedgerRefusal, match="in the process that made it alone"):
+        again.enter(ONE)
+
+
+def test_a_fork_closes_a_file_and_leaves_nobody_waiting(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "budget.db", CEILING)
+    for in_child in (False, True):
+        ledger.enter(ONE)
+        ledger._before_fork()
+        assert ledger._store._open is None
+        # nobody opens it while the process is copied
+        waiting = threading.Thread(target=ledger.enter, args=(ONE,), daemon=True)
+        if not in_child:
+            waiting.start()
+            waiting.join(0.1)
+            assert waiting.is_alive() and ledger._store._open is None
+        ledger._after_fork(in_child=in_child)
+        if not in_child:
+            waiting.join(20)
+            assert not waiting.is_alive()
+    assert len(ledger.report()) == 3
+
+
+def test_where_no_file_can_be_made_nothing_is_left_of_it(tmp_path, monkeypatch):
+    def refused(*args):
+        raise OSError("Read-only file system")
+
+    monkeypatch.setattr(os, "link", refused)
+    with pytest.raises(LedgerError, match="cannot be used.*Read-only"):
+        PrivacyLedger(tmp_path / "budget.db", CEILING)
+    assert not os.listdir(tmp_path)
+
+
+def test_who_was_faster_has_made_the_ledger(tmp_path, monkeypatch):
+    path, link = tmp_path / "budget.db", os.link
+
+    def late(draft, target):
+        monkeypatch.setattr(os, "link", link)
+        PrivacyLedger(path, {"approximate_dp": (0.1, 1e-5)}).close()
+        link(draft, target)
+
+    monkeypatch.setattr(os, "link", late)
+    with pytest.raises(LedgerError, match="differs from the ceilings"):
+        PrivacyLedger(path, CEILING)
+    assert PrivacyLedger(path).limits == {"approximate_dp": (0.1, 1e-5)}
+    assert os.listdir(tmp_path)
 
 
 # -- what is written ------------------------------------------------------------------
