@@ -6,10 +6,12 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skpuffer._template._on_grid import ON_GRID
 from skpuffer.accountants import (
     Best,
     GroupPrivacy,
@@ -17,6 +19,7 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.base import SEEDED
+from skpuffer.compose import PublicPreprocessing
 from skpuffer.exceptions import PrivacyLeakWarning, SeededNoiseWarning, UnsupportedError
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.model_selection import PrivateGridSearchCV
@@ -107,6 +110,8 @@ def test_all_that_a_search_rests_on_besides_its_trials_is_said(model, params, sa
     # and all that one of its fits and its score rest on, of each part's own size
     for n in (120, 30):
         assert any(f"the number of records ({n})" in text for text in stated)
+    # of the score too how its digits are drawn
+    assert sum(text.startswith(ON_GRID) for text in stated) == 1
     assert made.fit(X, Y).certificate_.assumptions == stated
     # neither is said that is not so
     assert (LABELS in stated) == (LABELS in said)
@@ -220,6 +225,8 @@ def test_steps_before_it_that_were_fitted_are_said_in_the_certificate():
         (search(validation_fraction=1.0), ValueError, "'validation_fraction'"),
         (search(validation_fraction=0.003), ValueError, "'validation_fraction'"),
         (search(validation_fraction=0.997), ValueError, "'validation_fraction'"),
+        (search(validation_fraction=math.nan), ValueError, "'?validation_fraction'?"),
+        (search(validation_fraction=-0.5), ValueError, "'?validation_fraction'?"),
         (search(scoring="f1"), ValueError, "'scoring'"),
         (search(row_wise=["nowhere"]), ValueError, "'row_wise'"),
         (search(grid={"accountant__epsilon": [1.0]}), ValueError, "'accountant'"),
@@ -253,7 +260,47 @@ def test_a_preview_refuses_what_a_fit_does(made, kind, match):
 
 def test_of_the_records_either_part_needs_one():
     made = search(DECLARED, validation_fraction=0.5, accountant=PrivacyLoss(9.0))
-    for n_records in (1, 0, -3, 2.5):
-        with pytest.raises((ValueError, TypeError), match=r"fraction|n_records"):
+    for n_records in (0, -3, 2.5, "many", None):
+        with pytest.raises((ValueError, TypeError), match="'n_records'"):
             previewed(made, n_records)
+    with pytest.raises(ValueError, match="'validation_fraction' holds out 0"):
+        previewed(made, 1)
     assert previewed(made, 2).certificate.n_records == 2
+
+
+def test_before_a_fit_there_is_nothing_to_ask_for():
+    made = search(DECLARED)
+    for ask in (
+        lambda: made.classes_,
+        lambda: made.n_features_in_,
+        lambda: made.feature_names_in_,
+        lambda: made.predict(X),
+        lambda: made.score(X, Y),
+    ):
+        with pytest.raises(NotFittedError):
+            ask()
+    # a model's scores and predictions, and no more of what it may do
+    for name in ("transform", "partial_fit", "calibrate"):
+        assert not hasattr(made, name)
+
+
+def test_public_rows_that_are_the_private_ones_are_refused():
+    """Of a fit it would be an estimate, from which nothing follows for a search."""
+    model = PublicPreprocessing(StandardScaler(), DECLARED, reference=X)
+    made = search(model, grid={"estimator__C": [1.0]})
+    with pytest.raises(UnsupportedError, match="cannot keep its promise.*not public"):
+        made.fit(X, Y)
+    assert not hasattr(made, "certificate_")
+
+
+def test_steps_that_do_nothing_stay_in_the_pipeline_and_do_nothing():
+    pipe = Pipeline([("idle", "passthrough"), ("none", None), ("model", DECLARED)])
+    found = search(pipe, grid={"model__C": [1.0, 10.0]}).fit(X, Y)
+    assert [name for name, _ in found.best_estimator_.steps] == [
+        "idle",
+        "none",
+        "model",
+    ]
+    np.testing.assert_array_equal(
+        found.predict(X), found.best_estimator_[-1].predict(X)
+    )
