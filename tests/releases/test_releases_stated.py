@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from skpuffer.noise import GaussianNoise
+from skpuffer.noise.strategies import banded_square_root, identity
 from skpuffer.releases import (
+    AdaptiveRelease,
     GradientRelease,
     Optimiser,
     PublicContext,
@@ -15,6 +17,8 @@ from skpuffer.releases import (
     Recalibration,
     SelectionRelease,
     Sensitivity,
+    Stage,
+    VoteRelease,
 )
 from skpuffer.releases._sensitivity import (
     NORMS,
@@ -119,6 +123,9 @@ def test_a_batch_has_a_size_that_the_table_allows(name, size):
     with pytest.raises((ValueError, TypeError), match="'batch_size'"):
         gradients(batch_size=size, sampling=name)
     assert gradients(batch_size=100, sampling=name).batch_size == 100
+    # and nobody chooses it but whoever knows what a step costs
+    with pytest.raises(ValueError, match=f"is needed under '{name}' sampling"):
+        gradients(batch_size=None, sampling=name)
 
 
 # -- gradients ------------------------------------------------------------------------
@@ -221,6 +228,179 @@ def test_norms_of_gradients_in_units_of_their_noise():
     for release in (apart, whole(dim=4)):
         with pytest.raises(ValueError, match="coordinates"):
             release.clip_norm_in(scales[:2])
+
+
+def test_correlated_noise_is_of_gradients_and_no_correlation_is_none():
+    assert whole(noise_correlation=identity()).noise_correlation is None
+    banded = banded_square_root(2)
+    assert whole(noise_correlation=banded).noise_correlation is banded
+    with pytest.raises(ValueError, match="'noise_correlation' is for noise of the"):
+        whole(noise_correlation=banded, noise_position="update")
+
+
+@pytest.mark.parametrize(
+    "kind, changes",
+    [
+        (Recalibration, {"n_steps": 2.5}),
+        (Recalibration, {"n_steps": "4"}),
+        (Recalibration, {"n_steps": 1}),
+        (Recalibration, {"clip_norm": 0.0}),
+        (Recalibration, {"clip_norm": "2"}),
+        (Recalibration, {"shortest": 1.0}),
+        (Recalibration, {"shortest": 0.0}),
+        (Recalibration, {"shortest": "0.2"}),
+        (Optimiser, {"learning_rate": "0.1"}),
+        (Optimiser, {"learning_rate": 0.0}),
+        (Optimiser, {"learning_rate": math.inf}),
+        (Optimiser, {"momentum": "0.5"}),
+        (Optimiser, {"momentum": 1.0}),
+        (Optimiser, {"momentum": -0.1}),
+        (Optimiser, {"average": 1.1}),
+        (Optimiser, {"average": math.nan}),
+        (Optimiser, {"l2": -1.0}),
+        (Optimiser, {"l2": "1"}),
+        (Optimiser, {"radius": 0.0}),
+        (Optimiser, {"radius": "1"}),
+        (Optimiser, {"schedule": "fast"}),
+        (Optimiser, {"recalibration": 4}),
+    ],
+)
+def test_settings_of_a_run_are_numbers_in_their_range(kind, changes):
+    given = {"n_steps": 4, "clip_norm": 2.0}
+    if kind is Optimiser:
+        given = {"learning_rate": 0.1}
+    (name,) = changes
+    with pytest.raises((TypeError, ValueError), match=f"'{name}'"):
+        kind(**given | changes)
+
+
+# -- stages ---------------------------------------------------------------------------
+
+ONE = Sensitivity({1: 2.0, 2: 1.0}, replace={1: 3.0, 2: 1.5}, relabel={1: 0.5, 2: 0.25})
+
+
+def stages(**changes):
+    given = [Stage("counts", 2, ONE, 0.25), Stage("sums", 3, ONE, 0.75, 4)]
+    return AdaptiveRelease(**{"n_records": 9, "stages": given} | changes)
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"n_records": 0}, "'n_records'"),
+        ({"n_records": 2.5}, "'n_records'"),
+        ({"relation": "relabel"}, "'relation'"),
+        ({"norm": 3.0}, "'norm'"),
+        ({"norm": -2.0}, "'norm'"),
+        ({"norm": math.nan}, "'norm'"),
+        ({"norm": math.inf}, "'norm'"),
+        ({"stages": []}, "'stages'"),
+        ({"stages": [Stage("counts", 2, ONE, 0.5)]}, "sum to one"),
+        ({"stages": [("counts", 2, ONE, 1.0)]}, "'stages'"),
+        ({"sensitivity": ONE}, "'sensitivity'"),
+        ({"dim": 3}, "'dim'"),
+        ({"query": len}, "'query'"),
+        ({"context": PublicContext(n_records=8)}, "'n_records'"),
+    ],
+)
+def test_stages_that_do_not_make_one_release_are_refused(changes, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        stages(**changes)
+
+
+def test_a_text_is_no_norm_of_stages():
+    with pytest.raises(TypeError, match="'norm'"):
+        stages(norm="2")
+
+
+def test_stages_in_their_units():
+    whole = stages(relation="add_remove")
+    units = [1.0 * math.sqrt(1 / 0.25), 1.0 * math.sqrt(4 / 0.75)]
+    assert [whole.unit(i) for i in (0, 1)] == pytest.approx(units)
+    moves = {"add_remove": 1.0, "replace": 1.5, "relabel": 0.25}
+    for relation, move in moves.items():
+        expected = math.sqrt((move / units[0]) ** 2 + 4 * (move / units[1]) ** 2)
+        found = whole.sensitivity.value(relation, 2, whole.dim)
+        assert found == pytest.approx(expected)
+    noise = GaussianNoise(2.0)
+    errors = whole.noise_error(noise)
+    np.testing.assert_allclose(errors, 2.0 * np.repeat(units, [2, 12]))
+    with pytest.raises(ValueError, match="'unit'"):
+        Stage("far", 1, Sensitivity({1: 1e60}), 1e-60).unit("add_remove", 1.0)
+    for sensitivity in (Sensitivity({2: 0.0}), Sensitivity({})):
+        with pytest.raises(ValueError, match="positive and finite"):
+            Stage("none", 1, sensitivity, 1.0).unit("add_remove", 2.0)
+
+
+# -- votes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"groups": (0, 1, 2)}, "'groups' must have one value"),
+        ({"groups": (0, 0, 0, 1, 1, 1)}, "has 2 groups"),
+        ({"groups": (0, 0, 0, 1, 2, 3)}, "a group of 3 records"),
+        ({"query": len, "threshold": 1.0}, "'query' is for votes"),
+    ],
+)
+def test_votes_that_no_teacher_could_cast_are_refused(changes, match):
+    with pytest.raises(ValueError, match=match):
+        VoteRelease(n_records=6, n_teachers=3, n_classes=2, n_queries=4, **changes)
+
+
+def test_groups_go_whole_to_one_teacher():
+    given = {"n_records": 6, "n_teachers": 3, "n_classes": 2, "n_queries": 4}
+    release = VoteRelease(**given, groups=("b", "b", "a", "a", "c", "c"))
+    assert release.groups == (1, 1, 0, 0, 2, 2)
+    assert release.context.groups == release.groups
+    order = np.arange(6)
+    # 3 consecutive records are of two groups at least, and of 3 at most
+    assert release.teachers_met([1, 2, 3, 4, 6], [order]).tolist() == [1, 2, 2, 3, 3]
+    assert release.teachers_met([1, 2, 3, 4, 6]).tolist() == [1, 2, 3, 3, 3]
+    stacked = replace(release, query=lambda X, y: np.ones(8)).stacked()
+    assert stacked.dim == 8 and stacked.is_integer
+    for relation in ("add_remove", "replace"):
+        assert stacked.sensitivity.value(relation, 1, 8) == 8.0
+        assert stacked.sensitivity.value(relation, 2, 8) == pytest.approx(math.sqrt(8))
+        assert stacked.sensitivity.value(relation, math.inf, 8) == 1.0
+
+
+# -- pairs of records -----------------------------------------------------------------
+
+
+def test_pairs_of_records_by_how_far_apart_their_contributions_are():
+    X = np.array([[0.0], [0.5], [4.0]])
+    summed = QueryRelease(
+        contribution=lambda X, y: np.asarray(X),
+        is_sum=True,
+        factor=-0.5,
+        n_records=3,
+        dim=1,
+        sensitivity=Sensitivity({2: 0.5}),
+    )
+    expected = [[0.0, 0.25, 1.0], [0.25, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    np.testing.assert_allclose(summed.pair_costs(X, None, 2), expected)
+    smooth = QueryRelease(
+        query=lambda X, y: X.max(axis=0),
+        contribution=lambda X, y: np.asarray(X),
+        modulus=lambda move: move / 2,
+        slack=0.25,
+        n_records=3,
+        dim=1,
+        sensitivity=Sensitivity({2: 0.5}),
+    )
+    # of 1.0 + 0.25 in all; a record that is the same moves nothing, not even the slack
+    expected = [[0.0, 0.4, 1.0], [0.4, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    np.testing.assert_allclose(smooth.pair_costs(X, None, 2), expected)
+    # where nothing bounds any record, or contributions say nothing, no pair is known
+    for other in (
+        replace(summed, sensitivity=None),
+        replace(summed, sensitivity=Sensitivity({2: 0.0})),
+        replace(smooth, modulus=None),
+        replace(smooth, contribution=None),
+    ):
+        assert other.pair_costs(X, None, 2) is None
 
 
 # -- choices --------------------------------------------------------------------------
