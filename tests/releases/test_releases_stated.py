@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skpuffer.noise import GaussianNoise
-from skpuffer.noise.strategies import banded_square_root, identity
+from skpuffer.noise.strategies import banded_square_root, identity, prefix_sum_tree
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -232,6 +232,12 @@ def test_norms_of_gradients_in_units_of_their_noise():
 
 def test_correlated_noise_is_of_gradients_and_no_correlation_is_none():
     assert whole(noise_correlation=identity()).noise_correlation is None
+    # made for another number of steps it would account for other noise than is drawn
+    tree = prefix_sum_tree(5)
+    assert whole(noise_correlation=tree).noise_correlation is tree
+    for n_steps in (4, 6):
+        with pytest.raises(ValueError, match=f"but the run has {n_steps}"):
+            whole(noise_correlation=tree, n_steps=n_steps)
     banded = banded_square_root(2)
     assert whole(noise_correlation=banded).noise_correlation is banded
     with pytest.raises(ValueError, match="'noise_correlation' is for noise of the"):
@@ -358,7 +364,14 @@ def test_groups_go_whole_to_one_teacher():
     # 3 consecutive records are of two groups at least, and of 3 at most
     assert release.teachers_met([1, 2, 3, 4, 6], [order]).tolist() == [1, 2, 2, 3, 3]
     assert release.teachers_met([1, 2, 3, 4, 6]).tolist() == [1, 2, 3, 3, 3]
-    stacked = replace(release, query=lambda X, y: np.ones(8)).stacked()
+    stacked = replace(
+        release, query=lambda X, y: np.ones(8), assumptions=("a", "b")
+    ).stacked()
+    assert stacked.assumptions == (
+        "a",
+        "b",
+        "the queries are fixed before any vote is seen: all counts are one vector",
+    )
     assert stacked.dim == 8 and stacked.is_integer
     for relation in ("add_remove", "replace"):
         assert stacked.sensitivity.value(relation, 1, 8) == 8.0
