@@ -86,7 +86,7 @@ def test_of_nothing_there_is_no_sum(what):
 def test_estimates_are_added_to_nothing(what, certificate):
     estimate = certificate.as_estimate("seen")
     for parts in ([estimate], [certificate, estimate], [estimate, certificate]):
-        with pytest.raises(CompositionError, match=r"estimate|no epsilon"):
+        with pytest.raises(CompositionError, match=r"is an estimate|no epsilon that"):
             what(parts)
 
 
