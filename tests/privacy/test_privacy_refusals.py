@@ -321,3 +321,32 @@ def test_events_of_a_sum_are_those_of_its_parts_where_their_curve_names_none():
     assert [count for _, count in both.events] == [1, 1]
     assert {pair.curve for pair, _ in both.events} == {noise}
     assert compose([additive, table]).events is None
+
+
+@pytest.mark.parametrize("name", ["pure", "renyi", "approximate"])
+def test_of_records_that_come_and_go_nothing_follows_for_their_values(name):
+    """A replaced value is two steps away, at twice the numbers and more."""
+    dp, values = f"{name}_dp", f"{name}_pufferfish"
+    for relation, follows in (("add_remove", False), ("replace", True)):
+        certificate = replace(ONE, notion=dp, relation=relation)
+        assert certificate.implies(dp) and certificate.implies("approximate_dp")
+        assert certificate.implies(values) is follows
+        # what is about values already is no promise about records that come and go
+        pufferfish = replace(ONE, notion=values, relation=relation)
+        assert pufferfish.implies(values) and not pufferfish.implies(dp)
+
+
+def test_a_fallback_pays_for_its_event_too():
+    overlap = finite_overlap(np.array([0.2, 0.8]), np.array([0.5, 0.5]))
+    plain = GaussianCurve(0.5)
+    believed = replace(
+        ONE,
+        notion="approximate_pufferfish",
+        alpha=None,
+        delta=1e-4,
+        event_delta=9e-5,
+        curve=OverlapCurve(plain, overlap),
+    )
+    assert believed.fallback == pytest.approx(plain.epsilon(1e-5))
+    assert replace(believed, event_delta=0.0).fallback == plain.epsilon(1e-4)
+    assert replace(believed, curve=plain).fallback is None
