@@ -339,6 +339,15 @@ def test_a_sum_of_information():
         table_information=1.0,
         **said,
     )
+    # about records it is, whichever comes first
+    assert_says(
+        mixed_information([INFORMATION, records[1]]),
+        INFORMATION,
+        notion=Notion.RECORD_MUTUAL_INFORMATION,
+        mutual_information=min(0.2 + 0.4, 0.3 + 0.2),
+        table_information=0.6,
+        **said,
+    )
     assert compose(9 * [INFORMATION]).mutual_information == pytest.approx(1.8)
     assert compose(11 * [INFORMATION]).mutual_information == 2.0
 

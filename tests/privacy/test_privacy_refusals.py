@@ -9,6 +9,7 @@ import pytest
 from skpuffer.exceptions import CompositionError, UncertifiedError
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, compose, mixed_information, parallel
+from skpuffer.privacy._neighbours import arbitrary_count
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve, finite_overlap
 
@@ -120,6 +121,17 @@ def test_of_releases_without_a_coupling_not_even_equal_ones_add_up():
     with pytest.raises(CompositionError, match="different couplings"):
         compose([replace(ONE, coupling_count=2), plain])
     assert compose([ONE, plain]).coupling_id == "of days"
+
+
+@pytest.mark.parametrize(
+    "coupling_id", ["replace", "replace:", "replace:two", "replace:-1", "add_remove:1"]
+)
+def test_a_coupling_that_says_no_number_is_none_of_any_records(coupling_id):
+    other = replace(ONE, coupling_id=coupling_id)
+    assert arbitrary_count(other) is None
+    with pytest.raises(CompositionError, match="different couplings"):
+        compose([ONE, other])
+    assert arbitrary_count(replace(ONE, coupling_id="replace:12")) == 12
 
 
 # -- averages over subsamples ---------------------------------------------------------
