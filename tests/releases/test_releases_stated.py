@@ -103,10 +103,33 @@ def test_a_scheme_says_what_it_takes_for_granted(name):
         # once in an epoch, whatever the order, and the next epoch goes on
         np.testing.assert_array_equal(counts, 1)
         assert np.array_equal(batches[7], batches[0]) == (name == "balls_in_bins")
+    if name == "poisson":
+        # 120 are expected of 800 trials, and no more than five deviations of ten off
+        assert 70 < sum(map(len, batches)) < 170
+        assert all(np.all(np.diff(batch) > 0) for batch in batches)
+        assert len({tuple(batch.tolist()) for batch in batches}) == 8
     if name == "fixed_size":
         assert all(len(set(batch.tolist())) == 15 for batch in batches)
     if name == "with_replacement":
         assert all(len(batch) == 15 for batch in batches)
+
+
+def test_of_certain_trials_every_step_takes_all():
+    run = gradients(batch_size=100, sampling="poisson")
+    for batch in run.sampling.batches(run, np.random.default_rng(0)):
+        np.testing.assert_array_equal(batch, np.arange(100))
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_size_for_a_table_that_nobody_knows_yet(name):
+    scheme = gradients(
+        batch_size=None if name == "full_batch" else 15, sampling=name
+    ).sampling
+    usual = [scheme.usual_batch_size(n, 30) for n in (100, 20)]
+    more = 30 if name == "with_replacement" else 20
+    assert usual == ([None, None] if name == "full_batch" else [30, more])
+    unasked = [scheme.usual_batch_size(n, None) for n in (100, 5)]
+    assert unasked == ([None, None] if name == "full_batch" else [10, 1])
 
 
 def test_of_one_record_with_replacement_every_step_takes_it():
@@ -199,6 +222,46 @@ def test_a_changed_label_moves_less_than_a_replaced_record():
     assert moved.value("replace", 2, 5) == 6.0
     assert moved.value("relabel", 2, 5) == 1.5
     assert whole(clip_norm=3.0).sensitivity.value("relabel", 2, 5) == 6.0
+
+
+class _Clipped:
+    ceiling = 0.75
+
+    def point(self, X, y):
+        return X
+
+    def gradient_move(self, shift):
+        return 2 * shift
+
+
+class _Bounded(_Record):
+    """Facts that hold of gradients at parameters within a ball, if there is one."""
+
+    def __init__(self):
+        self.asked = []
+
+    def clipped(self, norm, radius):
+        self.asked.append((norm, radius))
+        return _Clipped()
+
+
+def test_gradients_are_bounded_at_the_parameters_that_a_run_may_have():
+    """Noise of the updates comes after the projection, and leaves the ball."""
+    inside = Optimiser(learning_rate=0.1, radius=2.5)
+    for changes, radius in (
+        ({}, None),
+        ({"optimiser": Optimiser(learning_rate=0.1)}, None),
+        ({"optimiser": inside}, 2.5),
+        ({"optimiser": inside, "noise_position": "update"}, None),
+    ):
+        record = _Bounded()
+        run = whole(record=record, clip_norm=3.0, **changes)
+        assert record.asked == [(3.0, radius)]
+        assert isinstance(run.clipped, _Clipped) and run.shift_ceiling == 0.75
+        assert run.modulus(0.5) == 1.0 and run.contribution(7, None) == 7
+        assert run.moves_with_contributions
+    assert not whole(record=_Record()).moves_with_contributions
+    assert not whole().moves_with_contributions
 
 
 def test_pairs_of_records_count_only_where_all_take_part():
@@ -414,6 +477,32 @@ def test_pairs_of_records_by_how_far_apart_their_contributions_are():
         replace(smooth, contribution=None),
     ):
         assert other.pair_costs(X, None, 2) is None
+
+
+def test_an_arbitrary_record_moves_a_query_as_its_sensitivity_says():
+    """Whatever is said of contributions, which may become anything then."""
+
+    def modulus(move):
+        assert math.isfinite(move)
+        return move / 10
+
+    release = QueryRelease(
+        query=lambda X, y: X.max(axis=0),
+        contribution=lambda X, y: X,
+        modulus=modulus,
+        n_records=3,
+        dim=4,
+        sensitivity=Sensitivity({2: 0.5}, relabel={2: 0.25}),
+    )
+    moves = {"add_remove": 0.5, "replace": 1.0, "relabel": 0.25}
+    for relation, move in moves.items():
+        assert release.record_move(math.inf, 2, relation) == move
+        assert release.record_move(1.0, 2, relation) == 0.1
+        assert release.record_move(100.0, 2, relation) == move
+    unknown = replace(release, sensitivity=None)
+    assert unknown.record_move(math.inf, 2, "replace") == math.inf
+    assert unknown.record_move(1.0, 1, "replace") == pytest.approx(0.2)
+    assert (release.is_bounded, unknown.is_bounded) == (True, False)
 
 
 # -- choices --------------------------------------------------------------------------
