@@ -442,6 +442,57 @@ def test_groups_go_whole_to_one_teacher():
         assert stacked.sensitivity.value(relation, math.inf, 8) == 1.0
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_how_many_teachers_consecutive_records_lie_with_is_counted_out(seed):
+    """All windows of all sequences; records of one group go to one teacher."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(6), [3, 1, 2, 3, 1, 2])
+    release = VoteRelease(
+        n_records=12, n_teachers=4, n_classes=2, n_queries=1, groups=tuple(groups)
+    )
+    # of all records, of some, and of a few groups alone
+    sequences = [rng.permutation(12), rng.permutation(12)[:7], np.arange(12), [0, 1, 3]]
+    if seed % 2:
+        sequences = sequences[2:]
+    sequences = [np.asarray(sequence) for sequence in sequences]
+
+    def met(size):
+        most = 0
+        for sequence in sequences:
+            for start in range(len(sequence) - size + 1):
+                window = groups[sequence[start : start + size]]
+                # a group that comes twice may be counted as two
+                most = max(most, 1 + np.count_nonzero(np.diff(window)))
+        return min(most, 4)
+
+    sizes = np.arange(1, 13)
+    # shorter than one that meets as many
+    expected = np.maximum.accumulate([met(size) for size in sizes])
+    np.testing.assert_array_equal(release.teachers_met(sizes, sequences), expected)
+
+
+@pytest.mark.parametrize("dtype", [float, object])
+def test_a_sum_that_knows_how_is_the_sum_of_its_parts(dtype):
+    class Doubled:
+        def __call__(self, X, y):
+            return 2.0 * np.asarray(X, dtype=float)
+
+        def sums(self, X):
+            assert X.dtype == float
+            return 2.0 * X.sum(axis=0, keepdims=True)
+
+    X = np.array([[1.0, 2.0], [3.0, 5.0]]).astype(dtype)
+    release = QueryRelease(
+        contribution=Doubled(),
+        is_sum=True,
+        factor=0.5,
+        n_records=2,
+        dim=2,
+        units=(1, 3),
+    )
+    assert release.run(X).tolist() == [4.0, 21.0]
+
+
 # -- pairs of records -----------------------------------------------------------------
 
 
