@@ -238,6 +238,14 @@ def test_who_was_faster_has_made_the_ledger(tmp_path, monkeypatch):
     assert os.listdir(tmp_path)
 
 
+@pytest.mark.parametrize("named", ["", b"", b"budget.db"])
+def test_a_ledger_has_a_name_that_is_a_text(named, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LedgerError, match="'path' must be a path of a file, or"):
+        PrivacyLedger(named, CEILING)
+    assert not os.listdir(tmp_path)
+
+
 # -- what is written ------------------------------------------------------------------
 
 
@@ -377,6 +385,23 @@ def test_events_are_paid_for_far_from_the_ceiling():
     # five times 2.4e-6 is above delta
     with pytest.raises(NotComposableError, match="must exceed"):
         ledger.enter(eventful)
+
+
+def test_a_refusal_says_what_is_spent_and_what_it_would_come_to():
+    ledger = PrivacyLedger(":memory:", {"renyi_pufferfish": (1.0, 2.0)})
+    with pytest.raises(BudgetExceededError, match="the total of 1 release would be 4,"):
+        ledger.enter(of_table(None, 2.0, n_records=None))
+    ledger.enter(of_table(None, 0.5, n_records=None), count=2)
+    ledger.enter(of_table("a", 0.5))
+    said = (
+        r"the total of 5 releases about the table 'a' would be 1\.25, and the ceiling "
+        r"is .*ε ≤ 1, α = 2; 0\.75 is spent"
+    )
+    with pytest.raises(BudgetExceededError, match=said):
+        ledger.enter(of_table("a", 0.5), count=2)
+    # what was refused is not counted, and what still fits is entered
+    ledger.enter(of_table("a", 0.5))
+    assert ledger.remaining(table="a") == {"renyi_pufferfish": pytest.approx(0.0)}
 
 
 # -- alone ----------------------------------------------------------------------------
