@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skpuffer.noise import GaussianNoise
@@ -446,7 +447,8 @@ def test_groups_go_whole_to_one_teacher():
 def test_how_many_teachers_consecutive_records_lie_with_is_counted_out(seed):
     """All windows of all sequences; records of one group go to one teacher."""
     rng = np.random.default_rng(seed)
-    groups = np.repeat(np.arange(6), [3, 1, 2, 3, 1, 2])
+    sizes = [[3, 1, 2, 3, 1, 2], [3, 3, 3, 2, 1]][seed % 2]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
     release = VoteRelease(
         n_records=12, n_teachers=4, n_classes=2, n_queries=1, groups=tuple(groups)
     )
@@ -469,6 +471,38 @@ def test_how_many_teachers_consecutive_records_lie_with_is_counted_out(seed):
     # shorter than one that meets as many
     expected = np.maximum.accumulate([met(size) for size in sizes])
     np.testing.assert_array_equal(release.teachers_met(sizes, sequences), expected)
+
+
+def test_only_rows_of_an_array_are_summed_block_by_block(monkeypatch):
+    """What is sliced by names elsewhere, or not at all, is summed as it is."""
+    monkeypatch.setattr("skpuffer.releases._query._BLOCK", 8)
+    seen = []
+
+    def contribution(X, y):
+        seen.append(len(X))
+        return np.asarray(X, dtype=float)
+
+    release = QueryRelease(contribution=contribution, is_sum=True, n_records=9, dim=2)
+    X = np.arange(18.0).reshape(9, 2)
+    for table in (X, pd.DataFrame(X)):
+        assert release.run(table).tolist() == [72.0, 81.0]
+    assert seen == [4, 4, 1, 9]
+
+
+def test_step_sizes_by_hand():
+    def by_cosine(share):
+        return (1 + math.cos(math.pi * share)) / 2
+
+    expected = {
+        "constant": [1.0] * 40,
+        "invscaling": [(t + 1) ** -0.5 for t in range(40)],
+        "linear": [1 - t / 40 for t in range(40)],
+        "cosine": [by_cosine(t / 40) for t in range(40)],
+        "warmup_cosine": [0.5, 1.0, *(by_cosine(t / 38) for t in range(38))],
+    }
+    for schedule, factors in expected.items():
+        optimiser = Optimiser(learning_rate=0.5, schedule=schedule)
+        assert optimiser.step_sizes(40) == pytest.approx([0.5 * f for f in factors])
 
 
 @pytest.mark.parametrize("dtype", [float, object])
