@@ -238,6 +238,26 @@ def test_who_was_faster_has_made_the_ledger(tmp_path, monkeypatch):
     assert os.listdir(tmp_path)
 
 
+def test_a_ledger_stays_in_its_folder_whoever_leaves_it(tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    ledger = PrivacyLedger("budget.db", CEILING)
+    assert ledger.path == os.path.realpath(tmp_path / "budget.db")
+    ledger.enter(ONE)
+    ledger.close()
+    stored = pickle.dumps(ledger)
+    monkeypatch.chdir(tmp_path / "other")
+    ledger.enter(ONE)
+    assert len(pickle.loads(stored).report()) == 2
+    assert not os.listdir()
+    # by another name it is the same one, which is told of a release once
+    os.symlink(ledger.path, "linked.db")
+    linked = PrivacyLedger("linked.db")
+    with ledger, linked:
+        PrivateMean(bounds=(0, 1)).fit(np.zeros((20, 1)))
+    assert len(linked.report()) == len(ledger.report()) == 3
+
+
 @pytest.mark.parametrize("named", ["", b"", b"budget.db"])
 def test_a_ledger_has_a_name_that_is_a_text(named, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
