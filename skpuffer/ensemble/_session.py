@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import uuid
+import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -33,8 +34,9 @@ class NoisyVotes(NamedTuple):
     noise: Floats
 
 
-#: Sessions of this process that were pickled, which copies that come back find.
-_PICKLED: dict[str, VoteSession] = {}
+#: Sessions of this process that were pickled, which copies that come back find while
+#: anybody has the original: what a fit used is kept no longer than its estimator.
+_PICKLED: weakref.WeakValueDictionary[str, VoteSession] = weakref.WeakValueDictionary()
 
 
 class VoteSession:
@@ -42,7 +44,8 @@ class VoteSession:
 
     There is one budget, whatever is copied: in its process copies of a session are that
     session itself. Elsewhere, unpickled or forked, they refuse every query, as nobody
-    counts those of several processes together.
+    counts those of several processes together; and so does one that is unpickled when
+    all others are gone.
 
     Parameters
     ----------
@@ -184,7 +187,7 @@ class VoteSession:
 
 
 class _ClosedSession(VoteSession):
-    """What a session is in another process: no query is left."""
+    """What a session is elsewhere, or when it is gone: no query is left."""
 
     def __init__(self, name: str, release_name: str, given: dict[bytes, Floats]):
         self._name, self._release_name, self.given = name, release_name, given
@@ -208,7 +211,7 @@ class _ClosedSession(VoteSession):
 def _found_again(
     name: str, release_name: str, given: dict[bytes, Floats]
 ) -> VoteSession:
-    """Session of that name in its own process, a closed one in any other."""
+    """Session of that name, where it is still held in its process, or a closed one."""
     found = _PICKLED.get(name)
     return _ClosedSession(name, release_name, given) if found is None else found
 
@@ -216,10 +219,10 @@ def _found_again(
 def _refuse_elsewhere(release_name: str) -> NoReturn:
     raise QueryBudgetError(
         f"The queries of the release {release_name!r} are counted in the process that "
-        "set its noise, and this is a copy in another one: together they could put "
-        "more than were paid for. Ask there, or set noise here, which is a release of "
-        "its own. A PATEClassifier with public rows as 'unlabeled' has a student, "
-        "which may be copied and asked without end."
+        "set its noise, and this is a copy in another one, or of a model that is gone: "
+        "together they could put more than were paid for. Ask there, or set noise "
+        "here, which is a release of its own. A PATEClassifier with public rows as "
+        "'unlabeled' has a student, which may be copied and asked without end."
     )
 
 

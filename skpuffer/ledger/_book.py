@@ -235,9 +235,9 @@ class Book:
         # costs of independent or adaptive mechanisms add, order by order
         costs = account.costs + count * cost
         if self._terms is None:
-            # that of an order is at most that of the next one held
+            # that of an order is at most that of the next one held, infinity at last
             held = np.searchsorted(_ORDERS, self.ceiling.at["alpha"])
-            return bool(held < len(_ORDERS) and costs[held] <= self.ceiling.most)
+            return bool(costs[held] <= self.ceiling.most)
         terms, events = self._terms, account.events + count * c.event_delta
         if events:
             left = self.ceiling.at["delta"] - events

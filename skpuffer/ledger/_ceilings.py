@@ -62,7 +62,10 @@ class Ceiling:
         name = _GOES_WITH[self.notion]
         if self.notion in (Notion.PURE_DP, Notion.PURE_PUFFERFISH):
             return {"alpha": math.inf}
-        return {} if name is None or self.parameter is None else {name: self.parameter}
+        if name is None:
+            return {}
+        assert self.parameter is not None  # checked when it was read
+        return {name: self.parameter}
 
     def __str__(self) -> str:
         if not math.isfinite(self.most):

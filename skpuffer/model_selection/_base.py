@@ -22,7 +22,6 @@ from skpuffer.accountants import Accountant, OverlapAmplification, PrivacyLoss
 from skpuffer.base import (
     DEFAULT_DELTA,
     DEFAULT_EPSILON,
-    SEEDED,
     UNNOISED_STEP,
     refuse_arguments,
 )
@@ -240,7 +239,7 @@ class BasePrivateSearch(
         plan = plan_search(
             accountant, table.readings, table.score, table.n_scored, runs, rng
         )
-        certificate = _stated(plan.certificate, runs, assumed, seeded)
+        certificate = _stated(plan.certificate, runs, assumed)
         # what scikit-learn tells of the steps before this one
         leaks = tuple(map(UNNOISED_STEP.format, unnoised_steps(callback)))
         for leak in leaks:
@@ -527,7 +526,7 @@ class BasePrivateSearch(
             readings.append(reading.unread(n_records - held))
         score = _score_for(self.scoring, readings[0].inner)
         plan = plan_search(accountant, readings, score, held, runs, rng)
-        certificate = _stated(plan.certificate, runs, assumed, seeded)
+        certificate = _stated(plan.certificate, runs, assumed)
         announce_weakness(self, certificate)
         error = plan.release.noise_error(plan.noise)
         return Preview(
@@ -592,12 +591,9 @@ def _stated(
     certificate: Certificate,
     runs: RandomRuns | None,
     assumed: Sequence[str],
-    seeded: bool,
 ) -> Certificate:
     """Return the certificate of a search with what it rests on besides its trials."""
-    # what is said of noise from a seed is said of each trial already
-    if seeded and SEEDED not in certificate.assumptions:
-        certificate = certificate.assuming(SEEDED)
+    # of noise from a seed each of its fits says so already
     if runs is None:
         return certificate.assuming(*assumed, _EVERY)
     law = next((name for name, shape in _SHAPES.items() if shape == runs.shape), None)

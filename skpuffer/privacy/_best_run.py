@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -262,7 +261,6 @@ def _certificate(
         if first.n_records is None or trials[0].score.n_records is None
         else first.n_records + trials[0].score.n_records,
         epsilon_lower=None,
-        rpp_epsilon=math.inf,
         assumptions=tuple(dict.fromkeys(a for c in parts for a in c.assumptions)),
         sensitivity=None,
         norm=None,

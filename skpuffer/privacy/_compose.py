@@ -230,7 +230,6 @@ def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
         curve=curve,
         events=events_together(certificates, curve),
         epsilon_lower=None,
-        rpp_epsilon=math.inf,
         assumptions=tuple(
             dict.fromkeys(a for c in certificates for a in c.assumptions)
         ),

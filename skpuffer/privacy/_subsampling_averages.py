@@ -90,11 +90,18 @@ def sum_of_averages(
     return replace(
         first,
         epsilon=math.fsum(c.epsilon for c in certificates if c.epsilon is not None),
+        # union bound over the public samples on which a part does not hold
+        confidence=max(0.0, 1 - math.fsum(1 - c.confidence for c in certificates)),
+        epsilon_lower=None,
+        # nothing follows about what is released
+        rpp_epsilon=math.inf,
         assumptions=tuple(
             dict.fromkeys(a for c in certificates for a in c.assumptions)
         ),
         sensitivity=None,
         norm=None,
+        record_sensitivity=None,
+        noise_gain=None,
         source="sums over fixed batches, averaged; " + first.source,
         accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
         release=" + ".join(c.release for c in certificates),

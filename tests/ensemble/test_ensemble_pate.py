@@ -1,10 +1,12 @@
 """Teachers, students, and what may leave."""
 
 import copy
+import gc
 import pickle
 import subprocess
 import sys
 import warnings
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -449,6 +451,22 @@ for again in (model, pickle.loads(pickle.dumps(model))):
     told = subprocess.run([sys.executable, "-c", code], input=sent, capture_output=True)
     assert told.returncode == 0, told.stderr.decode()
     assert told.stdout.decode().strip() == str(first.tolist())
+
+
+def test_what_was_pickled_is_gone_with_its_model():
+    X, y = blobs()
+    model = pate(n_queries=10).fit(X, y)
+    first = model.predict(PUBLIC[:2])
+    stored = pickle.dumps(model)
+    session = weakref.ref(model._answers._session)
+    del model
+    gc.collect()
+    assert session() is None
+    for copied in (pickle.loads(stored), pickle.loads(stored)):
+        np.testing.assert_array_equal(copied.predict(PUBLIC[:2]), first)
+        assert copied.n_queries_left_ == 0
+        with pytest.raises(QueryBudgetError, match="of a model that is gone"):
+            copied.predict(PUBLIC[2:3])
 
 
 def test_zero_has_no_sign():

@@ -149,6 +149,110 @@ def test_under_a_belief_the_whole_search_is_amplified_last():
     assert found.source.startswith("amplified once, after")
 
 
+@pytest.mark.parametrize("how", [best_of_runs, every_trial_once, one_trial])
+def test_what_is_said_of_one_part_is_not_said_of_the_whole(how):
+    """What follows from a single fit, and from its numbers, need not of a search."""
+    one = trial()
+    run = GradientRelease(n_records=70, n_steps=20, batch_size=10)
+    fit = replace(
+        one.fit,
+        events=made(PrivacyLoss(0.5), run).curve.steps,
+        epsilon_lower=0.3,
+        rpp_epsilon=0.4,
+        sensitivity=1.0,
+        norm=2.0,
+        record_sensitivity=0.1,
+        noise_gain=3.0,
+        choice="the best of two",
+        n_releases=3,
+        assumptions=(*one.fit.assumptions, "of the fit"),
+        source="a paper",
+    )
+    score = replace(one.score, assumptions=(*one.score.assumptions, "of the score"))
+    assert fit.events is not None
+    arguments = (RUNS,) if how is best_of_runs else ()
+    trials = [Trial(fit, score), one]
+    found = how(trials, *arguments, delta=1e-5)
+    at_an_order = how(trials, *arguments, alpha=4.0)
+    of_one_fit = ("events", "epsilon_lower", "noise_gain")
+    for name in (*of_one_fit, "sensitivity", "norm", "record_sensitivity"):
+        assert getattr(found, name) is getattr(at_an_order, name) is None
+    # a value replaced is two steps of records that come and go
+    assert found.rpp_epsilon == at_an_order.rpp_epsilon == math.inf
+    assert at_an_order.epsilon == pytest.approx(found.curve.renyi(4.0))
+    assert (found.choice, found.n_releases, found.n_records) == ("", 1, 100)
+    assert {"of the fit", "of the score"} < set(found.assumptions)
+    assert len(set(found.assumptions)) == len(found.assumptions)
+    assert {fit.source, score.source} < set(found.source.split("; "))
+    assert found.release == "count"
+    assert (found.certified, found.composable) == (True, True)
+    # where nobody knows of how many records a part is, nobody knows of the whole
+    for parts in (
+        (replace(fit, n_records=None), score),
+        (fit, replace(score, n_records=None)),
+    ):
+        assert how([Trial(*parts)], *arguments, delta=1e-5).n_records is None
+
+
+def test_of_two_records_every_trial_and_a_single_one_cost_fit_and_score():
+    pair = RecordScenario(k=2, relation="replace")
+    trials = [trial(0.5, 0.4, pair), trial(0.3, 0.6, pair)]
+    mus = np.array([[part.curve.gaussian_mu for part in t.parts] for t in trials])
+    every = every_trial_once(trials, delta=1e-5)
+    assert every.curve.gaussian_mu == pytest.approx(np.linalg.norm(mus))
+    single = one_trial(trials, delta=1e-5)
+    assert single.curve.gaussian_mu == pytest.approx(np.linalg.norm(mus, axis=1).max())
+    # of one record the worse of all fits and of all scores
+    trials = [trial(0.5, 0.4), trial(0.3, 0.6)]
+    mus = np.array([[part.curve.gaussian_mu for part in t.parts] for t in trials])
+    every = every_trial_once(trials, delta=1e-5)
+    assert every.curve.gaussian_mu == pytest.approx(np.linalg.norm(mus, axis=0).max())
+    single = one_trial(trials, delta=1e-5)
+    assert single.curve.gaussian_mu == pytest.approx(mus.max())
+    assert every.source.startswith("every trial once; ")
+    assert single.source.startswith("one trial; ")
+
+
+@pytest.mark.parametrize("how", [every_trial_once, one_trial])
+def test_no_other_way_to_count_trials_takes_what_the_best_of_them_refuses(how):
+    one = trial()
+    for trials, match in (
+        ([], "no trial"),
+        ([Trial(one.fit.as_estimate("seen"), one.score)], "estimate"),
+        ([Trial(one.fit, replace(one.score, composable=False))], "single records"),
+        ([Trial(replace(one.fit, event_delta=1e-7), one.score)], "event"),
+        (
+            [Trial(one.fit, trial(scenario=RecordScenario(relation="replace")).score)],
+            "different neighbouring",
+        ),
+    ):
+        with pytest.raises(CompositionError, match=match):
+            how(trials, delta=1e-5)
+
+
+def test_an_event_of_a_belief_is_one_event_of_all_trials():
+    """It is about the record that all of them read, and not about the tables."""
+    one = trial(scenario=RACE, kind=OverlapAmplification)
+    fit, score = (replace(part, event_delta=1e-6) for part in one.parts)
+    found = best_of_runs([Trial(fit, score)] * 3, RUNS, delta=1e-5)
+    assert (found.event_delta, found.delta) == (1e-6, 1e-5)
+    assert found.epsilon == pytest.approx(found.curve.epsilon(9e-6))
+    with pytest.raises(CompositionError, match="different beliefs"):
+        best_of_runs([Trial(fit, one.score)], RUNS, delta=1e-5)
+
+
+def test_a_belief_counts_all_trials_for_any_record_and_amplifies_once():
+    trials = [trial(0.5, 0.4, RACE, OverlapAmplification)] * 3
+    mus = [part.curve.curve.gaussian_mu for part in trials[0].parts]
+    every = every_trial_once(trials, delta=1e-5)
+    assert every.curve.curve.gaussian_mu == pytest.approx(math.sqrt(3) * max(mus))
+    assert every.curve.overlap == trials[0].fit.curve.overlap
+    assert every.source.startswith("amplified once, after every trial once")
+    single = one_trial(trials, delta=1e-5)
+    assert single.curve.curve.gaussian_mu == pytest.approx(max(mus))
+    assert single.epsilon < every.epsilon
+
+
 def test_it_composes_with_others_and_is_written_and_read():
     found = best_of_runs([trial()], RUNS, delta=1e-5)
     other = made(PrivacyLoss(0.5, noise="gaussian"), count_of(100))

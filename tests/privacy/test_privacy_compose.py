@@ -320,6 +320,15 @@ def test_a_promise_about_more_records_counts_for_fewer():
     total = compose([two, replaced])
     assert (total.coupling_id, total.relation) == ("replace:1", "replace")
     assert compose([replaced, three]).coupling_id == "replace:1"
+    # and every one of them is paid for, in whatever order they come
+    apart = replace(replaced, release="apart")
+    for parts in ([two, replaced], [replaced, two], [two, apart, replaced, three]):
+        total = compose(parts)
+        costs = [part.curve.renyi(total.alpha) for part in parts]
+        assert total.epsilon == pytest.approx(sum(costs))
+        assert total.n_releases == len(parts)
+        assert (total.coupling_id, total.coupling_count) == ("replace:1", 1)
+        assert total.relation == "replace"
     with pytest.raises(CompositionError, match="different couplings"):
         compose([one, replaced])
 

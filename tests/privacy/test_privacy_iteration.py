@@ -758,6 +758,25 @@ def test_what_is_refused(options, message):
     options = {"shifts": [1.0, 1.0], "scales": 1.0, "alpha": 2.0} | options
     with pytest.raises(ValueError, match=message):
         iteration_cost(**options, coupling="joint")
+    # the distance of Gaussians and what each step pays are asked for by the same steps
+    del options["alpha"]
+    if options == {"shifts": [1.0, 1.0], "scales": 1.0} or "noise_cost" in options:
+        return
+    with pytest.raises(ValueError, match=message):
+        last_iterate_mu(**options)
+    if "diameter" not in options:
+        with pytest.raises(ValueError, match=message):
+            allocate_shifts(**options)
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [("contraction", "0.9"), ("contraction", None), ("diameter", "1"), ("alpha", "2")],
+)
+def test_a_text_is_no_number(name, value):
+    options = {"shifts": [1.0], "scales": 1.0, "alpha": 2.0} | {name: value}
+    with pytest.raises((TypeError, ValueError), match=f"'{name}'"):
+        iteration_cost(**options, coupling="joint")
 
 
 def test_steps_that_expand_have_no_allocation():
@@ -771,6 +790,11 @@ def test_steps_that_expand_have_no_allocation():
         ({"covariance": np.ones((2, 3))}, "square"),
         ({"covariance": np.zeros((0, 0))}, "square"),
         ({"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "positive semi-definite"),
+        # which the unit of another record must not hide
+        (
+            {"covariance": [[1e12, 0.0, 0.0], [0.0, 1.0, 2.0], [0.0, 2.0, 1.0]]},
+            "positive semi-definite",
+        ),
         ({"covariance": [[1.0, 0.2], [0.3, 1.0]]}, "symmetric"),
         ({"covariance": [[0.0, 0.0], [0.0, 1.0]]}, "positive variance"),
         ({"covariance": [[1.0, math.nan], [math.nan, 1.0]]}, "finite"),

@@ -156,6 +156,49 @@ def test_pure_promises_by_the_divergence_of_the_data():
 
 # -- what it needs is said, and is not more --------------------------------------------
 
+SAME = (
+    "for one and the same prior of the scenario, whatever the secret, and every secret "
+    "has a positive probability under it and under the belief"
+)
+BELIEF = "the attacker may also hold a belief under which the distribution of the "
+
+
+@pytest.mark.parametrize(
+    "inputs, close",
+    [
+        (
+            {"query_distance": 0.25},
+            "query given each secret is within 0.25 (W_inf, l2) of that under a prior",
+        ),
+        (
+            {"method": "a5", "query_distance": 0.125},
+            "query given each secret is within 0.125 (W_inf, l2) of that under a prior",
+        ),
+        (
+            {"method": "variation", "variation": 0.01},
+            "query given each secret is within a total variation of 0.01 of that under "
+            "a prior",
+        ),
+        (
+            {"method": "a4", "divergence": (0.1, 0.2), "orders": (2.0, 4.0, 4.0)},
+            "data given each secret has a Rényi divergence of order 6 of at most 0.1 "
+            "from that under a prior, and that one of order 9 of at most 0.2 from it",
+        ),
+        (
+            {"method": "a3", "divergence": 0.3},
+            "data given each secret has a max-divergence of at most 0.3, both ways, "
+            "from that under a prior",
+        ),
+    ],
+    ids=str,
+)
+def test_how_close_a_belief_must_be_is_said_in_full(inputs, close):
+    certificate = wasserstein(GaussianNoise(2.0), alpha=3)
+    if inputs.get("method") == "a3":
+        certificate = wasserstein(LaplaceNoise(2.0), alpha=math.inf, noise="laplace")
+    found = certificate.under_prior_shift(**inputs)
+    assert found.assumptions == (*certificate.assumptions, f"{BELIEF}{close}: {SAME}")
+
 
 def test_the_new_certificate_says_what_it_needs():
     certificate = wasserstein(GaussianNoise(2.0), alpha=3)
@@ -369,6 +412,8 @@ def test_an_attacker_with_another_belief():
         ({}, "'query_distance' is needed"),
         ({"query_distance": -0.1}, "'query_distance'"),
         ({"query_distance": math.nan}, "'query_distance'"),
+        ({"method": "a5", "query_distance": -0.1}, "'query_distance'"),
+        ({"method": "a5", "query_distance": math.nan}, "'query_distance'"),
         ({"query_distance": 0.1, "method": "best"}, "'method'"),
         ({"query_distance": 0.1, "divergence": 0.1}, "'divergence' does not go"),
         ({"query_distance": 0.1, "orders": (3, 3, 3)}, "'orders' does not go"),
@@ -376,11 +421,16 @@ def test_an_attacker_with_another_belief():
         ({"method": "a4", "divergence": 0.1, "orders": (3, 3, 3)}, "a pair"),
         ({"method": "a4", "divergence": (1, 2), "orders": (3, 3)}, "three numbers"),
         ({"method": "a4", "divergence": (1, 2), "orders": (3, 3, 4)}, "sum to 1"),
+        ({"method": "a4", "divergence": (1, 2), "orders": (3, 3, math.nan)}, "orders"),
         ({"method": "a4", "divergence": (1, 2), "orders": (-1, 1, 1)}, "above 1"),
         ({"method": "a4", "divergence": (1, 2), "orders": (1, 2, -2)}, "above 1"),
         ({"method": "a5", "query_distance": 1, "orders": (1, 9, 9)}, "above 1"),
         ({"method": "a4", "divergence": (-1, 2), "orders": (3, 3, 3)}, "divergence"),
+        ({"method": "a4", "divergence": (1, -2), "orders": (3, 3, 3)}, "divergence"),
+        ({"method": "a4", "divergence": (1, math.nan), "orders": (3, 3, 3)}, "diverg"),
         ({"method": "variation"}, "'variation' is needed"),
+        ({"method": "variation", "variation": -0.1}, "'variation'"),
+        ({"method": "variation", "variation": math.nan}, "'variation'"),
         ({"method": "variation", "variation": 0.5}, "too large"),
         ({"method": "variation", "variation": 0.0}, "'variation'"),
     ],
@@ -388,6 +438,12 @@ def test_an_attacker_with_another_belief():
 )
 def test_bad_input(inputs, message):
     with pytest.raises(ValueError, match=message):
+        wasserstein(GaussianNoise(2.0), alpha=3).under_prior_shift(**inputs)
+
+
+def test_texts_are_no_orders():
+    inputs = {"method": "a4", "divergence": (1, 2), "orders": ("3", "3", "3")}
+    with pytest.raises((TypeError, ValueError), match="'orders'"):
         wasserstein(GaussianNoise(2.0), alpha=3).under_prior_shift(**inputs)
 
 

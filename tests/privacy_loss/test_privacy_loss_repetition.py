@@ -293,6 +293,33 @@ def test_it_meets_the_closed_form_of_theorem_6():
     assert cost == pytest.approx(bound, rel=5e-3)
 
 
+@pytest.mark.parametrize("mu", [0.05, 0.3])
+def test_it_meets_the_trade_off_of_poisson_numbers_by_hand(mu):
+    """The largest log ratio is the rate times the distance in total variation."""
+    one, runs = GaussianCurve(mu), RandomRuns(2.0, math.inf)
+    best, largest = BestRunCurve(one, runs), runs.rate * one.delta(0.0)
+    for delta in (1e-2, 1e-5):
+        expected = one.epsilon(delta / 2.0) + largest
+        assert best.epsilon(delta) == pytest.approx(expected, rel=1e-7)
+        assert best.epsilon(delta) >= expected
+    for rest in (0.1, 0.5):
+        expected = 2.0 * one.delta(rest)
+        assert best.delta(largest + rest) == pytest.approx(expected, rel=1e-6)
+        assert best.delta(largest + rest) >= expected
+    # nearer than that by Rényi costs alone, or not at all
+    assert best.delta(-1.0) == 1.0
+    assert 0 < best.delta(0.0) <= 1.0
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0, 1000.0, math.inf])
+def test_means_and_shapes_may_be_as_large_as_is_said(shape):
+    for mean in (1 + 1e-6, 1_000_000):
+        runs = RandomRuns(mean, shape)
+        assert (runs.mean, runs.shape) == (mean, shape)
+        # the slope at one is the mean, and below it the largest
+        assert math.exp(float(runs.log_slope(np.array(0.0)))) == pytest.approx(mean)
+
+
 # -- properties ------------------------------------------------------------------------
 
 

@@ -49,7 +49,8 @@ def test_a_moved_vote_is_two_counts():
         assert moved.value(relation, norm=2, dim=3) == pytest.approx(math.sqrt(2))
         assert moved.value(relation, norm=math.inf, dim=3) == 1
     joined = release(n_records=10, relation="add_remove_vote").sensitivity
-    assert joined.value("add_remove", norm=2, dim=3) == 1
+    for norm in (1, 2, math.inf):
+        assert joined.value("add_remove", norm=norm, dim=3) == 1
     assert joined.value("replace", norm=2, dim=3) == pytest.approx(math.sqrt(2))
     assert release().contribution is None
     assert release().dim == 3

@@ -1,0 +1,701 @@
+"""What releases say of themselves, and where they refuse what would leave unnoised."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skpuffer.noise import GaussianNoise
+from skpuffer.noise.strategies import banded_square_root, identity, prefix_sum_tree
+from skpuffer.releases import (
+    AdaptiveRelease,
+    GradientRelease,
+    Optimiser,
+    PublicContext,
+    QueryRelease,
+    Recalibration,
+    SelectionRelease,
+    Sensitivity,
+    Stage,
+    VoteRelease,
+)
+from skpuffer.releases._sensitivity import (
+    NORMS,
+    grouped_sensitivity,
+    stacked_sensitivity,
+)
+
+
+def gradients(**changes):
+    return GradientRelease(
+        **{"n_records": 100, "batch_size": 10, "n_steps": 5, **changes}
+    )
+
+
+def whole(**changes):
+    return gradients(batch_size=None, sampling="full_batch", **changes)
+
+
+# -- sampling -------------------------------------------------------------------------
+
+#: What each scheme takes for granted, how likely a record is in a batch, and what sums
+#: are divided by, of batches of 15 out of 100.
+SCHEMES = {
+    "full_batch": ("every step takes all 100 records", 1.0, 100.0),
+    "poisson": (
+        "every step takes each record independently with probability 0.15, and which "
+        "ones it took stays secret",
+        0.15,
+        15.0,
+    ),
+    "fixed_size": (
+        "every step takes a fresh uniformly random subset of 15 of the 100 records, "
+        "which stays secret",
+        0.15,
+        15.0,
+    ),
+    "with_replacement": (
+        "every step draws 15 times uniformly from the 100 records, and which ones it "
+        "drew stays secret",
+        1 - 0.99**15,
+        15.0,
+    ),
+    "shuffled_epochs": (
+        "every epoch deals each of the 100 records to one batch, at random but with no "
+        "amplification claimed for it",
+        1 / 7,
+        100 / 7,
+    ),
+    "fresh_bins": (
+        "in every epoch each record independently draws one of its 7 batches uniformly "
+        "and anew, and which ones it drew stays secret",
+        1 / 7,
+        100 / 7,
+    ),
+    "balls_in_bins": (
+        "each record independently draws one of the 7 batches of an epoch uniformly, "
+        "once for all epochs, and which one it drew stays secret",
+        1 / 7,
+        100 / 7,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_scheme_says_what_it_takes_for_granted(name):
+    statement, rate, divisor = SCHEMES[name]
+    run = gradients(
+        batch_size=None if name == "full_batch" else 15, sampling=name, n_steps=8
+    )
+    assert run.sampling_statement == statement
+    assert run.sampling_rate == pytest.approx(rate, rel=1e-12)
+    assert run.divisor == pytest.approx(divisor, rel=1e-12)
+    assert run.n_epochs == (8 if name == "full_batch" else 2)
+    batches = list(run.sampling.batches(run, np.random.default_rng(0)))
+    assert len(batches) == 8
+    if name == "full_batch":
+        assert batches == [None] * 8
+        return
+    counts = np.bincount(np.concatenate(batches[:7]), minlength=100)
+    assert len(counts) == 100
+    if name in ("shuffled_epochs", "fresh_bins", "balls_in_bins"):
+        # once in an epoch, whatever the order, and the next epoch goes on
+        np.testing.assert_array_equal(counts, 1)
+        assert np.array_equal(batches[7], batches[0]) == (name == "balls_in_bins")
+    if name == "poisson":
+        # 120 are expected of 800 trials, and no more than five deviations of ten off
+        assert 70 < sum(map(len, batches)) < 170
+        assert all(np.all(np.diff(batch) > 0) for batch in batches)
+        assert len({tuple(batch.tolist()) for batch in batches}) == 8
+    if name == "fixed_size":
+        assert all(len(set(batch.tolist())) == 15 for batch in batches)
+    if name == "with_replacement":
+        assert all(len(batch) == 15 for batch in batches)
+
+
+def test_of_certain_trials_every_step_takes_all():
+    run = gradients(batch_size=100, sampling="poisson")
+    for batch in run.sampling.batches(run, np.random.default_rng(0)):
+        np.testing.assert_array_equal(batch, np.arange(100))
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_size_for_a_table_that_nobody_knows_yet(name):
+    scheme = gradients(
+        batch_size=None if name == "full_batch" else 15, sampling=name
+    ).sampling
+    usual = [scheme.usual_batch_size(n, 30) for n in (100, 20)]
+    more = 30 if name == "with_replacement" else 20
+    assert usual == ([None, None] if name == "full_batch" else [30, more])
+    unasked = [scheme.usual_batch_size(n, None) for n in (100, 5)]
+    assert unasked == ([None, None] if name == "full_batch" else [10, 1])
+
+
+def test_of_one_record_with_replacement_every_step_takes_it():
+    run = gradients(n_records=1, batch_size=3, sampling="with_replacement")
+    assert run.sampling_rate == 1.0
+
+
+@pytest.mark.parametrize("size", [None, 0, 101, 2.5])
+@pytest.mark.parametrize("name", [n for n in SCHEMES if n != "full_batch"])
+def test_a_batch_has_a_size_that_the_table_allows(name, size):
+    if name == "with_replacement" and size == 101:
+        assert gradients(batch_size=size, sampling=name).batch_size == 101
+        return
+    with pytest.raises((ValueError, TypeError), match="'batch_size'"):
+        gradients(batch_size=size, sampling=name)
+    assert gradients(batch_size=100, sampling=name).batch_size == 100
+    # and nobody chooses it but whoever knows what a step costs
+    with pytest.raises(ValueError, match=f"is needed under '{name}' sampling"):
+        gradients(batch_size=None, sampling=name)
+
+
+# -- gradients ------------------------------------------------------------------------
+
+
+class _Record:
+    """Facts of a record, as a training estimator states them."""
+
+    def clipped(self, norm, radius):
+        return None
+
+    def label_move(self, norm):
+        return norm / 2
+
+    def pair_costs(self, X, y, release):
+        return np.full((2, 2), 3.0)
+
+
+LAST = Optimiser(learning_rate=0.1, recalibration=Recalibration(n_steps=4, clip_norm=2))
+SOFT = {"blocks": (1, 2), "clip_norm": (1.0, 2.0)}
+
+
+@pytest.mark.parametrize(
+    "changes, kind, match",
+    [
+        ({"optimiser": "sgd"}, TypeError, "'optimiser'"),
+        ({"noise_position": "loss"}, ValueError, "'noise_position'"),
+        ({"published": "none"}, ValueError, "'published'"),
+        (
+            {
+                "noise_position": "update",
+                "optimiser": Optimiser(learning_rate=0.1, momentum=0.5),
+            },
+            ValueError,
+            "momentum=0",
+        ),
+        ({"noise_proportions": (1.0, 2.0)}, ValueError, "'noise_proportions'"),
+        ({**SOFT, "noise_proportions": (1.0,)}, ValueError, "'noise_proportions'"),
+        ({**SOFT, "noise_proportions": [1.0, 2.0]}, ValueError, "'noise_proportions'"),
+        ({**SOFT, "noise_proportions": (1.0, 0.0)}, ValueError, "'noise_proportions'"),
+        ({"noise_correlation": "tree"}, TypeError, "'noise_correlation'"),
+        ({"optimiser": LAST, "n_steps": 4}, ValueError, "'recalibration' takes 4"),
+        ({"optimiser": LAST, "record": _Record()}, ValueError, "record=None"),
+        ({"optimiser": LAST, **SOFT}, ValueError, "blocks=None"),
+        (
+            {"optimiser": LAST, "noise_position": "update"},
+            ValueError,
+            "noise_position='gradient'",
+        ),
+        ({"record": _Record(), "clip_order": 1}, ValueError, "'record'"),
+        ({"record": _Record(), **SOFT}, ValueError, "'record'"),
+    ],
+)
+def test_a_run_that_would_not_keep_what_it_states_is_refused(changes, kind, match):
+    with pytest.raises(kind, match=match):
+        whole(**changes)
+
+
+def test_what_is_refused_above_is_taken_where_it_holds():
+    assert whole(optimiser=LAST, n_steps=5).n_steps == 5
+    still = Optimiser(learning_rate=0.1)
+    assert whole(noise_position="update", optimiser=still).optimiser is still
+    apart = whole(**SOFT, noise_proportions=(1, 3))
+    assert apart.units == (1.0, 3.0, 3.0)
+    assert apart.clip_norm == (1.0, 2.0)
+
+
+def test_a_changed_label_moves_less_than_a_replaced_record():
+    moved = whole(record=_Record(), clip_norm=3.0).sensitivity
+    assert moved.value("add_remove", 2, 5) == 3.0
+    assert moved.value("replace", 2, 5) == 6.0
+    assert moved.value("relabel", 2, 5) == 1.5
+    assert whole(clip_norm=3.0).sensitivity.value("relabel", 2, 5) == 6.0
+
+
+class _Clipped:
+    ceiling = 0.75
+
+    def point(self, X, y):
+        return X
+
+    def gradient_move(self, shift):
+        return 2 * shift
+
+
+class _Bounded(_Record):
+    """Facts that hold of gradients at parameters within a ball, if there is one."""
+
+    def __init__(self):
+        self.asked = []
+
+    def clipped(self, norm, radius):
+        self.asked.append((norm, radius))
+        return _Clipped()
+
+
+def test_gradients_are_bounded_at_the_parameters_that_a_run_may_have():
+    """Noise of the updates comes after the projection, and leaves the ball."""
+    inside = Optimiser(learning_rate=0.1, radius=2.5)
+    for changes, radius in (
+        ({}, None),
+        ({"optimiser": Optimiser(learning_rate=0.1)}, None),
+        ({"optimiser": inside}, 2.5),
+        ({"optimiser": inside, "noise_position": "update"}, None),
+    ):
+        record = _Bounded()
+        run = whole(record=record, clip_norm=3.0, **changes)
+        assert record.asked == [(3.0, radius)]
+        assert isinstance(run.clipped, _Clipped) and run.shift_ceiling == 0.75
+        assert run.modulus(0.5) == 1.0 and run.contribution(7, None) == 7
+        assert run.moves_with_contributions
+    assert not whole(record=_Record()).moves_with_contributions
+    assert not whole().moves_with_contributions
+
+
+def test_pairs_of_records_count_only_where_all_take_part():
+    X = np.zeros((2, 1))
+    stated = whole(record=_Record(), clip_norm=3.0)
+    np.testing.assert_array_equal(stated.pair_costs(X, None, 2), np.full((2, 2), 0.5))
+    # never more than any two records may be apart
+    near = whole(record=_Record(), clip_norm=1.0)
+    np.testing.assert_array_equal(near.pair_costs(X, None, 2), np.ones((2, 2)))
+    assert stated.pair_costs(X, None, 1) is None
+    assert whole().pair_costs(X, None, 2) is None
+    drawn = gradients(record=_Record(), sampling="poisson")
+    assert drawn.pair_costs(X, None, 2) is None
+    assert stated.shift_ceiling == 0.0 and stated.shift_norm(1.0) == 2.0
+
+
+def test_norms_of_gradients_in_units_of_their_noise():
+    """The longest gradient that clipping leaves, by hand, of coordinates divided."""
+    scales = np.array([0.5, 2.0, 4.0])
+    plain = whole(clip_norm=3.0)
+    assert plain.clip_norm_in(scales) == pytest.approx(3.0 / 0.5)
+    apart = whole(**SOFT)
+    assert apart.clip_norm_in(scales) == pytest.approx(math.hypot(1 / 0.5, 2 / 2.0))
+    summed = whole(**SOFT, clip_order=1)
+    assert summed.clip_norm_in(scales) == pytest.approx(1 / 0.5 + 2 / 2.0)
+    assert plain.clip_norm_in(np.array([0.0, 1.0])) == math.inf
+    for release in (apart, whole(dim=4)):
+        with pytest.raises(ValueError, match="coordinates"):
+            release.clip_norm_in(scales[:2])
+
+
+def test_correlated_noise_is_of_gradients_and_no_correlation_is_none():
+    assert whole(noise_correlation=identity()).noise_correlation is None
+    # made for another number of steps it would account for other noise than is drawn
+    tree = prefix_sum_tree(5)
+    assert whole(noise_correlation=tree).noise_correlation is tree
+    for n_steps in (4, 6):
+        with pytest.raises(ValueError, match=f"but the run has {n_steps}"):
+            whole(noise_correlation=tree, n_steps=n_steps)
+    banded = banded_square_root(2)
+    assert whole(noise_correlation=banded).noise_correlation is banded
+    with pytest.raises(ValueError, match="'noise_correlation' is for noise of the"):
+        whole(noise_correlation=banded, noise_position="update")
+
+
+@pytest.mark.parametrize(
+    "kind, changes",
+    [
+        (Recalibration, {"n_steps": 2.5}),
+        (Recalibration, {"n_steps": "4"}),
+        (Recalibration, {"n_steps": 1}),
+        (Recalibration, {"clip_norm": 0.0}),
+        (Recalibration, {"clip_norm": "2"}),
+        (Recalibration, {"shortest": 1.0}),
+        (Recalibration, {"shortest": 0.0}),
+        (Recalibration, {"shortest": "0.2"}),
+        (Optimiser, {"learning_rate": "0.1"}),
+        (Optimiser, {"learning_rate": 0.0}),
+        (Optimiser, {"learning_rate": math.inf}),
+        (Optimiser, {"momentum": "0.5"}),
+        (Optimiser, {"momentum": 1.0}),
+        (Optimiser, {"momentum": -0.1}),
+        (Optimiser, {"average": 1.1}),
+        (Optimiser, {"average": math.nan}),
+        (Optimiser, {"l2": -1.0}),
+        (Optimiser, {"l2": "1"}),
+        (Optimiser, {"radius": 0.0}),
+        (Optimiser, {"radius": "1"}),
+        (Optimiser, {"schedule": "fast"}),
+        (Optimiser, {"recalibration": 4}),
+    ],
+)
+def test_settings_of_a_run_are_numbers_in_their_range(kind, changes):
+    given = {"n_steps": 4, "clip_norm": 2.0}
+    if kind is Optimiser:
+        given = {"learning_rate": 0.1}
+    (name,) = changes
+    with pytest.raises((TypeError, ValueError), match=f"'{name}'"):
+        kind(**given | changes)
+
+
+# -- stages ---------------------------------------------------------------------------
+
+ONE = Sensitivity({1: 2.0, 2: 1.0}, replace={1: 3.0, 2: 1.5}, relabel={1: 0.5, 2: 0.25})
+
+
+def stages(**changes):
+    given = [Stage("counts", 2, ONE, 0.25), Stage("sums", 3, ONE, 0.75, 4)]
+    return AdaptiveRelease(**{"n_records": 9, "stages": given} | changes)
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"n_records": 0}, "'n_records'"),
+        ({"n_records": 2.5}, "'n_records'"),
+        ({"relation": "relabel"}, "'relation'"),
+        ({"norm": 3.0}, "'norm'"),
+        ({"norm": -2.0}, "'norm'"),
+        ({"norm": math.nan}, "'norm'"),
+        ({"norm": math.inf}, "'norm'"),
+        ({"stages": []}, "'stages'"),
+        ({"stages": [Stage("counts", 2, ONE, 0.5)]}, "sum to one"),
+        ({"stages": [("counts", 2, ONE, 1.0)]}, "'stages'"),
+        ({"sensitivity": ONE}, "'sensitivity'"),
+        ({"dim": 3}, "'dim'"),
+        ({"query": len}, "'query'"),
+        ({"context": PublicContext(n_records=8)}, "'n_records'"),
+    ],
+)
+def test_stages_that_do_not_make_one_release_are_refused(changes, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        stages(**changes)
+
+
+def test_a_text_is_no_norm_of_stages():
+    with pytest.raises(TypeError, match="'norm'"):
+        stages(norm="2")
+
+
+def test_stages_in_their_units():
+    whole = stages(relation="add_remove")
+    units = [1.0 * math.sqrt(1 / 0.25), 1.0 * math.sqrt(4 / 0.75)]
+    assert [whole.unit(i) for i in (0, 1)] == pytest.approx(units)
+    moves = {"add_remove": 1.0, "replace": 1.5, "relabel": 0.25}
+    for relation, move in moves.items():
+        expected = math.sqrt((move / units[0]) ** 2 + 4 * (move / units[1]) ** 2)
+        found = whole.sensitivity.value(relation, 2, whole.dim)
+        assert found == pytest.approx(expected)
+    noise = GaussianNoise(2.0)
+    errors = whole.noise_error(noise)
+    np.testing.assert_allclose(errors, 2.0 * np.repeat(units, [2, 12]))
+    with pytest.raises(ValueError, match="'unit'"):
+        Stage("far", 1, Sensitivity({1: 1e60}), 1e-60).unit("add_remove", 1.0)
+    for sensitivity in (Sensitivity({2: 0.0}), Sensitivity({})):
+        with pytest.raises(ValueError, match="positive and finite"):
+            Stage("none", 1, sensitivity, 1.0).unit("add_remove", 2.0)
+
+
+# -- votes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"groups": (0, 1, 2)}, "'groups' must have one value"),
+        ({"groups": (0, 0, 0, 1, 1, 1)}, "has 2 groups"),
+        ({"groups": (0, 0, 0, 1, 2, 3)}, "a group of 3 records"),
+        ({"query": len, "threshold": 1.0}, "'query' is for votes"),
+    ],
+)
+def test_votes_that_no_teacher_could_cast_are_refused(changes, match):
+    with pytest.raises(ValueError, match=match):
+        VoteRelease(n_records=6, n_teachers=3, n_classes=2, n_queries=4, **changes)
+
+
+def test_groups_go_whole_to_one_teacher():
+    given = {"n_records": 6, "n_teachers": 3, "n_classes": 2, "n_queries": 4}
+    release = VoteRelease(**given, groups=("b", "b", "a", "a", "c", "c"))
+    assert release.groups == (1, 1, 0, 0, 2, 2)
+    assert release.context.groups == release.groups
+    order = np.arange(6)
+    # 3 consecutive records are of two groups at least, and of 3 at most
+    assert release.teachers_met([1, 2, 3, 4, 6], [order]).tolist() == [1, 2, 2, 3, 3]
+    assert release.teachers_met([1, 2, 3, 4, 6]).tolist() == [1, 2, 3, 3, 3]
+    stacked = replace(
+        release, query=lambda X, y: np.ones(8), assumptions=("a", "b")
+    ).stacked()
+    assert stacked.assumptions == (
+        "a",
+        "b",
+        "the queries are fixed before any vote is seen: all counts are one vector",
+    )
+    assert stacked.dim == 8 and stacked.is_integer
+    for relation in ("add_remove", "replace"):
+        assert stacked.sensitivity.value(relation, 1, 8) == 8.0
+        assert stacked.sensitivity.value(relation, 2, 8) == pytest.approx(math.sqrt(8))
+        assert stacked.sensitivity.value(relation, math.inf, 8) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_how_many_teachers_consecutive_records_lie_with_is_counted_out(seed):
+    """All windows of all sequences; records of one group go to one teacher."""
+    rng = np.random.default_rng(seed)
+    sizes = [[3, 1, 2, 3, 1, 2], [3, 3, 3, 2, 1]][seed % 2]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    release = VoteRelease(
+        n_records=12, n_teachers=4, n_classes=2, n_queries=1, groups=tuple(groups)
+    )
+    # of all records, of some, and of a few groups alone
+    sequences = [rng.permutation(12), rng.permutation(12)[:7], np.arange(12), [0, 1, 3]]
+    if seed % 2:
+        sequences = sequences[2:]
+    sequences = [np.asarray(sequence) for sequence in sequences]
+
+    def met(size):
+        most = 0
+        for sequence in sequences:
+            for start in range(len(sequence) - size + 1):
+                window = groups[sequence[start : start + size]]
+                # a group that comes twice may be counted as two
+                most = max(most, 1 + np.count_nonzero(np.diff(window)))
+        return min(most, 4)
+
+    sizes = np.arange(1, 13)
+    # shorter than one that meets as many
+    expected = np.maximum.accumulate([met(size) for size in sizes])
+    np.testing.assert_array_equal(release.teachers_met(sizes, sequences), expected)
+
+
+def test_only_rows_of_an_array_are_summed_block_by_block(monkeypatch):
+    """What is sliced by names elsewhere, or not at all, is summed as it is."""
+    monkeypatch.setattr("skpuffer.releases._query._BLOCK", 8)
+    seen = []
+
+    def contribution(X, y):
+        seen.append(len(X))
+        return np.asarray(X, dtype=float)
+
+    release = QueryRelease(contribution=contribution, is_sum=True, n_records=9, dim=2)
+    X = np.arange(18.0).reshape(9, 2)
+    for table in (X, pd.DataFrame(X)):
+        assert release.run(table).tolist() == [72.0, 81.0]
+    assert seen == [4, 4, 1, 9]
+
+
+def test_step_sizes_by_hand():
+    def by_cosine(share):
+        return (1 + math.cos(math.pi * share)) / 2
+
+    expected = {
+        "constant": [1.0] * 40,
+        "invscaling": [(t + 1) ** -0.5 for t in range(40)],
+        "linear": [1 - t / 40 for t in range(40)],
+        "cosine": [by_cosine(t / 40) for t in range(40)],
+        "warmup_cosine": [0.5, 1.0, *(by_cosine(t / 38) for t in range(38))],
+    }
+    for schedule, factors in expected.items():
+        optimiser = Optimiser(learning_rate=0.5, schedule=schedule)
+        assert optimiser.step_sizes(40) == pytest.approx([0.5 * f for f in factors])
+
+
+@pytest.mark.parametrize("dtype", [float, object])
+def test_a_sum_that_knows_how_is_the_sum_of_its_parts(dtype):
+    class Doubled:
+        def __call__(self, X, y):
+            return 2.0 * np.asarray(X, dtype=float)
+
+        def sums(self, X):
+            assert X.dtype == float
+            return 2.0 * X.sum(axis=0, keepdims=True)
+
+    X = np.array([[1.0, 2.0], [3.0, 5.0]]).astype(dtype)
+    release = QueryRelease(
+        contribution=Doubled(),
+        is_sum=True,
+        factor=0.5,
+        n_records=2,
+        dim=2,
+        units=(1, 3),
+    )
+    assert release.run(X).tolist() == [4.0, 21.0]
+
+
+# -- pairs of records -----------------------------------------------------------------
+
+
+def test_pairs_of_records_by_how_far_apart_their_contributions_are():
+    X = np.array([[0.0], [0.5], [4.0]])
+    summed = QueryRelease(
+        contribution=lambda X, y: np.asarray(X),
+        is_sum=True,
+        factor=-0.5,
+        n_records=3,
+        dim=1,
+        sensitivity=Sensitivity({2: 0.5}),
+    )
+    expected = [[0.0, 0.25, 1.0], [0.25, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    np.testing.assert_allclose(summed.pair_costs(X, None, 2), expected)
+    smooth = QueryRelease(
+        query=lambda X, y: X.max(axis=0),
+        contribution=lambda X, y: np.asarray(X),
+        modulus=lambda move: move / 2,
+        slack=0.25,
+        n_records=3,
+        dim=1,
+        sensitivity=Sensitivity({2: 0.5}),
+    )
+    # of 1.0 + 0.25 in all; a record that is the same moves nothing, not even the slack
+    expected = [[0.0, 0.4, 1.0], [0.4, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    np.testing.assert_allclose(smooth.pair_costs(X, None, 2), expected)
+    # where nothing bounds any record, or contributions say nothing, no pair is known
+    for other in (
+        replace(summed, sensitivity=None),
+        replace(summed, sensitivity=Sensitivity({2: 0.0})),
+        replace(smooth, modulus=None),
+        replace(smooth, contribution=None),
+    ):
+        assert other.pair_costs(X, None, 2) is None
+
+
+def test_an_arbitrary_record_moves_a_query_as_its_sensitivity_says():
+    """Whatever is said of contributions, which may become anything then."""
+
+    def modulus(move):
+        assert math.isfinite(move)
+        return move / 10
+
+    release = QueryRelease(
+        query=lambda X, y: X.max(axis=0),
+        contribution=lambda X, y: X,
+        modulus=modulus,
+        n_records=3,
+        dim=4,
+        sensitivity=Sensitivity({2: 0.5}, relabel={2: 0.25}),
+    )
+    moves = {"add_remove": 0.5, "replace": 1.0, "relabel": 0.25}
+    for relation, move in moves.items():
+        assert release.record_move(math.inf, 2, relation) == move
+        assert release.record_move(1.0, 2, relation) == 0.1
+        assert release.record_move(100.0, 2, relation) == move
+    unknown = replace(release, sensitivity=None)
+    assert unknown.record_move(math.inf, 2, "replace") == math.inf
+    assert unknown.record_move(1.0, 1, "replace") == pytest.approx(0.2)
+    assert (release.is_bounded, unknown.is_bounded) == (True, False)
+
+
+# -- choices --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scores:
+    dim: int = 1
+    is_finite: bool = True
+    width: float = 1.0
+
+    def ranges(self, relation):
+        return (self.width, 2 * self.width) if relation == "replace" else (self.width,)
+
+    def choose(self, X, noise, rng):
+        return np.full(self.dim, self.width)
+
+
+def test_a_choice_says_how_many_and_how_far_its_scores_move():
+    release = SelectionRelease(
+        n_records=9, scores=(_Scores(), _Scores(2, width=3.0)), assumptions=("a",)
+    )
+    assert (release.dim, release.is_finite, release.is_bounded) == (3, True, True)
+    assert release.ranges("add_remove") == (1.0, 3.0)
+    assert release.ranges("replace") == (1.0, 2.0, 3.0, 6.0)
+    assert release.noise_error(None) is None
+    assert release.context == PublicContext(n_records=9)
+    assert release.choose(None, None, None).tolist() == [1.0, 3.0, 3.0]
+    endless = replace(release, scores=(_Scores(), _Scores(is_finite=False)))
+    assert not endless.is_finite
+    # two releases are the same whatever is known of their tables
+    assert release == replace(release, assumptions=())
+    assert release != endless
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"scores": ()}, "'scores'"),
+        ({"n_records": 0}, "'n_records'"),
+        ({"n_records": 2.5}, "'n_records'"),
+        ({"context": PublicContext(n_records=8)}, "'n_records'"),
+    ],
+)
+def test_what_is_no_choice_is_refused(changes, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        SelectionRelease(**{"n_records": 9, "scores": (_Scores(),)} | changes)
+
+
+# -- vectors in a ball, and sensitivities ---------------------------------------------
+
+
+def test_a_vector_in_a_ball_is_the_projected_one():
+    release = QueryRelease(
+        query=lambda X, y: X.sum(axis=0), n_records=2, ball=([0.0, 1.0], 2.0)
+    )
+    assert release.run(np.array([[3.0, 1.0], [1.0, 0.0]])).tolist() == [2.0, 1.0]
+    # how long it is was not known before
+    with pytest.raises(ValueError, match="'ball'"):
+        release.run(np.ones((2, 3)))
+    np.testing.assert_allclose(release.noise_error(GaussianNoise(2.0)), 2.0)
+
+
+@pytest.mark.parametrize(
+    "changes, kind, match",
+    [
+        ({"is_sum": True, "contribution": lambda X, y: X}, ValueError, "'ball'"),
+        ({"linear": np.eye(2)}, ValueError, "'ball'"),
+        ({"ball": 3.0}, TypeError, "'ball'"),
+        ({"ball": (0.0, -1.0)}, ValueError, "'ball'"),
+        ({"ball": (np.zeros(3), 1.0)}, ValueError, "of the 2 coordinates"),
+        ({"ball": (np.zeros((1, 2)), 1.0)}, ValueError, "'ball'"),
+    ],
+)
+def test_a_ball_that_is_none_is_refused(changes, kind, match):
+    given = {"query": lambda X, y: X, "n_records": 2, "dim": 2, "ball": (0.0, 1.0)}
+    QueryRelease(**given)
+    with pytest.raises(kind, match=match):
+        QueryRelease(**given | changes)
+
+
+def test_sensitivities_of_parts():
+    one = Sensitivity({1: 3.0, 2: 2.0, math.inf: 1.0}, {1: 5.0, 2: 3.0, math.inf: 1.5})
+    other = Sensitivity(
+        {1: 4.0, 2: 4.0, math.inf: 4.0}, {1: 1.0, 2: 1.0, math.inf: 1.0}
+    )
+    stacked = stacked_sensitivity([one, other])
+    assert stacked.add_remove == {1: 7.0, 2: math.hypot(2, 4), math.inf: 4.0}
+    assert stacked.replace == {1: 6.0, 2: math.hypot(3, 1), math.inf: 1.5}
+    assert tuple(stacked.replace) == NORMS
+    # a record that changes its cell is one less here and one more there
+    grouped = grouped_sensitivity(one)
+    assert grouped.add_remove == one.add_remove
+    assert grouped.replace == {1: 6.0, 2: max(3.0, 2 * math.sqrt(2)), math.inf: 1.5}
+    assert grouped_sensitivity(other).replace == {
+        1: 8.0,
+        2: pytest.approx(4 * math.sqrt(2)),
+        math.inf: 4.0,
+    }
+    labelled = Sensitivity({2: 2.0}, relabel={2: 0.5})
+    assert labelled.value("relabel", 2, 3) == 0.5
+    assert labelled.value("replace", 2, 3) == 4.0
+    tripled = Sensitivity({2: 2.0}, {2: 3.0}, {2: 0.5}).times(3.0)
+    assert [tripled.value(r, 2, 3) for r in ("add_remove", "replace", "relabel")] == [
+        6.0,
+        9.0,
+        1.5,
+    ]
+    # what is not stated stays what follows from the rest
+    assert Sensitivity({2: 2.0}).times(3.0).replace is None
+    assert Sensitivity({2: 2.0}, relabel={2: 9.0}).value("relabel", 2, 3) == 4.0
