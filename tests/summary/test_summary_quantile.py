@@ -28,7 +28,7 @@ from skpuffer.noise import (
 )
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, SelectionRelease, Sensitivity
-from skpuffer.scenarios import LawsScenario, RecordScenario
+from skpuffer.scenarios import DependenceScenario, LawsScenario, RecordScenario
 from skpuffer.summary import PrivateQuantile
 from skpuffer.summary._rank_scores import RankScores, grid_size, halvings
 from skpuffer.utils._plain import from_plain
@@ -643,6 +643,11 @@ def test_bounds_that_are_none_are_refused(bounds):
 def test_without_bounds_it_is_refused():
     with pytest.raises(UnsupportedError, match="public bounds"):
         PrivateQuantile().fit([[0.0], [1.0]])
+    # where records are not any records the scenario may know of bounds, or not
+    scenario = DependenceScenario(0.1)
+    assert not scenario.any_records
+    with pytest.raises(ValueError, match="quantiles are chosen within public bounds"):
+        PrivateQuantile(scenario).fit([[0.0], [1.0]])
 
 
 @pytest.mark.parametrize("resolution", [0, -1.0, math.nan, "1", [1.0, 0]])
