@@ -17,12 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpuffer.accountants import GeneralWasserstein
+from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
 from skpuffer.compose import OutputPerturbation, PublicPreprocessing
 from skpuffer.exceptions import PrivacyWarning, ScenarioError
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
 from skpuffer.scenarios import AttributeScenario
+from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
 from skpuffer.testing import check_private_estimator
 
@@ -276,6 +277,26 @@ def test_a_frozen_transformer_must_be_fitted():
 def test_the_estimator_must_be_private(estimator):
     with pytest.raises(TypeError, match="'estimator'.*OutputPerturbation"):
         PublicPreprocessing(columns(), estimator).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "estimator, said",
+    [
+        (PrivateMean(bounds=(1, -1)), "'bounds'"),
+        (PrivateLogisticRegression(C=-1.0), "'C'"),
+        (PrivateMean(bounds=(0, 1), accountant=PrivacyLoss(-1.0)), "'epsilon'"),
+        (PrivateMean(schema=Schema({"age": (0, 99)})), "'schema'"),
+    ],
+)
+def test_parameters_are_checked_before_any_row_is_mapped(estimator, said):
+    """Else foreign code would see rows, which its errors might be about."""
+
+    def unseen(rows):
+        raise AssertionError("a row was mapped")
+
+    model = PublicPreprocessing(FunctionTransformer(unseen), estimator)
+    with pytest.raises(ValueError, match=said):
+        model.fit(X, Y)
 
 
 # -- the secret column --------------------------------------------------------------
