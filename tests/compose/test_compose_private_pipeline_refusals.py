@@ -30,6 +30,7 @@ from skpuffer.compose import (
     audit_pipeline,
     make_private_pipeline,
 )
+from skpuffer.compose import _private_pipeline as pipelines
 from skpuffer.compose._fixed_steps import Chain
 from skpuffer.exceptions import (
     CompositionError,
@@ -337,6 +338,35 @@ def test_steps_that_are_declared_row_wise_are_looked_at():
     ).fit(X, Y)
     kinds = {one.name: one.kind for one in audit_pipeline(model).steps}
     assert kinds == {"a": "row_wise", "model": "private"}
+
+
+def _centred_if_long(X):
+    return _centred(X) if len(X) > 50 else X
+
+
+@pytest.mark.parametrize("n_more", [0, 1])
+def test_all_rows_are_looked_at_before_the_first_release(n_more):
+    """A plan has seen some of them."""
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    steps = [("function", FunctionTransformer(_centred_if_long)), ("a", scaler())]
+    steps += [("b", scaler())] * n_more
+    with ledger, pytest.raises(ValueError, match="when other records"):
+        PrivatePipeline(steps, row_wise=["function"]).fit(X)
+    assert len(ledger.report()) == 0
+
+
+def test_what_was_planned_and_not_fitted_is_no_pipeline(monkeypatch):
+    """It would be promised, or what was released would not be."""
+    settle = pipelines.settle_all
+
+    def forgetful(steps, flow, fit):
+        return settle(steps[:1], flow, fit)
+
+    monkeypatch.setattr(pipelines, "settle_all", forgetful)
+    model = PrivatePipeline([("a", scaler()), ("b", scaler())])
+    with pytest.raises(RuntimeError, match="Other steps were fitted"):
+        model.fit(X)
+    assert not hasattr(model, "certificate_")
 
 
 class FittedFunction(FunctionTransformer):
