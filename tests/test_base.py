@@ -23,9 +23,17 @@ from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.base import FLOATING_POINT, _cells_as_cells
 from skpuffer.cluster import PrivateKMeans
-from skpuffer.compose import PublicPreprocessing
+from skpuffer.compose import PublicPreprocessing, make_private_pipeline
 from skpuffer.ensemble import PATEAggregator
-from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
+from skpuffer.exceptions import (
+    EstimatedGuaranteeWarning,
+    NoGainWarning,
+    PrivacyLeakWarning,
+    PrivacyWarning,
+    SeededNoiseWarning,
+    WeakPromiseWarning,
+)
+from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import LaplaceNoise
 from skpuffer.noise._on_grid import noise_grid
@@ -40,6 +48,7 @@ from skpuffer.scenarios import (
     AttributeScenario,
     MarkovChainScenario,
     RecordScenario,
+    SimulatorScenario,
 )
 from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean
@@ -275,6 +284,53 @@ def test_warnings_of_a_search_and_of_votes_point_at_the_call():
     caught = [w for w in caught if issubclass(w.category, PrivacyWarning)]
     assert {w.filename for w in caught} == {__file__}
     assert [w.lineno for w in caught] == [expected, expected, expected + 1]
+
+
+def moved(low, high):
+    """A secret that moves a number from one value to another."""
+    prior = pd.DataFrame({"secret": [0, 1], "x": [low, high]})
+    return AttributeScenario("secret", level="record", prior=prior, prior_as="law")
+
+
+SIMULATED = SimulatorScenario(
+    lambda secret, rng: rng.normal(secret, size=(40, 3)), secrets=[0.0, 0.5], n_draws=20
+)
+FRAME = pd.DataFrame({"x": np.full(40, 0.45)})
+
+
+@pytest.mark.parametrize(
+    "model, table, warned",
+    [
+        (PrivateMean(bounds=(-1, 1), random_state=0), X, SeededNoiseWarning),
+        (PrivateMean(bounds="empirical"), X, PrivacyLeakWarning),
+        (PrivateMean(moved(0.4, 0.4), bounds=(0, 1)), FRAME, PrivacyWarning),
+        (PrivateMean(moved(0.0, 1.0), bounds=(0, 1)), FRAME, NoGainWarning),
+        (PrivateMean(SIMULATED, GeneralWasserstein()), X, EstimatedGuaranteeWarning),
+        (
+            PrivateMean(bounds=(-1, 1), accountant=PrivacyLoss(11.0)),
+            X,
+            WeakPromiseWarning,
+        ),
+    ],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
+@pytest.mark.parametrize("how", [lambda m: m, lambda m: make_private_pipeline(m)])
+def test_a_warning_that_is_an_error_stops_a_fit_before_a_ledger_hears(
+    model, table, warned, how, monkeypatch
+):
+    def refuse(*_):
+        raise AssertionError("something was computed of the rows")
+
+    monkeypatch.setattr(PrivateMean, "_execute", refuse)
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    model = how(clone(model))
+    with warnings.catch_warnings(), ledger:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", warned)
+        with pytest.raises(warned):
+            model.fit(table)
+    assert len(ledger.report()) == 0
+    assert not hasattr(model, "certificate_")
 
 
 STEPS = StandardScaler(), PrivateLogisticRegression()
