@@ -39,7 +39,14 @@ from skpuffer.exceptions import (
 )
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.preprocessing import RowNormClipper
-from skpuffer.scenarios import AttributeScenario, RecordScenario
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BlocksScenario,
+    BoundedOdds,
+    DependenceScenario,
+    GaussianScenario,
+    RecordScenario,
+)
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
 from skpuffer.testing import _estimator_checks as checks
 from skpuffer.testing._canaries import listen
@@ -305,6 +312,40 @@ def test_certificates_that_do_not_add_up_are_refused_before_anything_is_spent():
         assert len(ledger.report()) == 0, name
         if name == "a prior behind a release":
             assert "'b' reads what 'a' released" in str(caught.value)
+
+
+class OtherRecords(RecordScenario):
+    """A subclass, which may read its facts through a map."""
+
+
+ODDS = AttributeScenario("b", level="record", prior=BoundedOdds(2.0))
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        ODDS,
+        BlocksScenario(ODDS, sizes=[40] * 10),
+        GaussianScenario(covariance=np.eye(3), secret=0, domain=(-1, 1)),
+        DependenceScenario(0.1),
+        OtherRecords(),
+        BlocksScenario(OtherRecords(), sizes=[40] * 10),
+    ],
+    ids=lambda scenario: type(scenario).__name__,
+)
+@pytest.mark.parametrize("between", [[], [("norms", Normalizer())]])
+def test_who_speaks_of_raw_columns_reads_no_release(scenario, between):
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    last = PrivateMean(bounds=(-1, 1), scenario=scenario)
+    model = PrivatePipeline([("first", scaler()), *between, ("last", last)])
+    frame = pd.DataFrame(X, columns=list("abc"))
+    for call in (
+        lambda: model.fit(frame),
+        lambda: model.preview(400, feature_names=list("abc")),
+    ):
+        with ledger, pytest.raises(UnsupportedError, match="'last' reads what 'first'"):
+            call()
+    assert len(ledger.report()) == 0
 
 
 def test_an_empirical_parameter_voids_what_one_step_alone_promises():
