@@ -5,14 +5,17 @@ import math
 import subprocess
 import sys
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.ensemble import VotingClassifier
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -23,7 +26,11 @@ from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.base import FLOATING_POINT, _cells_as_cells
 from skpuffer.cluster import PrivateKMeans
-from skpuffer.compose import PublicPreprocessing, make_private_pipeline
+from skpuffer.compose import (
+    OutputPerturbation,
+    PublicPreprocessing,
+    make_private_pipeline,
+)
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import (
     EstimatedGuaranteeWarning,
@@ -44,8 +51,11 @@ from skpuffer.preprocessing import (
     PublicOneHotEncoder,
     RowNormClipper,
 )
+from skpuffer.releases import PublicContext
 from skpuffer.scenarios import (
     AttributeScenario,
+    BlocksScenario,
+    BoundedOdds,
     MarkovChainScenario,
     RecordScenario,
     SimulatorScenario,
@@ -331,6 +341,103 @@ def test_a_warning_that_is_an_error_stops_a_fit_before_a_ledger_hears(
             model.fit(table)
     assert len(ledger.report()) == 0
     assert not hasattr(model, "certificate_")
+
+
+class Told(OutputPerturbation):
+    """Notes what its hooks are told."""
+
+    def _release(self, task):
+        type(self).task = task
+        return super()._release(task)
+
+
+TWO = np.column_stack([X[:, 0], X[:, 1] ** 2])
+BLOCKS = np.repeat(np.arange(20), 2)
+
+
+@pytest.mark.parametrize(
+    "model, fit, context",
+    [
+        (
+            Told(LinearRegression(), sensitivity=0.1),
+            {"X": X, "y": TWO},
+            {"n_features": 3, "has_target": True, "n_targets": 2},
+        ),
+        (
+            Told(LinearRegression(), sensitivity=0.1),
+            {
+                "X": pd.DataFrame(X, columns=list("abc")),
+                "y": pd.Series(X[:, 0], name="t"),
+            },
+            {
+                "n_features": 3,
+                "feature_names": ("a", "b", "c"),
+                "has_target": True,
+                "target_name": "t",
+            },
+        ),
+        (
+            Told(LogisticRegression(), sensitivity=0.1),
+            {"X": X, "y": np.array(["no", "yes"])[y]},
+            {"n_features": 3, "has_target": True, "classes": ("no", "yes")},
+        ),
+        (
+            Told(
+                KMeans(2),
+                "cluster_centers_",
+                BlocksScenario(RecordScenario()),
+                sensitivity=0.1,
+            ),
+            {"X": X, "groups": BLOCKS},
+            {"n_features": 3, "groups": tuple(BLOCKS.tolist())},
+        ),
+        (
+            Told(
+                KMeans(2),
+                "cluster_centers_",
+                AttributeScenario("s", level="record", prior=BoundedOdds(2.0)),
+                sensitivity=0.1,
+            ),
+            {"X": pd.DataFrame(X, columns=["a", "s", "b"])},
+            # the secret is no feature
+            {"n_features": 2, "feature_names": ("a", "b")},
+        ),
+    ],
+    ids=["targets", "names", "labels", "groups", "secret"],
+)
+def test_hooks_and_scenarios_are_told_public_facts_and_nothing_else(
+    model, fit, context
+):
+    model.fit(**fit)
+    told = Told.task.context
+    expected = PublicContext(n_records=40, **context)
+    for fact in fields(PublicContext):
+        found = getattr(told, fact.name)
+        assert found == getattr(expected, fact.name), fact.name
+    assert Told.task.start is None and Told.task.start_assumption is None
+
+
+def test_callbacks_are_told_the_certificate_of_what_is_released():
+    heard = []
+
+    class Listener:
+        def setup(self, estimator, context): ...
+
+        teardown = setup
+
+        def on_fit_task_begin(self, estimator, context, *, metadata=None, **_):
+            heard.append(("begin", context.task_name, type(estimator), metadata))
+
+        def on_fit_task_end(self, estimator, context, *, metadata=None, **_):
+            heard.append(("end", context.task_name, type(estimator), metadata))
+
+    model = PrivateMean(bounds=(-1, 1)).set_callbacks(Listener()).fit(X)
+    promised = {"certificate": model.certificate_}
+    assert [(when, of) for when, name, of, told in heard] == [
+        (when, PrivateMean) for when in ("begin", "begin", "end", "end")
+    ]
+    assert [name for _, name, _, _ in heard][1:3] == ["release", "release"]
+    assert [told for *_, told in heard] == [None, promised, promised, promised]
 
 
 STEPS = StandardScaler(), PrivateLogisticRegression()

@@ -545,6 +545,8 @@ def test_rows_have_no_order_and_scenarios_that_read_them_are_refused():
 CODED = BinnedLaw(
     TABLE[["age", "town"]], Schema({"age": (20, 80), "town": ["Bonn", "Köln"]})
 )
+#: Of which half is drawn.
+POOL = pd.concat([TABLE[["age"]], TABLE[["age"]] + 1])
 EMPIRICAL = AttributeScenario("town", level="record", prior="empirical")
 
 
@@ -556,6 +558,7 @@ EMPIRICAL = AttributeScenario("town", level="record", prior="empirical")
         (SubsampleScenario(), "reads the rows"),
         (AttributeScenario("town", level="record", prior=CODED), "reads the rows"),
         # each by itself, which a sum cannot show
+        (SubsampleScenario(POOL, prior="sampled"), "looks at each row"),
         (MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]]), "looks at each row"),
         (
             BlocksScenario(
@@ -585,6 +588,11 @@ def test_too_few_records_are_refused(engine, n):
     if n == 0:
         frame = lazy_frame("polars", NUMBERS).head(0)
     assert "records" in refusal(PrivateMean(bounds=(0, 1)).fit, frame)
+
+
+def test_two_records_are_enough():
+    frame = lazy_frame("polars", NUMBERS[["age"]].head(2))
+    assert PrivateMean(bounds=(0, 1)).fit(frame).certificate_.n_records == 2
 
 
 def test_a_table_that_changes_meanwhile_is_refused():
