@@ -417,6 +417,24 @@ def test_hooks_and_scenarios_are_told_public_facts_and_nothing_else(
     assert Told.task.start is None and Told.task.start_assumption is None
 
 
+def test_a_fit_that_fails_leaves_no_state_of_an_earlier_one():
+    """Nor what a warm start would begin at, which is no attribute of a fit."""
+    model = PrivateLogisticRegression(
+        warm_start=True, classes=[0, 1], max_iter=3, random_state=0
+    )
+    fresh = set(vars(model))
+    model.fit(X, y)
+    assert {"_released", "certificate_", "coef_"} <= set(vars(model)) - fresh
+    holed = X.copy()
+    holed[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(holed, y)
+    assert set(vars(model)) == fresh
+    # what somebody noted on it is theirs
+    model.note = "mine"
+    assert model.fit(X, y).note == "mine"
+
+
 def test_callbacks_are_told_the_certificate_of_what_is_released():
     heard = []
 

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from skpuffer.accountants import PAC, GroupPrivacy, PrivacyLoss, RenyiDP
+from skpuffer.accountants import PAC, Best, GroupPrivacy, PrivacyLoss, RenyiDP
 from skpuffer.compose import (
     PrivatePipeline,
     make_private_pipeline,
@@ -29,7 +29,12 @@ from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateRidge, PrivateSGDClassifier
 from skpuffer.privacy import compose
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BoundedOdds,
+    RecordScenario,
+    SubsampleScenario,
+)
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
 
 from ..attack import assert_tight
@@ -524,6 +529,46 @@ def test_what_is_fitted_has_the_noise_that_is_attacked(monkeypatch):
     assert low < sum(squares) < high
     # seven tenths of the noise would be noticed
     assert not low < 0.49 * sum(squares)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_one_step_alone_may_have_a_budget_of_no_epsilon():
+    mean = PrivateMean(bounds=(-1, 1), scenario=SubsampleScenario(n_subsets=24))
+    for step, params in (
+        (mean, {"accountant": PAC(0.25)}),
+        (PrivateMean(**{**mean.get_params(deep=False), "accountant": PAC(0.25)}), {}),
+    ):
+        model = make_private_pipeline(step, **params).fit(X[:30])
+        assert 0 < model.certificate_.mutual_information <= 0.25
+        assert model.certificate_.epsilon is None and model.epsilons_ == {}
+    # and is not within one of an epsilon, whatever that is
+    own = PrivateMean(**{**mean.get_params(deep=False), "accountant": PAC(0.25)})
+    with pytest.raises((ValueError, UnsupportedError)):
+        make_private_pipeline(own, accountant=PrivacyLoss(50.0)).fit(X[:30])
+
+
+def test_a_nested_parameter_makes_the_default_accountant_of_the_scenario():
+    belief = AttributeScenario("smokes", level="record", prior=BoundedOdds(4.0))
+    steps = [("mean", PrivateMean(bounds=(-1, 1)))]
+
+    def default(**params):
+        return PrivatePipeline(steps).set_params(**params).accountant
+
+    def is_same(one, other):
+        return type(one) is type(other) and one.get_params() == other.get_params()
+
+    assert is_same(default(accountant__epsilon=3.0), PrivacyLoss(3.0, 1e-5))
+    told = default(scenario=belief, accountant__epsilon=3.0)
+    assert is_same(told, Best(3.0, delta=1e-5))
+    known = PrivatePipeline(steps, scenario=belief)
+    assert is_same(known.set_params(accountant__epsilon=3.0).accountant, told)
+    # one that is there, or given in the same call, is changed and not replaced
+    known = PrivatePipeline(steps, accountant=RenyiDP(1.0, delta=1e-6))
+    known.set_params(accountant__epsilon=3.0)
+    assert is_same(known.accountant, RenyiDP(3.0, delta=1e-6))
+    told = default(accountant=RenyiDP(1.0), accountant__epsilon=3.0)
+    assert is_same(told, RenyiDP(3.0))
+    assert default(mean__bounds=(0, 1)) is None
 
 
 def test_a_budget_of_no_epsilon_is_not_split():

@@ -1,6 +1,7 @@
 """What a private pipeline refuses, by name, before anything is spent."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -112,6 +113,7 @@ class Selecting(make_column_selector):
 
 
 RELEASED = scaler(random_state=0).fit(X)
+KEPT = FunctionTransformer()
 
 REFUSED = {
     "leaks: StandardScaler": ({"leaks": StandardScaler()}, {}, "'reference'"),
@@ -196,6 +198,21 @@ REFUSED = {
         {},
         "Name them",
     ),
+    "rest__remainder": (
+        {"rest": ColumnTransformer([], remainder=FrozenEstimator(RELEASED))},
+        {},
+        "a certificate of its own",
+    ),
+    "bare__remainder": (
+        {"bare": ColumnTransformer([], remainder=StandardScaler())},
+        {"reference": PUBLIC},
+        "Name them",
+    ),
+    "mixed__remainder": (
+        {"mixed": ColumnTransformer([], remainder=FunctionTransformer(np.abs))},
+        {},
+        "Name them",
+    ),
     "text": ({"text": "nothing"}, {}, "not known"),
     "columns__inner__pca": (
         {"columns": ColumnTransformer([("inner", Pipeline([("pca", PCA())]), [0, 1])])},
@@ -211,9 +228,47 @@ def test_other_steps_are_refused_by_name(name):
     step = name.partition(":")[0]
     message = refusal([*steps.items(), ("model", logistic())], **params)
     assert "must be private, public or row-wise" in message
-    assert f"{step} (" in message and said in message
-    audit = audit_pipeline(PrivatePipeline([*steps.items(), ("model", logistic())]))
-    assert [one.name for one in audit.leaks] == [step]
+    assert f"{step} (" in message and re.search(said, message)
+    model = PrivatePipeline([*steps.items(), ("model", logistic())], **params)
+    assert [one.name for one in audit_pipeline(model).leaks] == [step]
+
+
+KNOWN = FrozenEstimator(StandardScaler().fit(PUBLIC))
+ALLOWED = {
+    "frozen": KNOWN,
+    "frozen within": make_pipeline(KNOWN, "passthrough", Normalizer()),
+    "learns columns alone": PolynomialFeatures(2),
+    "union": FeatureUnion([("one", KNOWN), ("two", "passthrough"), ("no", "drop")]),
+    "remainder": ColumnTransformer(
+        [("one", Normalizer(), [0])], remainder=Normalizer()
+    ),
+    "no rest": ColumnTransformer([("one", KNOWN, [0, 1, 2])], remainder="drop"),
+    "declared": FunctionTransformer(np.tanh),
+    "no function": FunctionTransformer(),
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_steps_with_nothing_to_learn_of_the_rows_need_no_public_ones(name):
+    declared = ["step"] if name == "declared" else []
+    model = PrivatePipeline(
+        [("step", ALLOWED[name]), ("last", PrivateMean(bounds=(-1, 1)))],
+        row_wise=declared,
+    ).fit(X)
+    assert {one.kind for one in audit_pipeline(model).leaks} == set()
+    assert model.certificate_.epsilon == 1
+
+
+def test_not_even_how_many_zeros_there_are_is_seen():
+    """A column transformer would make its output sparse by what the rows hold."""
+    columns = ColumnTransformer(
+        [("codes", OneHotEncoder(categories=[[0, 1, 2]]), [0]), ("rest", KEPT, [1, 2])]
+    )
+    for rest in (np.zeros((40, 2)), np.ones((40, 2))):
+        rows = np.column_stack([np.arange(40) % 3, rest])
+        steps = [("columns", columns), ("last", PrivateMean(bounds=(-1, 1)))]
+        model = PrivatePipeline(steps, reference=rows[::-1] + [[0, 9, 9]]).fit(rows)
+        assert type(model[0].transform(rows)) is np.ndarray
 
 
 @pytest.mark.parametrize(
