@@ -183,6 +183,23 @@ def test_noise_covers_what_an_engine_rounded(accountant, norms, any_records):
     assert grown == pytest.approx([share] * 3, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    "norm, rounded, moved", [(None, math.sqrt(3), math.sqrt(5) / 2), (1.0, 3, 3 / 3)]
+)
+def test_rounding_is_measured_in_the_norm_of_the_sensitivity(norm, rounded, moved):
+    """Or in that of the noise, where it is larger there; and no norm is that one's."""
+    before = asked(QUERY)
+    certificate = replace(before.certificate, norm=norm)
+    before = replace(before, certificate=certificate)
+    after, _ = on_grid(before, QUERY, secret())
+    step = 2.0 ** (math.floor(math.log2(scales(before)[0])) - 30)
+    share = 2 * step * rounded / certificate.sensitivity
+    assert scales(after) / scales(before) - 1 == pytest.approx([share] * 3, rel=1e-4)
+    far, _ = on_grid(before, QUERY, secret(), np.array([1e-6, 0.0, 2e-6]), True)
+    grown = (scales(far) - scales(after)) / scales(before)
+    assert grown == pytest.approx([1e-6 * moved] * 3, rel=1e-3)
+
+
 def test_where_a_record_moves_nothing_no_room_covers_its_rounding():
     still = replace(
         QUERY, sensitivity=Sensitivity(add_remove={2: 2.0}, replace={2: 0.0})
