@@ -177,6 +177,15 @@ def test_functions_and_strangers_are_row_wise_if_it_is_declared():
         audit_pipeline(pipeline, row_wise=["nobody"])
 
 
+def test_no_declaration_hides_a_choice_by_scores_or_a_release():
+    search = GridSearchCV(make_pipeline(RowNormClipper(), model()), {})
+    names = ["gridsearchcv", "privatelogisticregression"]
+    found = kinds(search, row_wise=names)
+    assert found == kinds(search)
+    assert found["gridsearchcv"] == "scores"
+    assert found["estimator__privatelogisticregression"] == "private"
+
+
 def test_nothing_private_is_not_private():
     assert not audit_pipeline(make_pipeline(Normalizer())).is_private
     assert kinds(PublicOneHotEncoder(["a"])) == {"publiconehotencoder": "row_wise"}

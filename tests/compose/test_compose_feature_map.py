@@ -133,7 +133,7 @@ def test_a_record_is_looked_at_in_company_of_each_kind(company, change):
 def test_rounding_is_no_mixing(noise, refused):
     X = 1 + np.random.default_rng(0).random((20, 2))
     step = FeatureMap(
-        FunctionTransformer(lambda X: X + noise * (len(X) == 1)), None, ""
+        FunctionTransformer(lambda X: X + (noise if len(X) == 1 else 0.0)), None, ""
     )
     if refused:
         with pytest.raises(ValueError, match="other records are around"):
