@@ -250,6 +250,29 @@ def test_cells_of_listed_states_are_counted(with_schema):
         np.testing.assert_allclose(counts, [exact[0], 0, 0, exact[1]], atol=10)
 
 
+@pytest.mark.parametrize("as_preview", [False, True])
+def test_groups_are_one_for_each_record_and_not_shared_where_records_are_single(
+    as_preview,
+):
+    def call(scenario, groups):
+        pure = GroupPrivacy(1.0, alpha=math.inf, noise="laplace")
+        model = PrivateMean(scenario, pure, bounds=(-1, 1))
+        if as_preview:
+            return model.preview(40, n_features=3, groups=groups).noise
+        return model.fit(X, groups=groups).noise_
+
+    pairs = np.repeat(np.arange(20), 2)
+    for single in (None, RecordScenario(k=2)):
+        with pytest.raises(ValueError, match="'groups'"):
+            call(single, pairs)
+        assert call(single, np.arange(40)) == call(single, None)
+    blocks = BlocksScenario(RecordScenario())
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        call(blocks, pairs[:-1])
+    # a secret is that of one block
+    assert call(blocks, pairs) == call(None, None)
+
+
 def test_a_secret_of_another_length_is_refused():
     scenario = AttributeScenario("s", level="record", prior="empirical")
     model = PrivateMean(scenario, GeneralWasserstein(), bounds=(-1, 1))

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.compose import OutputPerturbation, PrivatePipeline
-from skpuffer.scenarios import RecordScenario
+from skpuffer.scenarios import DependenceScenario, RecordScenario
 from skpuffer.summary import (
     PrivateCDF,
     PrivateMean,
@@ -70,6 +70,13 @@ REFUSED = [
     (
         OutputPerturbation(LogisticRegression(), lipschitz=1.0, sensitivity=None),
         "give the parameter 'sensitivity'",
+    ),
+    (
+        # records move only so far, but a label that changes is no small move
+        OutputPerturbation(
+            LogisticRegression(), scenario=DependenceScenario(0.1), lipschitz=1.0
+        ),
+        "says nothing of records whose label changes",
     ),
     (statistic(statistic="mean"), "'statistic' must be a function"),
     *[

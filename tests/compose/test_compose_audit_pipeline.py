@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+)
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -274,6 +278,15 @@ OF_WRAPPERS = {
     "projections": (
         GaussianRandomProjection(2),
         {"gaussianrandomprojection": "row_wise"},
+    ),
+    "nothing": (Pipeline([("none", None), ("m", model())]), {"m": "private"}),
+    "columns by type": (
+        ColumnTransformer([("a", PrivateStandardScaler(), make_column_selector("a"))]),
+        {"a": "private"},
+    ),
+    "columns by rows": (
+        ColumnTransformer([("a", PrivateStandardScaler(), lambda rows: [0])]),
+        {"a": "leak"},
     ),
     "a stranger": (Foreign(model()), {"foreign": "leak", "estimator": "private"}),
     "a subclass": (Learning(2), {"learning": "leak"}),
