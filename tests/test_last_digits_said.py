@@ -116,6 +116,8 @@ def test_sums_of_gradients_pay_in_the_run():
         (QUERY, {"noise": GaussianNoise(0.0)}, secret),
         (COUNTS, {"noise": DiscreteLaplaceNoise(0.0)}, secret),
         (QUERY, {"noise": GaussianNoise([1.0, 0.0, 1.0])}, secret),
+        # whole numbers with noise of more steps than are drawn exactly
+        (COUNTS, {"noise": GaussianNoise(2.0**41)}, secret),
         # executed in a way that is not known here
         (
             AnotherQuery(
@@ -134,7 +136,7 @@ def test_sums_of_gradients_pay_in_the_run():
             secret,
         ),
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_elsewhere_the_last_digits_may_tell_more(release, changes, rng):
     before = replace(asked(QUERY if release is not SUMS else SUMS), **changes)
@@ -144,6 +146,11 @@ def test_elsewhere_the_last_digits_may_tell_more(release, changes, rng):
     # what was not rounded is nothing to tell of
     _, said = on_grid(before, release, rng(), np.zeros(3))
     assert said == FLOATING_POINT
+
+
+def test_large_noise_of_other_numbers_has_a_coarser_grid():
+    before = asked(QUERY, noise=GaussianNoise(2.0**41))
+    assert on_grid(before, QUERY, secret())[1].startswith(ON_GRID)
 
 
 def test_updates_are_on_no_grid():
