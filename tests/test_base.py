@@ -453,9 +453,44 @@ def test_a_fit_that_fails_leaves_no_state_of_an_earlier_one():
     with pytest.raises(ValueError, match="NaN"):
         model.fit(holed, y)
     assert set(vars(model)) == fresh
+    # and where it fails before it begins
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="'C'"):
+        model.set_params(C=-1.0).fit(X, y)
+    assert set(vars(model)) == fresh
+    model.set_params(C=1.0)
     # what somebody noted on it is theirs
     model.note = "mine"
     assert model.fit(X, y).note == "mine"
+
+
+def test_every_leak_of_a_fit_is_told_and_voids_the_promise():
+    """Of a parameter, of a prior and of preprocessing, each beside the others."""
+    rows = np.random.default_rng(1).normal(size=(60, 2))
+    table = pd.DataFrame(rows, columns=["a", "b"]).assign(s=np.arange(60) % 2)
+    prior = AttributeScenario("s", level="record", prior=table, prior_as="law")
+    leaks = {
+        "the bounds were read from the private data": {"bounds": "empirical"},
+        "the prior holds the private records": {"scenario": prior},
+        "the reference table holds the private records": {},
+    }
+    for without in (None, *leaks):
+        given = {"bounds": (-9, 9)}
+        for said, options in leaks.items():
+            given |= options if said != without else {}
+        inner = PrivateMean(given.get("scenario"), bounds=given["bounds"])
+        public = table[["a", "b"]]
+        if without == "the reference table holds the private records":
+            public = public + 1.0
+        model = PublicPreprocessing(StandardScaler(), inner, reference=public)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(table if "scenario" in given else table[["a", "b"]])
+        texts = [str(w.message) for w in caught if w.category is PrivacyLeakWarning]
+        told = {said for said in leaks if any(said in text for text in texts)}
+        assert told == {*leaks} - {without}
+        assert len(texts) == len(told)
+        assert not model.certificate_.certified
 
 
 def test_callbacks_are_told_the_certificate_of_what_is_released():
