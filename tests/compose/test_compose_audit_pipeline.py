@@ -204,7 +204,15 @@ class NotLearning(Learning):
         return tags
 
 
+class Bare:
+    """Fitted, and of no library's kind."""
+
+    def fit(self, X, y=None):
+        return self
+
+
 OF_WRAPPERS = {
+    "no estimator": (Bare(), {"bare": "leak"}),
     "a threshold": (
         FixedThresholdClassifier(model()),
         {"estimator": "private"},
