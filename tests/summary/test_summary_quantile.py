@@ -665,6 +665,17 @@ def test_resolutions_that_fit_no_column_are_refused(resolution, said):
         PrivateQuantile(bounds=(0, 1), resolution=resolution).fit([[0.0, 1.0]])
 
 
+def test_two_values_are_enough_to_choose_from():
+    model = PrivateQuantile(bounds=(0, 1), resolution=1.0).fit([[0.0, 1.0]] * 9)
+    assert set(np.ravel(model.quantiles_)) <= {0.0, 1.0}
+    for step in (1.0 + 1e-9, 1.5):
+        with pytest.raises(ValueError, match="too coarse"):
+            PrivateQuantile(bounds=(0, 1), resolution=step).fit([[0.0, 1.0]])
+    PrivateQuantile(bounds=(0, 2**24 - 1), resolution=1.0).preview(9, n_features=1)
+    with pytest.raises(ValueError, match="too fine"):
+        PrivateQuantile(bounds=(0, 2**24), resolution=1.0).preview(9, n_features=1)
+
+
 def test_a_resolution_of_two_dimensions_is_refused():
     with pytest.raises(ValueError, match="'resolution' must be a number"):
         PrivateQuantile(bounds=(0, 1), resolution=[[0.1]]).fit([[0.0]])
