@@ -204,7 +204,7 @@ class NotLearning(Learning):
         return tags
 
 
-class Bare:
+class Nameless:
     """Fitted, and of no library's kind."""
 
     def fit(self, X, y=None):
@@ -212,7 +212,7 @@ class Bare:
 
 
 OF_WRAPPERS = {
-    "no estimator": (Bare(), {"bare": "leak"}),
+    "no estimator": (Nameless(), {"nameless": "leak"}),
     "a threshold": (
         FixedThresholdClassifier(model()),
         {"estimator": "private"},

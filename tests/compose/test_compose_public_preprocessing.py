@@ -24,7 +24,7 @@ from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
 from skpuffer.scenarios import AttributeScenario
 from skpuffer.schema import Schema
-from skpuffer.summary import PrivateMean, PrivateStandardScaler
+from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.testing import check_private_estimator
 
 WORK = ["Private", "State", "Self"]
@@ -81,8 +81,18 @@ def private_logistic(said=None, **params):
         lambda said, **params: PrivateMean(
             said, GeneralWasserstein(1.0, 4), bounds=(-3.0, 3.0), **params
         ),
+        lambda said, **params: PrivateStandardScaler(
+            said, GeneralWasserstein(1.0, 4), bounds=(-3.0, 3.0), **params
+        ),
+        lambda said, **params: PrivateSummary(
+            said,
+            GeneralWasserstein(1.0, 4),
+            statistics=["mean"],
+            bounds=(-3.0, 3.0),
+            **params,
+        ),
     ],
-    ids=["logistic", "mean"],
+    ids=["logistic", "mean", "scaler", "summary"],
 )
 def test_as_if_data_and_prior_had_been_mapped_by_hand(make):
     model = PublicPreprocessing(columns(), make(scenario(), random_state=0))
@@ -96,7 +106,7 @@ def test_as_if_data_and_prior_had_been_mapped_by_hand(make):
 
     assert model.noise_ == by_hand.noise_
     assert model.certificate_.sensitivity == by_hand.certificate_.sensitivity > 0
-    name = "coef_" if hasattr(by_hand, "coef_") else "mean_"
+    (name,) = {"coef_", "mean_", "result_"} & set(vars(by_hand))
     np.testing.assert_allclose(
         getattr(model.estimator_, name), getattr(by_hand, name), rtol=1e-4
     )

@@ -665,6 +665,25 @@ def test_resolutions_that_fit_no_column_are_refused(resolution, said):
         PrivateQuantile(bounds=(0, 1), resolution=resolution).fit([[0.0, 1.0]])
 
 
+@pytest.mark.parametrize(
+    "noise, levels",
+    [
+        (GumbelNoise(1e9), (0.5,)),
+        (GumbelNoise(1e9), (0.25, 0.5)),
+        # for one choice among finitely many values
+        (ExponentialNoise(1e9), (0.5,)),
+    ],
+)
+def test_of_noise_alone_any_value_is_chosen(noise, levels):
+    """And of next to none the one that all records hold."""
+    scores = RankScores(0, levels, 0.0, 1.0, 0.5)
+    x, rng = np.zeros((5, 1)), np.random.default_rng(0)
+    found = [scores.choose(x, noise, rng)[0] for _ in range(100)]
+    assert {0.0, 0.5} <= set(found)
+    quiet = type(noise)(1e-6)
+    assert {scores.choose(x, quiet, rng)[0] for _ in range(20)} == {0.0}
+
+
 def test_two_values_are_enough_to_choose_from():
     model = PrivateQuantile(bounds=(0, 1), resolution=1.0).fit([[0.0, 1.0]] * 9)
     assert set(np.ravel(model.quantiles_)) <= {0.0, 1.0}
