@@ -5,14 +5,17 @@ import math
 import subprocess
 import sys
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.ensemble import VotingClassifier
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -23,9 +26,21 @@ from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.base import FLOATING_POINT, _cells_as_cells
 from skpuffer.cluster import PrivateKMeans
-from skpuffer.compose import PublicPreprocessing
+from skpuffer.compose import (
+    OutputPerturbation,
+    PublicPreprocessing,
+    make_private_pipeline,
+)
 from skpuffer.ensemble import PATEAggregator
-from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
+from skpuffer.exceptions import (
+    EstimatedGuaranteeWarning,
+    NoGainWarning,
+    PrivacyLeakWarning,
+    PrivacyWarning,
+    SeededNoiseWarning,
+    WeakPromiseWarning,
+)
+from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import LaplaceNoise
 from skpuffer.noise._on_grid import noise_grid
@@ -36,10 +51,14 @@ from skpuffer.preprocessing import (
     PublicOneHotEncoder,
     RowNormClipper,
 )
+from skpuffer.releases import PublicContext
 from skpuffer.scenarios import (
     AttributeScenario,
+    BlocksScenario,
+    BoundedOdds,
     MarkovChainScenario,
     RecordScenario,
+    SimulatorScenario,
 )
 from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean
@@ -231,6 +250,29 @@ def test_cells_of_listed_states_are_counted(with_schema):
         np.testing.assert_allclose(counts, [exact[0], 0, 0, exact[1]], atol=10)
 
 
+@pytest.mark.parametrize("as_preview", [False, True])
+def test_groups_are_one_for_each_record_and_not_shared_where_records_are_single(
+    as_preview,
+):
+    def call(scenario, groups):
+        pure = GroupPrivacy(1.0, alpha=math.inf, noise="laplace")
+        model = PrivateMean(scenario, pure, bounds=(-1, 1))
+        if as_preview:
+            return model.preview(40, n_features=3, groups=groups).noise
+        return model.fit(X, groups=groups).noise_
+
+    pairs = np.repeat(np.arange(20), 2)
+    for single in (None, RecordScenario(k=2)):
+        with pytest.raises(ValueError, match="'groups'"):
+            call(single, pairs)
+        assert call(single, np.arange(40)) == call(single, None)
+    blocks = BlocksScenario(RecordScenario())
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        call(blocks, pairs[:-1])
+    # a secret is that of one block
+    assert call(blocks, pairs) == call(None, None)
+
+
 def test_a_secret_of_another_length_is_refused():
     scenario = AttributeScenario("s", level="record", prior="empirical")
     model = PrivateMean(scenario, GeneralWasserstein(), bounds=(-1, 1))
@@ -275,6 +317,203 @@ def test_warnings_of_a_search_and_of_votes_point_at_the_call():
     caught = [w for w in caught if issubclass(w.category, PrivacyWarning)]
     assert {w.filename for w in caught} == {__file__}
     assert [w.lineno for w in caught] == [expected, expected, expected + 1]
+
+
+def moved(low, high):
+    """A secret that moves a number from one value to another."""
+    prior = pd.DataFrame({"secret": [0, 1], "x": [low, high]})
+    return AttributeScenario("secret", level="record", prior=prior, prior_as="law")
+
+
+SIMULATED = SimulatorScenario(
+    lambda secret, rng: rng.normal(secret, size=(40, 3)), secrets=[0.0, 0.5], n_draws=20
+)
+FRAME = pd.DataFrame({"x": np.full(40, 0.45)})
+
+
+@pytest.mark.parametrize(
+    "model, table, warned",
+    [
+        (PrivateMean(bounds=(-1, 1), random_state=0), X, SeededNoiseWarning),
+        (PrivateMean(bounds="empirical"), X, PrivacyLeakWarning),
+        (PrivateMean(moved(0.4, 0.4), bounds=(0, 1)), FRAME, PrivacyWarning),
+        (PrivateMean(moved(0.0, 1.0), bounds=(0, 1)), FRAME, NoGainWarning),
+        (PrivateMean(SIMULATED, GeneralWasserstein()), X, EstimatedGuaranteeWarning),
+        (
+            PrivateMean(bounds=(-1, 1), accountant=PrivacyLoss(11.0)),
+            X,
+            WeakPromiseWarning,
+        ),
+    ],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
+@pytest.mark.parametrize("how", [lambda m: m, lambda m: make_private_pipeline(m)])
+def test_a_warning_that_is_an_error_stops_a_fit_before_a_ledger_hears(
+    model, table, warned, how, monkeypatch
+):
+    def refuse(*_):
+        raise AssertionError("something was computed of the rows")
+
+    monkeypatch.setattr(PrivateMean, "_execute", refuse)
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    model = how(clone(model))
+    with warnings.catch_warnings(), ledger:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", warned)
+        with pytest.raises(warned):
+            model.fit(table)
+    assert len(ledger.report()) == 0
+    assert not hasattr(model, "certificate_")
+
+
+class Told(OutputPerturbation):
+    """Notes what its hooks are told."""
+
+    def _release(self, task):
+        type(self).task = task
+        return super()._release(task)
+
+
+TWO = np.column_stack([X[:, 0], X[:, 1] ** 2])
+BLOCKS = np.repeat(np.arange(20), 2)
+
+
+@pytest.mark.parametrize(
+    "model, fit, context",
+    [
+        (
+            Told(LinearRegression(), sensitivity=0.1),
+            {"X": X, "y": TWO},
+            {"n_features": 3, "has_target": True, "n_targets": 2},
+        ),
+        (
+            Told(LinearRegression(), sensitivity=0.1),
+            {
+                "X": pd.DataFrame(X, columns=list("abc")),
+                "y": pd.Series(X[:, 0], name="t"),
+            },
+            {
+                "n_features": 3,
+                "feature_names": ("a", "b", "c"),
+                "has_target": True,
+                "target_name": "t",
+            },
+        ),
+        (
+            Told(LogisticRegression(), sensitivity=0.1),
+            {"X": X, "y": np.array(["no", "yes"])[y]},
+            {"n_features": 3, "has_target": True, "classes": ("no", "yes")},
+        ),
+        (
+            Told(
+                KMeans(2),
+                "cluster_centers_",
+                BlocksScenario(RecordScenario()),
+                sensitivity=0.1,
+            ),
+            {"X": X, "groups": BLOCKS},
+            {"n_features": 3, "groups": tuple(BLOCKS.tolist())},
+        ),
+        (
+            Told(
+                KMeans(2),
+                "cluster_centers_",
+                AttributeScenario("s", level="record", prior=BoundedOdds(2.0)),
+                sensitivity=0.1,
+            ),
+            {"X": pd.DataFrame(X, columns=["a", "s", "b"])},
+            # the secret is no feature
+            {"n_features": 2, "feature_names": ("a", "b")},
+        ),
+    ],
+    ids=["targets", "names", "labels", "groups", "secret"],
+)
+def test_hooks_and_scenarios_are_told_public_facts_and_nothing_else(
+    model, fit, context
+):
+    model.fit(**fit)
+    told = Told.task.context
+    expected = PublicContext(n_records=40, **context)
+    for fact in fields(PublicContext):
+        found = getattr(told, fact.name)
+        assert found == getattr(expected, fact.name), fact.name
+    assert Told.task.start is None and Told.task.start_assumption is None
+
+
+def test_a_fit_that_fails_leaves_no_state_of_an_earlier_one():
+    """Nor what a warm start would begin at, which is no attribute of a fit."""
+    model = PrivateLogisticRegression(
+        warm_start=True, classes=[0, 1], max_iter=3, random_state=0
+    )
+    fresh = set(vars(model))
+    model.fit(X, y)
+    assert {"_released", "certificate_", "coef_"} <= set(vars(model)) - fresh
+    holed = X.copy()
+    holed[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(holed, y)
+    assert set(vars(model)) == fresh
+    # and where it fails before it begins
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="'C'"):
+        model.set_params(C=-1.0).fit(X, y)
+    assert set(vars(model)) == fresh
+    model.set_params(C=1.0)
+    # what somebody noted on it is theirs
+    model.note = "mine"
+    assert model.fit(X, y).note == "mine"
+
+
+def test_every_leak_of_a_fit_is_told_and_voids_the_promise():
+    """Of a parameter, of a prior and of preprocessing, each beside the others."""
+    rows = np.random.default_rng(1).normal(size=(60, 2))
+    table = pd.DataFrame(rows, columns=["a", "b"]).assign(s=np.arange(60) % 2)
+    prior = AttributeScenario("s", level="record", prior=table, prior_as="law")
+    leaks = {
+        "the bounds were read from the private data": {"bounds": "empirical"},
+        "the prior holds the private records": {"scenario": prior},
+        "the reference table holds the private records": {},
+    }
+    for without in (None, *leaks):
+        given = {"bounds": (-9, 9)}
+        for said, options in leaks.items():
+            given |= options if said != without else {}
+        inner = PrivateMean(given.get("scenario"), bounds=given["bounds"])
+        public = table[["a", "b"]]
+        if without == "the reference table holds the private records":
+            public = public + 1.0
+        model = PublicPreprocessing(StandardScaler(), inner, reference=public)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(table if "scenario" in given else table[["a", "b"]])
+        texts = [str(w.message) for w in caught if w.category is PrivacyLeakWarning]
+        told = {said for said in leaks if any(said in text for text in texts)}
+        assert told == {*leaks} - {without}
+        assert len(texts) == len(told)
+        assert not model.certificate_.certified
+
+
+def test_callbacks_are_told_the_certificate_of_what_is_released():
+    heard = []
+
+    class Listener:
+        def setup(self, estimator, context): ...
+
+        teardown = setup
+
+        def on_fit_task_begin(self, estimator, context, *, metadata=None, **_):
+            heard.append(("begin", context.task_name, type(estimator), metadata))
+
+        def on_fit_task_end(self, estimator, context, *, metadata=None, **_):
+            heard.append(("end", context.task_name, type(estimator), metadata))
+
+    model = PrivateMean(bounds=(-1, 1)).set_callbacks(Listener()).fit(X)
+    promised = {"certificate": model.certificate_}
+    assert [(when, of) for when, name, of, told in heard] == [
+        (when, PrivateMean) for when in ("begin", "begin", "end", "end")
+    ]
+    assert [name for _, name, _, _ in heard][1:3] == ["release", "release"]
+    assert [told for *_, told in heard] == [None, promised, promised, promised]
 
 
 STEPS = StandardScaler(), PrivateLogisticRegression()

@@ -15,19 +15,29 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skpuffer._lazy_tables import (
+    MOST_SUMS,
     LazyTable,
     SummedColumns,
     clipped,
+    encoded,
+    in_unit_ball,
     number,
     number_of_book,
 )
 from skpuffer._template._elsewhere import PRIOR_UNSEEN, SUMMED_ELSEWHERE
 from skpuffer._template._on_grid import ROUNDED_ELSEWHERE
-from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
-from skpuffer.scenarios import AttributeScenario, RecordScenario
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BinnedLaw,
+    BlocksScenario,
+    MarkovChainScenario,
+    RecordScenario,
+    SubsampleScenario,
+)
 from skpuffer.schema import Category, Number, Schema
 from skpuffer.summary import (
     PrivateCDF,
@@ -42,6 +52,7 @@ from skpuffer.summary._moments import Moments
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, TEXT, listen
 from skpuffer.utils._bounds import Bounds
+from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._elsewhere import STEPS, of_each_record
 from tests.engines import ENGINES, lazy_frame
 
@@ -327,6 +338,21 @@ def test_no_cell_passes_the_bounds_of_an_expression(cells):
     assert ((found >= -1) & (found <= 2)).all()
 
 
+@pytest.mark.parametrize("radius", [1.0, 0.5, 60.0])
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=8))
+def test_rows_of_an_expression_are_those_of_memory_in_the_unit_ball(radius, rows):
+    X = np.array(rows)
+    frame = nw.from_native(pl.LazyFrame(X, schema=["a", "b", "c"], orient="row"))
+    made = in_unit_ball([nw.col(name) for name in "abc"], radius)
+    found = frame.select(*(c.alias(f"c{i}") for i, c in enumerate(made))).collect()
+    found = found.to_numpy()
+    assert (np.linalg.norm(found, axis=1) <= 1 + 1e-12).all()
+    ordinary = (np.abs(X) < 1e100).all(axis=1)
+    np.testing.assert_allclose(
+        found[ordinary], clip_rows(X[ordinary] / radius, 1.0), atol=1e-12
+    )
+
+
 def test_codes_of_missing_numbers_are_missing():
     frame = nw.from_native(pl.LazyFrame({"a": [99.0, 50.0, None, 98.0, math.nan]}))
     column = Number(20, 80, missing=(99, math.nan), missing_level=True)
@@ -515,6 +541,46 @@ def test_rows_have_no_order_and_scenarios_that_read_them_are_refused():
         mean.fit(lazy_frame("polars", TABLE))
 
 
+#: A belief that reads records through bins of its own.
+CODED = BinnedLaw(
+    TABLE[["age", "town"]], Schema({"age": (20, 80), "town": ["Bonn", "Köln"]})
+)
+#: Of which half is drawn.
+POOL = pd.concat([TABLE[["age"]], TABLE[["age"]] + 1])
+EMPIRICAL = AttributeScenario("town", level="record", prior="empirical")
+
+
+@pytest.mark.parametrize(
+    "scenario, said",
+    [
+        # by their prior, their pool or their code book
+        (EMPIRICAL, "reads the rows"),
+        (SubsampleScenario(), "reads the rows"),
+        (AttributeScenario("town", level="record", prior=CODED), "reads the rows"),
+        # each by itself, which a sum cannot show
+        (SubsampleScenario(POOL, prior="sampled"), "looks at each row"),
+        (MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]]), "looks at each row"),
+        (
+            BlocksScenario(
+                MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]]), sizes=[N // 2] * 2
+            ),
+            "looks at each row",
+        ),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_scenarios_that_look_at_rows_are_refused_before_an_engine_sums(
+    scenario, said, monkeypatch
+):
+    def refuse(*_):
+        raise AssertionError("sums were asked for")
+
+    monkeypatch.setattr(LazyTable, "totals", refuse)
+    model = PrivateMean(scenario, GroupPrivacy(), bounds={"age": (0, 1)})
+    frame = lazy_frame("polars", TABLE[["age"]])
+    assert said in refusal(model.fit, frame, kind=UnsupportedError)
+
+
 @pytest.mark.parametrize("n", [0, 1])
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_too_few_records_are_refused(engine, n):
@@ -522,6 +588,11 @@ def test_too_few_records_are_refused(engine, n):
     if n == 0:
         frame = lazy_frame("polars", NUMBERS).head(0)
     assert "records" in refusal(PrivateMean(bounds=(0, 1)).fit, frame)
+
+
+def test_two_records_are_enough():
+    frame = lazy_frame("polars", NUMBERS[["age"]].head(2))
+    assert PrivateMean(bounds=(0, 1)).fit(frame).certificate_.n_records == 2
 
 
 def test_a_table_that_changes_meanwhile_is_refused():
@@ -625,9 +696,36 @@ def test_many_records_need_wider_integers():
     frame = lazy_frame("polars", NUMBERS)
     table = LazyTable(frame)
     columns = SummedColumns(table, [number(table, "age")], "PrivateMean")
+    moments = Moments((0,), Bounds((0.0,), (1.0,)))
     columns.shape = 2**32, 1
     with pytest.raises(UnsupportedError, match="4294967295"):
-        columns.sum(Moments((0,), Bounds((0.0,), (1.0,))))
+        columns.sum(moments)
+    # of one less they do; here there are others when it comes to it
+    columns.shape = 2**32 - 1, 1
+    with pytest.raises(ValueError, match="changed while it was read"):
+        columns.sum(moments)
+
+
+def test_as_many_sums_are_asked_of_an_engine_as_it_takes():
+    table = LazyTable(lazy_frame("polars", NUMBERS))
+    columns = SummedColumns(table, [number(table, "age")], "this")
+    edges = tuple(np.linspace(0, 100, MOST_SUMS + 2).tolist())
+    assert columns.sum(Bins(0, edges)).sum() == N
+    more = Bins(0, (*edges, 101.0))
+    with pytest.raises(UnsupportedError, match=f"{MOST_SUMS + 1} sums"):
+        columns.sum(more)
+    with pytest.raises(UnsupportedError, match="cannot be summed"):
+        columns.sum(lambda X: X)
+
+
+def test_scaled_rows_of_a_code_book_are_no_sums():
+    table = LazyTable(lazy_frame("polars", TABLE))
+    for scale in ("unit_ball", "box"):
+        with pytest.raises(UnsupportedError, match="'schema' scales rows"):
+            encoded(table, SCHEMA.encoding(scale))
+    assert len(encoded(table, SCHEMA.encoding("raw"))) == len(
+        SCHEMA.encoding("raw").names
+    )
 
 
 def test_a_scenario_of_several_records_is_covered_as_well():

@@ -6,21 +6,36 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+)
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
+    BaggingRegressor,
     StackingClassifier,
+    StackingRegressor,
     VotingClassifier,
+    VotingRegressor,
 )
-from sklearn.feature_selection import RFECV
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    RandomizedSearchCV,
+    TunedThresholdClassifierCV,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -29,6 +44,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
+from sklearn.random_projection import GaussianRandomProjection
 
 from skpuffer.compose import OutputPerturbation, PublicPreprocessing, audit_pipeline
 from skpuffer.exceptions import NotComposableError, PrivacyLeakWarning
@@ -175,6 +191,139 @@ def test_functions_and_strangers_are_row_wise_if_it_is_declared():
     assert kinds(search, row_wise=["foreign"])["estimator__foreign"] == "row_wise"
     with pytest.raises(ValueError, match=r"row_wise.*'nobody'"):
         audit_pipeline(pipeline, row_wise=["nobody"])
+
+
+class Learning(GaussianRandomProjection):
+    """A subclass, of which it is not known what it learns."""
+
+
+class NotLearning(Learning):
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class Nameless:
+    """Fitted, and of no library's kind."""
+
+    def fit(self, X, y=None):
+        return self
+
+
+OF_WRAPPERS = {
+    "no estimator": (Nameless(), {"nameless": "leak"}),
+    "a threshold": (
+        FixedThresholdClassifier(model()),
+        {"estimator": "private"},
+    ),
+    "outputs": (MultiOutputClassifier(model()), {"estimator": "private"}),
+    "numbers of outputs": (
+        MultiOutputRegressor(PrivateRidge()),
+        {"estimator": "private"},
+    ),
+    "pairs": (OneVsOneClassifier(model()), {"estimator": "private"}),
+    "features, one less each time": (RFE(model()), {"estimator": "private"}),
+    "features of a model": (SelectFromModel(model()), {"estimator": "private"}),
+    "features by scores": (
+        RFECV(model()),
+        {"rfecv": "scores", "estimator": "private"},
+    ),
+    "features of a plain model": (SelectFromModel(Ridge()), {"estimator": "leak"}),
+    "votes": (
+        VotingRegressor([("a", PrivateRidge()), ("b", Ridge())]),
+        {"a": "private", "b": "leak"},
+    ),
+    "stacks": (
+        StackingRegressor([("a", PrivateRidge())], final_estimator=PrivateRidge()),
+        {"a": "private", "final_estimator": "private"},
+    ),
+    "a plain last": (
+        StackingRegressor([("a", PrivateRidge())]),
+        {"a": "private", "final_estimator": "leak"},
+    ),
+    "repeated records": (
+        BaggingRegressor(PrivateRidge()),
+        {"baggingregressor": "leak", "estimator": "private"},
+    ),
+    "records once": (
+        BaggingRegressor(PrivateRidge(), bootstrap=False),
+        {"estimator": "private"},
+    ),
+    "trees": (BaggingRegressor(bootstrap=False), {"estimator": "leak"}),
+    "weights": (
+        AdaBoostRegressor(PrivateRidge()),
+        {"adaboostregressor": "leak", "estimator": "private"},
+    ),
+    "calibration": (
+        CalibratedClassifierCV(model()),
+        {"calibratedclassifiercv": "leak", "estimator": "private"},
+    ),
+    "a tuned threshold": (
+        TunedThresholdClassifierCV(model()),
+        {"tunedthresholdclassifiercv": "leak", "estimator": "private"},
+    ),
+    "a drawn search": (
+        RandomizedSearchCV(
+            Pipeline([("s", RowNormClipper()), ("m", model())]),
+            {"s": [StandardScaler(), "passthrough"], "m__C": [1.0]},
+        ),
+        {
+            "randomizedsearchcv": "scores",
+            "estimator__s": "leak",
+            "estimator__m": "private",
+        },
+    ),
+    "grids": (
+        GridSearchCV(Pipeline([("m", model())]), [{"m": [Ridge()]}, {"m__C": [1.0]}]),
+        {"gridsearchcv": "scores", "estimator__m": "leak"},
+    ),
+    "targets": (
+        TransformedTargetRegressor(PrivateRidge(), transformer=RowNormClipper()),
+        {"regressor": "private", "transformer": "row_wise"},
+    ),
+    "a plain regressor": (TransformedTargetRegressor(), {"regressor": "leak"}),
+    "projections": (
+        GaussianRandomProjection(2),
+        {"gaussianrandomprojection": "row_wise"},
+    ),
+    "nothing": (Pipeline([("none", None), ("m", model())]), {"m": "private"}),
+    "columns by type": (
+        ColumnTransformer([("a", PrivateStandardScaler(), make_column_selector("a"))]),
+        {"a": "private"},
+    ),
+    "columns by rows": (
+        ColumnTransformer([("a", PrivateStandardScaler(), lambda rows: [0])]),
+        {"a": "leak"},
+    ),
+    "a stranger": (Foreign(model()), {"foreign": "leak", "estimator": "private"}),
+    "a subclass": (Learning(2), {"learning": "leak"}),
+    "a subclass that says so": (NotLearning(2), {"notlearning": "row_wise"}),
+    "a kernel": (RBFSampler(gamma="scale"), {"rbfsampler": "leak"}),
+    "a kernel of its own": (RBFSampler(gamma=0.5), {"rbfsampler": "row_wise"}),
+    "another kernel": (SkewedChi2Sampler(), {"skewedchi2sampler": "row_wise"}),
+}
+
+
+@pytest.mark.parametrize("name", OF_WRAPPERS)
+def test_what_a_wrapper_does_itself_and_with_what_is_within(name):
+    estimator, expected = OF_WRAPPERS[name]
+    assert kinds(estimator) == expected
+    audit = audit_pipeline(estimator)
+    found = set(expected.values())
+    assert audit.is_private == ("private" in found and not found & {"leak", "scores"})
+    assert {step.kind for step in audit.leaks} <= {"leak"}
+    assert len(audit.leaks) == sum(kind == "leak" for kind in expected.values())
+    assert len(audit.scores) == sum(kind == "scores" for kind in expected.values())
+
+
+def test_no_declaration_hides_a_choice_by_scores_or_a_release():
+    search = GridSearchCV(make_pipeline(RowNormClipper(), model()), {})
+    names = ["gridsearchcv", "privatelogisticregression"]
+    found = kinds(search, row_wise=names)
+    assert found == kinds(search)
+    assert found["gridsearchcv"] == "scores"
+    assert found["estimator__privatelogisticregression"] == "private"
 
 
 def test_nothing_private_is_not_private():

@@ -102,6 +102,51 @@ def test_records_must_not_be_mixed():
             FeatureMap(FunctionTransformer(mixing), None, "").check_by_record(X)
 
 
+N = 40
+COMPANIES = {
+    "alone": lambda ids: len(ids) == 1,
+    "the eighth alone": lambda ids: ids == [7],
+    "every other": lambda ids: ids == list(range(0, N, 2)),
+    "the others": lambda ids: ids == list(range(1, N, 2)),
+    "backwards": lambda ids: ids == list(range(N))[::-1],
+    "any half": lambda ids: len(ids) not in (1, N // 2, N),
+}
+
+
+@pytest.mark.parametrize("company", COMPANIES)
+@pytest.mark.parametrize(
+    "change", [lambda X: X + 1e-3, lambda X: X[1:], lambda X: X[:, :1]], ids=range(3)
+)
+def test_a_record_is_looked_at_in_company_of_each_kind(company, change):
+    X = np.column_stack([np.arange(N), np.linspace(-1, 1, N)])
+
+    def mixing(X):
+        return change(X) if COMPANIES[company](X[:, 0].astype(int).tolist()) else X
+
+    with pytest.raises(ValueError, match="other records are around|one row for each"):
+        FeatureMap(FunctionTransformer(mixing), None, "").check_by_record(X)
+
+
+@pytest.mark.parametrize(
+    "noise, refused", [(1e-12, False), (1e-7, False), (1e-4, True), (np.nan, True)]
+)
+def test_rounding_is_no_mixing(noise, refused):
+    X = 1 + np.random.default_rng(0).random((20, 2))
+    step = FeatureMap(
+        FunctionTransformer(lambda X: X + (noise if len(X) == 1 else 0.0)), None, ""
+    )
+    if refused:
+        with pytest.raises(ValueError, match="other records are around"):
+            step.check_by_record(X)
+    else:
+        step.check_by_record(X)
+    # what is missing in any company is no mixing either
+    gaps = FeatureMap(
+        FunctionTransformer(lambda X: np.where(X > 1.5, np.nan, X)), None, ""
+    )
+    gaps.check_by_record(X)
+
+
 CLIP, FROZEN = RowNormClipper(), FrozenEstimator(StandardScaler().fit(np.eye(2)))
 
 

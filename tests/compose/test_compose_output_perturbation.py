@@ -48,6 +48,7 @@ from skpuffer.scenarios import (
     RecordScenario,
     SimulatorScenario,
 )
+from skpuffer.schema import Schema
 
 BOTH = ["coef_", "intercept_"]
 CHEAP = GroupPrivacy(epsilon=1e6, alpha=2.0)
@@ -716,6 +717,15 @@ def test_scikit_learn_checks(estimator, check):
 
 
 # -- what would have left without noise, or under a wrong name ------------------------
+
+
+def test_targets_of_another_length_are_refused():
+    book = Schema({"a": (-1, 1), "b": (-1, 1), "y": (0, 1)}, target="y")
+    table = pd.DataFrame(np.zeros((20, 2)), columns=["a", "b"])
+    for schema in (book, None):
+        model = OutputPerturbation(Ridge(), sensitivity=0.1, schema=schema)
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            model.fit(table, np.zeros(19))
 
 
 def test_a_frozen_estimator_is_refused():

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from skpuffer.accountants import PAC, GroupPrivacy, PrivacyLoss, RenyiDP
+from skpuffer.accountants import PAC, Best, GroupPrivacy, PrivacyLoss, RenyiDP
 from skpuffer.compose import (
     PrivatePipeline,
     make_private_pipeline,
@@ -29,7 +29,12 @@ from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateRidge, PrivateSGDClassifier
 from skpuffer.privacy import compose
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BoundedOdds,
+    RecordScenario,
+    SubsampleScenario,
+)
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
 
 from ..attack import assert_tight
@@ -234,6 +239,69 @@ def test_steps_with_an_accountant_of_their_own_spend_what_that_says():
         alone.fit(X, Y)
 
 
+def pure(epsilon):
+    return GroupPrivacy(epsilon, alpha=math.inf, noise="laplace")
+
+
+def two_scalers(first=None, second=None, **params):
+    steps = [("one", scaler(accountant=first)), ("two", scaler(accountant=second))]
+    return PrivatePipeline(steps, **params)
+
+
+def test_a_ceiling_is_reached_and_not_passed():
+    """Pure budgets add up exactly, so that all there is can be spent, and no more."""
+    spent = two_scalers(pure(0.25), pure(0.75), accountant=pure(1.0)).fit(X)
+    assert spent.certificate_.epsilon == 1.0
+    for epsilon in (0.75 + 3e-6, 0.8):
+        with pytest.raises(ValueError, match="together cost"):
+            two_scalers(pure(0.25), pure(epsilon), accountant=pure(1.0)).fit(X)
+    # of what is left another step takes all
+    rest = two_scalers(pure(0.25), accountant=pure(1.0)).fit(X)
+    assert rest.epsilons_["one"] == 0.25
+    assert rest.epsilons_["two"] == pytest.approx(0.75, rel=2e-3)
+    assert rest.certificate_.epsilon <= 1.0
+    for epsilon, said in ((1.0, None), (1.5, "nothing is left for 'two'")):
+        with pytest.raises(ValueError, match=said):
+            two_scalers(pure(epsilon), accountant=pure(1.0)).fit(X)
+
+
+@pytest.mark.parametrize(
+    "accountant, at",
+    [
+        (PrivacyLoss(1.0, 1e-6, noise="gaussian"), {"delta": 1e-6}),
+        (RenyiDP(1.0, delta=1e-7), {"delta": 1e-7}),
+        (RenyiDP(1.0, alpha=3.0, delta=None), {"alpha": 3.0}),
+        (pure(1.0), {"alpha": math.inf}),
+    ],
+    ids=repr,
+)
+def test_the_whole_is_read_at_what_its_accountant_says(accountant, at):
+    model = two_scalers(accountant=accountant).fit(X)
+    found = list(model.certificates_.values())
+    assert model.certificate_ == compose(found, **at)
+    # and not at what the steps would be read at by default
+    assert model.preview(400, n_features=3).certificate == compose(found, **at)
+
+
+def test_one_step_alone_is_what_it_is_by_itself():
+    own = PrivateMean(bounds=(-1, 1), accountant=PrivacyLoss(0.3, 1e-6))
+    told = PrivateMean(bounds=(-1, 1), scenario=RecordScenario(k=2))
+    mean = PrivateMean(bounds=(-1, 1))
+    others = {"scenario": RecordScenario(k=3), "accountant": PrivacyLoss(0.7)}
+    for step, params, alone in (
+        (own, {}, own),
+        (own, {"accountant": PrivacyLoss(0.3, 1e-6)}, own),
+        # what a step says itself goes first
+        (told, others, told.set_params(accountant=PrivacyLoss(0.7))),
+        (mean, others, PrivateMean(bounds=(-1, 1), **others)),
+    ):
+        given = PrivateMean(**step.get_params(deep=False))
+        if step is told:
+            given.set_params(accountant=None)
+        found = make_private_pipeline(given, **params).fit(X).certificate_
+        assert found == alone.fit(X).certificate_
+
+
 def test_by_default_it_is_differential_privacy_at_the_numbers_of_the_estimators():
     promised = pipeline(accountant=None).fit(X, Y).certificate_
     assert promised.notion == "approximate_dp" and promised.delta == 1e-5
@@ -308,6 +376,30 @@ def test_a_ledger_hears_of_each_release_once(how, recwarn):
     assert total.epsilon == promised.epsilon
     assert total.curve == promised.curve and total.n_releases == 2
     assert set(total.assumptions) == set(promised.assumptions)
+
+
+class Listener:
+    """A callback that counts the fits and releases it hears of."""
+
+    def __init__(self):
+        self.heard = 0
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context): ...
+
+    def on_fit_task_end(self, estimator, context):
+        self.heard += 1
+
+
+def test_a_callback_of_a_step_hears_of_its_fit_and_of_no_plan():
+    alone, within = Listener(), Listener()
+    scaler().set_callbacks(alone).fit(X)
+    first = scaler().set_callbacks(within)
+    PrivatePipeline([("one", first), ("two", scaler())]).fit(X)
+    assert within.heard == alone.heard > 0
 
 
 def test_previews_and_plans_are_heard_of_by_nobody():
@@ -437,6 +529,46 @@ def test_what_is_fitted_has_the_noise_that_is_attacked(monkeypatch):
     assert low < sum(squares) < high
     # seven tenths of the noise would be noticed
     assert not low < 0.49 * sum(squares)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_one_step_alone_may_have_a_budget_of_no_epsilon():
+    mean = PrivateMean(bounds=(-1, 1), scenario=SubsampleScenario(n_subsets=24))
+    for step, params in (
+        (mean, {"accountant": PAC(0.25)}),
+        (PrivateMean(**{**mean.get_params(deep=False), "accountant": PAC(0.25)}), {}),
+    ):
+        model = make_private_pipeline(step, **params).fit(X[:30])
+        assert 0 < model.certificate_.mutual_information <= 0.25
+        assert model.certificate_.epsilon is None and model.epsilons_ == {}
+    # and is not within one of an epsilon, whatever that is
+    own = PrivateMean(**{**mean.get_params(deep=False), "accountant": PAC(0.25)})
+    with pytest.raises((ValueError, UnsupportedError)):
+        make_private_pipeline(own, accountant=PrivacyLoss(50.0)).fit(X[:30])
+
+
+def test_a_nested_parameter_makes_the_default_accountant_of_the_scenario():
+    belief = AttributeScenario("smokes", level="record", prior=BoundedOdds(4.0))
+    steps = [("mean", PrivateMean(bounds=(-1, 1)))]
+
+    def default(**params):
+        return PrivatePipeline(steps).set_params(**params).accountant
+
+    def is_same(one, other):
+        return type(one) is type(other) and one.get_params() == other.get_params()
+
+    assert is_same(default(accountant__epsilon=3.0), PrivacyLoss(3.0, 1e-5))
+    told = default(scenario=belief, accountant__epsilon=3.0)
+    assert is_same(told, Best(3.0, delta=1e-5))
+    known = PrivatePipeline(steps, scenario=belief)
+    assert is_same(known.set_params(accountant__epsilon=3.0).accountant, told)
+    # one that is there, or given in the same call, is changed and not replaced
+    known = PrivatePipeline(steps, accountant=RenyiDP(1.0, delta=1e-6))
+    known.set_params(accountant__epsilon=3.0)
+    assert is_same(known.accountant, RenyiDP(3.0, delta=1e-6))
+    told = default(accountant=RenyiDP(1.0), accountant__epsilon=3.0)
+    assert is_same(told, RenyiDP(3.0))
+    assert default(mean__bounds=(0, 1)) is None
 
 
 def test_a_budget_of_no_epsilon_is_not_split():

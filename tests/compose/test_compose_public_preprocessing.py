@@ -17,13 +17,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpuffer.accountants import GeneralWasserstein
+from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
 from skpuffer.compose import OutputPerturbation, PublicPreprocessing
 from skpuffer.exceptions import PrivacyWarning, ScenarioError
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
 from skpuffer.scenarios import AttributeScenario
-from skpuffer.summary import PrivateMean, PrivateStandardScaler
+from skpuffer.schema import Schema
+from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.testing import check_private_estimator
 
 WORK = ["Private", "State", "Self"]
@@ -80,8 +81,18 @@ def private_logistic(said=None, **params):
         lambda said, **params: PrivateMean(
             said, GeneralWasserstein(1.0, 4), bounds=(-3.0, 3.0), **params
         ),
+        lambda said, **params: PrivateStandardScaler(
+            said, GeneralWasserstein(1.0, 4), bounds=(-3.0, 3.0), **params
+        ),
+        lambda said, **params: PrivateSummary(
+            said,
+            GeneralWasserstein(1.0, 4),
+            statistics=["mean"],
+            bounds=(-3.0, 3.0),
+            **params,
+        ),
     ],
-    ids=["logistic", "mean"],
+    ids=["logistic", "mean", "scaler", "summary"],
 )
 def test_as_if_data_and_prior_had_been_mapped_by_hand(make):
     model = PublicPreprocessing(columns(), make(scenario(), random_state=0))
@@ -95,7 +106,7 @@ def test_as_if_data_and_prior_had_been_mapped_by_hand(make):
 
     assert model.noise_ == by_hand.noise_
     assert model.certificate_.sensitivity == by_hand.certificate_.sensitivity > 0
-    name = "coef_" if hasattr(by_hand, "coef_") else "mean_"
+    (name,) = {"coef_", "mean_", "result_"} & set(vars(by_hand))
     np.testing.assert_allclose(
         getattr(model.estimator_, name), getattr(by_hand, name), rtol=1e-4
     )
@@ -276,6 +287,26 @@ def test_a_frozen_transformer_must_be_fitted():
 def test_the_estimator_must_be_private(estimator):
     with pytest.raises(TypeError, match="'estimator'.*OutputPerturbation"):
         PublicPreprocessing(columns(), estimator).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "estimator, said",
+    [
+        (PrivateMean(bounds=(1, -1)), "'bounds'"),
+        (PrivateLogisticRegression(C=-1.0), "'C'"),
+        (PrivateMean(bounds=(0, 1), accountant=PrivacyLoss(-1.0)), "'epsilon'"),
+        (PrivateMean(schema=Schema({"age": (0, 99)})), "'schema'"),
+    ],
+)
+def test_parameters_are_checked_before_any_row_is_mapped(estimator, said):
+    """Else foreign code would see rows, which its errors might be about."""
+
+    def unseen(rows):
+        raise AssertionError("a row was mapped")
+
+    model = PublicPreprocessing(FunctionTransformer(unseen), estimator)
+    with pytest.raises(ValueError, match=said):
+        model.fit(X, Y)
 
 
 # -- the secret column --------------------------------------------------------------

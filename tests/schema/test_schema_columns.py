@@ -74,6 +74,32 @@ def test_what_an_entry_may_be_written_as(entry, expected):
         ({"levels": "abc"}, "list of public levels"),
         ({"levels": ["a"], "fill": "b"}, "'fill' must be one of the levels"),
         ({"levels": ["a"], "missing": ["a"]}, "'missing' names levels"),
+        ((1, 0), "low < high"),
+        ({"bounds": [0, 0]}, "low < high"),
+        ({"bounds": [0, math.nan]}, "finite number"),
+        ({"bounds": [-1.7e308, 1.7e308]}, "low, high"),
+        ({"bounds": [True, 2]}, "'low' must be a finite number"),
+        ({"bounds": [0, 1], "fill": -0.1}, "'fill' must lie within"),
+        ({"bounds": [0, 1], "fill": math.nan}, "'fill' must be a finite number"),
+        ({"bounds": [0, 1], "bins": 2**20 + 1}, "'bins'"),
+        ({"bounds": [0, 1], "bins": 2.5}, "'bins'"),
+        ({"bounds": [0, 1], "bins": [0]}, "increasing edges"),
+        ({"bounds": [0, 1], "bins": [0, 0.5, 0.5]}, "increasing edges"),
+        ({"bounds": [0, 1], "bins": [0, math.inf]}, "increasing edges"),
+        ({"bounds": [0, 1], "bins": [[0, 1]]}, "increasing edges"),
+        ({"bounds": [0, 1], "amount": 1.5}, "'amount'"),
+        ({"bounds": [0, 1], "missing_level": "no"}, "'missing_level'"),
+        ({"bounds": [0, 1], "centre": 0.5}, "'centre' and 'spread' go together"),
+        ({"bounds": [0, 1], "spread": 0.5}, "'centre' and 'spread' go together"),
+        ({"bounds": [0, 1], "centre": 0.5, "spread": 0.0}, "'spread'"),
+        ({"bounds": [0, 1], "centre": 0.5, "spread": -1.0}, "'spread'"),
+        ({"bounds": [0, 1], "centre": math.nan, "spread": 1.0}, "'centre'"),
+        ({"levels": ["a"], "ordered": "yes"}, "'ordered'"),
+        ({"levels": ["a"], "missing_level": "no"}, "'missing_level'"),
+        ({"levels": ["a", "b"], "shares": [1.0]}, "'shares' must be a share for each"),
+        ({"levels": ["a", "b"], "shares": [1.1, -0.1]}, "'shares'.*not negative"),
+        ({"levels": ["a", "b"], "shares": [0.6, 0.6]}, "'shares'.*sum one at most"),
+        ({"levels": ["a"], "shares": [math.nan]}, "'shares' must be a finite"),
     ],
     ids=str,
 )
@@ -88,6 +114,16 @@ def test_bad_code_books():
             Schema(columns)
     with pytest.raises(ValueError, match="'target' must be one of the columns"):
         Schema({"x": (0, 1)}, target="y")
+
+
+def test_maps_of_it_are_of_known_kinds(schema):
+    for scale in ("ball", "", None):
+        with pytest.raises(ValueError, match="'scale'"):
+            schema.encoding(scale)
+    for name in ("n_bins", "n_amount_bins"):
+        for bad in (0, -1, 1.5, 2**20 + 1):
+            with pytest.raises((ValueError, TypeError), match=f"'{name}'"):
+                schema.binning(**{name: bad})
 
 
 # -- what it says ----------------------------------------------------------------------
@@ -247,6 +283,9 @@ def test_from_a_public_table(make):
         ({"x": list("abcdef")}, {"max_levels": 3}, "'x'.*6 levels"),
         ({"x": [1.0, 2.0]}, {"amounts": ["z"]}, "'amounts' names"),
         ({"x": [1.0, 2.0]}, {"target": "z"}, "'target'"),
+        ({"x": [1.0, math.inf, 2.0]}, {}, "'high' must be a finite number"),
+        ({"x": list("ab")}, {"max_levels": 0}, "'max_levels'"),
+        ({"x": list("ab")}, {"max_levels": 1.5}, "'max_levels'"),
     ],
     ids=str,
 )
@@ -284,6 +323,10 @@ def test_from_parameters():
         ({"bounds": {"a": (0, 1)}}, "no public bounds or levels"),
         ({"bounds": (0, 1), "categories": {"z": [1]}}, "'categories' names"),
         ({"bounds": {"a": (0, 1)}, "categories": {"a": [1]}}, "category or a number"),
+        ({"amounts": ["a"], "categories": {"a": [1]}}, "category or a number"),
+        ({"bounds": (0, 1), "amounts": ["z"]}, "'amounts' names"),
+        ({"bounds": (1, 0)}, "low < high"),
+        ({"bounds": "empirical"}, "no public bounds or levels"),
     ):
         with pytest.raises(ValueError, match=match):
             Schema.from_parameters(["a", "b"], **options)

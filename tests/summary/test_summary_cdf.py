@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import ScenarioError, SeededNoiseWarning, UnsupportedError
-from skpuffer.scenarios import LawsScenario, RecordScenario
+from skpuffer.scenarios import DependenceScenario, LawsScenario, RecordScenario
 from skpuffer.summary import PrivateCDF
 
 
@@ -115,6 +115,10 @@ def test_grids_too_fine_are_refused():
 def test_without_bounds_or_edges_it_is_refused():
     with pytest.raises(UnsupportedError, match="public bounds"):
         PrivateCDF().fit([[0.0], [1.0]])
+    # where records are not any records the scenario may know of bounds, or not
+    for bins in (None, 5):
+        with pytest.raises(ValueError, match="the scenario declares no bounds"):
+            PrivateCDF(DependenceScenario(0.1), bins=bins).fit([[0.0], [1.0]])
 
 
 @pytest.mark.parametrize("levels", [0, 1, [0.5, 1.2], math.nan, "half"])

@@ -20,6 +20,7 @@ from skpuffer.exceptions import (
     EmpiricalPriorWarning,
     EstimatedGuaranteeWarning,
     PrivacyLeakWarning,
+    ScenarioError,
     SeededNoiseWarning,
     UnsupportedError,
 )
@@ -249,6 +250,9 @@ def test_a_simulator_needs_no_bounds():
     with pytest.warns(EstimatedGuaranteeWarning):
         mean.fit(rows(d=2))
     assert mean.certificate_.sensitivity == pytest.approx(0.5 * math.sqrt(2))
+    # its columns must be those of the data, which the release knows
+    with pytest.raises(ScenarioError, match="cannot be matched"):
+        mean.fit(pd.DataFrame(rows(d=2), columns=["a", "b"]))
 
 
 def test_an_empirical_prior_needs_the_secret():

@@ -28,7 +28,7 @@ from skpuffer.noise import (
 )
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, SelectionRelease, Sensitivity
-from skpuffer.scenarios import LawsScenario, RecordScenario
+from skpuffer.scenarios import DependenceScenario, LawsScenario, RecordScenario
 from skpuffer.summary import PrivateQuantile
 from skpuffer.summary._rank_scores import RankScores, grid_size, halvings
 from skpuffer.utils._plain import from_plain
@@ -643,6 +643,11 @@ def test_bounds_that_are_none_are_refused(bounds):
 def test_without_bounds_it_is_refused():
     with pytest.raises(UnsupportedError, match="public bounds"):
         PrivateQuantile().fit([[0.0], [1.0]])
+    # where records are not any records the scenario may know of bounds, or not
+    scenario = DependenceScenario(0.1)
+    assert not scenario.any_records
+    with pytest.raises(ValueError, match="quantiles are chosen within public bounds"):
+        PrivateQuantile(scenario).fit([[0.0], [1.0]])
 
 
 @pytest.mark.parametrize("resolution", [0, -1.0, math.nan, "1", [1.0, 0]])
@@ -658,6 +663,36 @@ def test_resolutions_that_are_none_are_refused(resolution):
 def test_resolutions_that_fit_no_column_are_refused(resolution, said):
     with pytest.raises(ValueError, match=said):
         PrivateQuantile(bounds=(0, 1), resolution=resolution).fit([[0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    "noise, levels",
+    [
+        (GumbelNoise(1e9), (0.5,)),
+        (GumbelNoise(1e9), (0.25, 0.5)),
+        # for one choice among finitely many values
+        (ExponentialNoise(1e9), (0.5,)),
+    ],
+)
+def test_of_noise_alone_any_value_is_chosen(noise, levels):
+    """And of next to none the one that all records hold."""
+    scores = RankScores(0, levels, 0.0, 1.0, 0.5)
+    x, rng = np.zeros((5, 1)), np.random.default_rng(0)
+    found = [scores.choose(x, noise, rng)[0] for _ in range(100)]
+    assert {0.0, 0.5} <= set(found)
+    quiet = type(noise)(1e-6)
+    assert {scores.choose(x, quiet, rng)[0] for _ in range(20)} == {0.0}
+
+
+def test_two_values_are_enough_to_choose_from():
+    model = PrivateQuantile(bounds=(0, 1), resolution=1.0).fit([[0.0, 1.0]] * 9)
+    assert set(np.ravel(model.quantiles_)) <= {0.0, 1.0}
+    for step in (1.0 + 1e-9, 1.5):
+        with pytest.raises(ValueError, match="too coarse"):
+            PrivateQuantile(bounds=(0, 1), resolution=step).fit([[0.0, 1.0]])
+    PrivateQuantile(bounds=(0, 2**24 - 1), resolution=1.0).preview(9, n_features=1)
+    with pytest.raises(ValueError, match="too fine"):
+        PrivateQuantile(bounds=(0, 2**24), resolution=1.0).preview(9, n_features=1)
 
 
 def test_a_resolution_of_two_dimensions_is_refused():

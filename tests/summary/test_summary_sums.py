@@ -20,6 +20,7 @@ from skpuffer.summary._cells import (
     _bins_of,
     cell_counts,
 )
+from skpuffer.summary._count_tree import CountTree
 from skpuffer.summary._moments import Moments, row_blocks
 from skpuffer.summary._schema import Column, TableEncoder
 from skpuffer.utils._bounds import Bounds
@@ -217,3 +218,22 @@ def test_codes_of_categories_are_those_of_their_values():
     assert codes_of(numbers, [1, 3]) == [1, 0, 0]
     dates = pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01"]))
     assert codes_of(dates, [pd.Timestamp("2021-01-01")]) == [-1, 0]
+
+
+@pytest.mark.parametrize("kind", [Bins, CountTree])
+def test_a_table_that_changes_meanwhile_is_not_counted(kind):
+    """A missing value would be in some bin, or in none."""
+    x = np.array([[0.2], [np.nan], [0.4]])
+    contribution = kind(0, (0.0, 0.25, 1.0))
+    for count in (contribution, contribution.sums):
+        with pytest.raises(ValueError, match="memory map that changed"):
+            count(x)
+
+
+def test_a_code_beyond_the_last_level_is_not_counted_elsewhere():
+    with pytest.raises(IndexError, match="beyond the last level"):
+        cell_counts(np.array([0, 3]), 3, np.array([0, 0]), 2)
+    np.testing.assert_array_equal(
+        cell_counts(np.array([0, 2, -1, -5]), 3, np.array([0, 1, 1, 0]), 2),
+        [[1, 0, 0], [0, 0, 1]],
+    )

@@ -495,3 +495,31 @@ def test_counts_are_whole_numbers_for_noise_made_of_such():
     means = summary(accountant=accountant, statistics=["mean"], columns=["age"])
     with pytest.raises(UnsupportedError, match="is_integer"):
         means.fit(frame)
+
+
+@pytest.mark.parametrize(
+    "by, known",
+    [
+        (None, {"count", "mean", "rate", "histogram"}),
+        # in groups means and rates are ratios of two noisy numbers
+        ("g", {"count", "histogram"}),
+    ],
+)
+def test_deviations_are_of_what_is_affine_in_the_noise(by, known):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.random(90), "g": np.arange(90) % 2})
+    asked = ["count", "mean", "std", "var", "rate", "histogram"]
+    model = PrivateSummary(
+        statistics={"x": asked},
+        by=by,
+        bounds={"x": (0, 1)},
+        bins=2,
+        categories={"g": [0, 1]},
+    ).fit(table)
+
+    def statistics(found):
+        names = found.columns.get_level_values(1) if by else found.index
+        return {name.partition("[")[0] for name in names}
+
+    assert statistics(model.result_) == set(asked)
+    assert statistics(model.result_std_) == known

@@ -15,7 +15,7 @@ from scipy import sparse
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.neural_network import PrivateMLPClassifier
-from skpuffer.releases import GradientRelease
+from skpuffer.releases import GradientRelease, PublicContext
 from skpuffer.training import (
     LinearGradients,
     Logistic,
@@ -83,6 +83,59 @@ def test_workers_sum_to_the_last_digit(small, backend, model):
                 np.testing.assert_array_equal(sums(at, None, RELEASE), alone)
     # nothing is kept here once the sums are made
     assert _workers._KEPT._held is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"clip_norm": 0.2},
+        {"clip_norm": 0.2, "clip_order": 1},
+        {"clip_norm": 0.2, "clip_order": np.inf},
+        {"clip_norm": (0.3, 0.1), "blocks": (3, 1)},
+        {"clip_norm": (0.3, 0.1), "blocks": (3, 1), "clip_order": 1},
+    ],
+    ids=str,
+)
+def test_workers_clip_as_the_release_says(small, options):
+    """All that is clipped by, at none of its defaults."""
+    gradients = MODELS["logistic"](X)
+    release = GradientRelease(
+        n_records=len(X), n_steps=1, sampling="full_batch", **options
+    )
+    at = np.linspace(-3, 3, gradients.dim)
+    alone = gradients.clipped_sum(at, None, release)
+    default = gradients.clipped_sum(at, None, RELEASE)
+    assert np.linalg.norm(alone) < 0.9 * np.linalg.norm(default)
+    with parallel_config("threading"), SpreadSums(gradients, 2) as sums:
+        for _ in range(2):
+            np.testing.assert_array_equal(sums(at, None, release), alone)
+
+
+def test_workers_are_told_of_the_release_what_clips_and_no_more(small, monkeypatch):
+    """The rest may be long, and hold rows."""
+    told = []
+
+    def note(run, gradients, parts, parameters, release):
+        told.append(release)
+        return _part_sums(run, gradients, parts, parameters, release)
+
+    monkeypatch.setattr(_workers, "_part_sums", note)
+    gradients = MODELS["logistic"](X)
+    context = PublicContext(n_records=len(X), empirical=(X, Y, None))
+    release = GradientRelease(
+        n_records=len(X),
+        n_steps=7,
+        sampling="full_batch",
+        clip_norm=0.2,
+        context=context,
+    )
+    with parallel_config("threading"), SpreadSums(gradients, 2) as sums:
+        sums(np.ones(gradients.dim), None, release)
+    clipping = GradientRelease(
+        n_records=len(X), n_steps=1, sampling="full_batch", clip_norm=0.2
+    )
+    assert told and all(one == clipping for one in told)
+    assert not any(one.context.empirical for one in told)
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])

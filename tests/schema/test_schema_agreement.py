@@ -1,0 +1,121 @@
+"""What two accounts of one table may differ in, and what they may not."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from skpuffer.schema import Category, Number, Schema
+from skpuffer.schema._agreement import check_agreement, check_same_book
+
+BOOK = Schema(
+    {
+        "age": Number(17, 90, unit="years"),
+        "gain": Number(0, 1e5, amount=True),
+        "sex": ["F", "M"],
+        "job": Category(["x", "y"], missing_level=False),
+        "y": ["no", "yes"],
+    },
+    target="y",
+)
+OF_NUMBERS = Schema({"age": (17, 90), "pay": (0, 10)}, target="pay")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        dict.fromkeys(["amounts", "bounds", "categories", "classes", "target_bounds"]),
+        {"amounts": ["gain"]},
+        {"amounts": []},
+        {"bounds": {"age": (17, 90)}},
+        {"bounds": ([17, 0], [90, 1e5])},
+        {"categories": {"sex": ["F", "M"]}},
+        # a level of missing values, which the code book has
+        {"categories": {"sex": ["F", "M", None], "y": ["no", "yes", math.nan]}},
+        {"categories": {"job": ["x", "y"]}},
+        {"classes": ["yes", "no"]},
+        # the target is no number
+        {"target_bounds": (0, 1)},
+    ],
+    ids=str,
+)
+def test_what_agrees(parameters):
+    check_agreement(BOOK, parameters)
+
+
+@pytest.mark.parametrize(
+    "book, parameters, match",
+    [
+        (BOOK, {"amounts": ["age"]}, r"'amounts' names \['age'\]"),
+        (BOOK, {"amounts": ["gain", "sex"]}, r"'amounts' names \['sex'\]"),
+        (BOOK, {"bounds": "empirical"}, "'bounds' is 'empirical'"),
+        (BOOK, {"bounds": (90, 17)}, "low < high"),
+        (BOOK, {"bounds": {"age": (17, math.inf)}}, "finite"),
+        (BOOK, {"bounds": {"sex": (0, 1)}}, r"'bounds' names \['sex'\]"),
+        (BOOK, {"bounds": {"age": (17, 91)}}, "'bounds' and 'schema' disagree.*'age'"),
+        (BOOK, {"bounds": (17, 90)}, "'bounds' and 'schema' disagree of 'gain'"),
+        (BOOK, {"bounds": ([17, 0, 0], [90, 1, 1])}, "there are 3 bounds and 2 num"),
+        (BOOK, {"categories": {"age": [1]}}, r"'categories' names \['age'\]"),
+        (BOOK, {"categories": {"sex": ["M", "F"]}}, "'categories' .*'sex'"),
+        (BOOK, {"categories": {"sex": ["F"]}}, "'categories' .*'sex'"),
+        (BOOK, {"categories": {"y": ["no"]}}, "'categories' .*'y'"),
+        (BOOK, {"categories": {"job": ["x", "y", None]}}, "'categories' .*'job'"),
+        (BOOK, {"classes": ["no"]}, "'classes' and 'schema' disagree"),
+        (BOOK, {"classes": ["no", "yes", "maybe"]}, "'classes' and 'schema' disagree"),
+        (OF_NUMBERS, {"target_bounds": (0, 9)}, "'target_bounds' and 'schema' disag"),
+        (OF_NUMBERS, {"target_bounds": (0, 10), "bounds": (17, 91)}, "'bounds'"),
+    ],
+    ids=str,
+)
+def test_what_disagrees(book, parameters, match):
+    with pytest.raises(ValueError, match=match):
+        check_agreement(book, parameters)
+
+
+def changed(**columns):
+    held = {name: BOOK[name] for name in (*BOOK.names, "y")} | columns
+    return Schema(held, target="y")
+
+
+AGE = BOOK["age"]
+
+
+@pytest.mark.parametrize(
+    "believed",
+    [
+        BOOK,
+        BOOK.without("age", "y"),
+        changed(other=(0, 1)),
+        # bounds that overlap, finer and fewer levels, no word of a unit
+        changed(age=replace(AGE, low=89.0, high=200.0)),
+        changed(age=replace(AGE, low=-5.0, high=18.0)),
+        changed(age=replace(AGE, unit=None)),
+        changed(sex=["F"], job=Category(["y "])),
+        changed(gain=replace(BOOK["gain"], unit="euro")),
+    ],
+    ids=str,
+)
+def test_beliefs_of_the_same_table(believed):
+    check_same_book(BOOK, believed)
+
+
+@pytest.mark.parametrize(
+    "columns, match",
+    [
+        ({"age": replace(AGE, unit="months")}, "'age' is in 'years' and in 'months'"),
+        ({"age": replace(AGE, low=90.0, high=99.0)}, "'age' .*nothing in common"),
+        ({"age": replace(AGE, low=0.0, high=17.0)}, "'age' .*nothing in common"),
+        ({"age": replace(AGE, low=0.17, high=0.9)}, "'age' .*nothing in common"),
+        ({"age": ["17"]}, "'age' is a number in one"),
+        ({"sex": (0, 1)}, "'sex' is a number in one"),
+        ({"sex": ["F", "m"]}, r"'sex' is of other levels, \['m'\]"),
+        # of the target as well
+        ({"y": ["no", "maybe"]}, r"'y' is of other levels, \['maybe'\]"),
+        ({"y": (0, 1)}, "'y' is a number in one"),
+    ],
+    ids=str,
+)
+def test_beliefs_of_another_table(columns, match):
+    with pytest.raises(ValueError, match=match):
+        check_same_book(BOOK, changed(**columns))
