@@ -53,8 +53,14 @@ def worst_quilt(curve: dict[str, Any], order: float) -> WorstQuilt:
 
     worst = (-math.inf, math.nan)
     for quilts in curve["quilts"]:
-        for record in _records(quilts, curve["max_distance"]):
-            worst = max(worst, _cheapest(record, order, cost))
+        # the schema leaves their data open, and it is read as they are tried
+        try:
+            for record in _records(quilts, curve["max_distance"]):
+                worst = max(worst, _cheapest(record, order, cost))
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise NotRecomputableError(
+                f"the data of {quilts['kind']!r} is not as it should be"
+            ) from None
     return worst
 
 
@@ -94,15 +100,10 @@ def _divergence(p: Floats, q: Floats, order: float) -> float:
 
 def _records(quilts: dict[str, Any], most: float | None) -> Iterator[Iterator[_Quilt]]:
     kind = quilts["kind"]
-    try:
-        if kind == "listed_quilts":
-            return _listed(quilts, most)
-        if kind == "markov_chain":
-            return _of_chain(quilts, most)
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise NotRecomputableError(
-            f"the data of {kind!r} is not as it should be"
-        ) from None
+    if kind == "listed_quilts":
+        return _listed(quilts, most)
+    if kind == "markov_chain":
+        return _of_chain(quilts, most)
     raise NotRecomputableError(f"influences of {kind!r} have no second path here")
 
 
