@@ -320,6 +320,14 @@ OPEN = {
         of_steps((pair(gaussian(2000.0)), 1)),
         "losses spread too far",
     ),
+    "many losses that spread": (
+        of_steps((batch("mixture_pair", trials=2, chance=0.9), 1_000_000)),
+        "losses spread too far",
+    ),
+    "losses without an end": (
+        of_steps(({"kind": "pure_pair", "epsilon": 1e5}, 1)),
+        "losses spread too far",
+    ),
     "the largest loss of steps": (
         lambda: recomputed(losses((pair(gaussian(1.0)), 1))).epsilon(0.0, 1.0),
         "no largest loss",
