@@ -749,6 +749,19 @@ def test_masses_are_held_to_nine_digits_and_those_of_counts_to_six():
         ("delta", {"sensitivity": 1.0}, "sensitivity", "states no shift of the noise"),
         ("gain", {}, "record_sensitivity", "how far any record moves"),
         ("belief", {"curve": gaussian(1.0)}, "noise_gain", "what other noise would"),
+        ("delta", {"curve": gaussian("inf")}, "delta", "stated gives no number"),
+        (
+            "events",
+            {"events": [[pair(shifted(family="laplace")), 3]]},
+            "events",
+            "the events are not all Gaussian",
+        ),
+        (
+            "events",
+            {"events": [[pair(shifted(), "poisson_pair", rate=0.5), 3]]},
+            "events",
+            "the events are not all Gaussian",
+        ),
         (
             "belief",
             {"curve": under_belief(TABLE)},
@@ -792,6 +805,71 @@ def test_masses_are_held_to_nine_digits_and_those_of_counts_to_six():
 def test_what_does_not_follow_from_the_file_is_said(base, changes, field, words):
     (left,) = open_in(HONEST[base] | changes, field)
     assert words in left.reason
+
+
+@pytest.mark.parametrize(
+    "notion, alpha",
+    [
+        ("pure_dp", "inf"),
+        ("renyi_dp", 4.0),
+        ("renyi_pufferfish", 4.0),
+        ("averaged_sliced_renyi_pufferfish", 4.0),
+        ("joint_sliced_renyi_pufferfish", 4.0),
+    ],
+)
+def test_what_holds_without_an_event_has_none(notion, alpha):
+    event = {"event_delta": 0.1, "delta": 0.1}
+    plain = stated(None, notion=notion, alpha=alpha, epsilon=1.0) | event
+    assert reason(plain, "event_delta") == f"is none of the notion {notion!r}"
+
+
+@pytest.mark.parametrize(
+    "notion, alpha",
+    [
+        ("pure_pufferfish", "inf"),
+        ("approximate_renyi_pufferfish", 4.0),
+        ("sa_averaged_sliced_renyi_pufferfish", 4.0),
+        ("sa_joint_sliced_renyi_pufferfish", 4.0),
+        ("approximate_pufferfish", None),
+    ],
+)
+def test_what_holds_outside_of_an_event_may_have_one(notion, alpha):
+    event = {"event_delta": 0.1, "delta": 0.1}
+    plain = stated(None, notion=notion, alpha=alpha, epsilon=1.0) | event
+    assert not wrong_in(plain).keys() & {"event_delta", "delta", "alpha"}
+
+
+def quilts(family="laplace", units=None):
+    """One record without a quilt, whose near set is the whole table of one."""
+    part = OF_PRIORS["markov_quilt"]["parts"][0]
+    chain = {"kind": "markov_chain", "initial": [0.5, 0.5], "n_records": 1}
+    chain |= {"transition": [[0.7, 0.3], [0.3, 0.7]], "protected": None, "pairs": None}
+    noise = {"family": family, "scale": 2.0}
+    part = part | {"noise": noise, "move": 3.0, "slack": 0.5, "units": units}
+    return OF_PRIORS["markov_quilt"] | {"quilts": [chain], "parts": [part]}
+
+
+@pytest.mark.parametrize("family, norm", [("laplace", 1.0), ("gaussian", 2.0)])
+def test_a_near_set_and_the_slack_are_the_sensitivity(family, norm):
+    plain = of_priors(
+        quilts(family),
+        alpha=4.0,
+        notion="renyi_pufferfish",
+        sensitivity=3.5,
+        norm=norm,
+    )
+    found = {f.field: f for f in findings_of(plain)}
+    assert found["sensitivity"].state == found["norm"].state == State.RECOMPUTED
+    assert "sensitivity" in wrong_in(plain | {"sensitivity": 3.4})
+    assert "sensitivity" in wrong_in(plain | {"norm": 3.0 - norm})
+    part = quilts()["parts"][0]
+    for lost in (
+        {"alpha": None},
+        {"curve": quilts() | {"parts": [part, part]}},
+        {"curve": quilts() | {"parts": [part | {"kind": "run_part"}]}},
+    ):
+        (left,) = open_in(plain | lost, "sensitivity")
+        assert "which quilt sets it depends on a search" in left.reason
 
 
 def test_an_estimate_is_no_promise_that_is_confirmed():
