@@ -100,8 +100,8 @@ def test_below_zero_epsilon_the_other_direction_is_met(name):
 def test_a_pure_promise_is_two_answers_of_these_odds():
     made = noise_shift({"family": "l2_laplace", "scale": 2.0}, shift(1.4, dim=3))
     likely = math.exp(0.7) / (1 + math.exp(0.7))
-    for e in (0.0, 0.3, 0.69, 0.71, 2.0):
-        known = max(0.0, likely - math.exp(e) * (1 - likely))
+    for e in (-3.0, -0.71, -0.3, 0.0, 0.3, 0.69, 0.71, 2.0):
+        known = max(0.0, likely - math.exp(e) * (1 - likely), -math.expm1(e))
         assert made.delta(np.array([e]))[0] == pytest.approx(known, abs=1e-15)
     mean = likely**4 * (1 - likely) ** -3 + (1 - likely) ** 4 * likely**-3
     assert made.renyi(4.0) == pytest.approx(math.log(mean) / 3, rel=1e-12)
@@ -125,23 +125,35 @@ def test_integers_are_added_up(radius, moved):
 
 #: 1 / s = 1 / (norm of the noise) - 1 / (norm of the shift): then the longest move is
 #: the s-norm of the weights over the scales (equality in Hölder's inequality).
-@pytest.mark.parametrize("family, own", [("laplace", 1.0), ("gaussian", 2.0)])
+@pytest.mark.parametrize(
+    "family, own, times",
+    [
+        ({"family": "laplace"}, 1.0, 1.0),
+        ({"family": "gaussian"}, 2.0, 1.0),
+        ({"family": "l2_laplace"}, 2.0, 1.0),
+        # a density of exp(-|x|) and one of exp(-x²)
+        ({"family": "generalized_gaussian", "beta": 1.0}, 1.0, 1.0),
+        ({"family": "generalized_gaussian", "beta": 2.0}, 2.0, math.sqrt(2)),
+    ],
+)
 @pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0, "inf"])
 @pytest.mark.parametrize(
     "scale, weights",
     [(2.0, None), ([1.0, 2.0, 4.0], None), (2.0, [1.0, 3.0, 0.5])]
     + [([1.0, 2.0, 4.0], [1.0, 3.0, 0.5])],
 )
-def test_the_longest_move_in_the_norm_of_the_noise(family, own, norm, scale, weights):
+def test_the_longest_move_in_the_norm_of_the_noise(
+    family, own, times, norm, scale, weights
+):
     ratio = np.broadcast_to(np.array(weights or 1.0) / np.array(scale), 3)
     left = 1 / own - 1 / float(norm)
-    longest = np.linalg.norm(ratio, math.inf if left <= 0 else 1 / left)
-    noise = {"family": family, "scale": scale}
+    longest = times * np.linalg.norm(ratio, math.inf if left <= 0 else 1 / left)
+    noise = family | {"scale": scale}
     made = noise_shift(noise, shift(3.0, norm=norm, dim=3, weights=weights))
     assert made.u == pytest.approx(3 * longest, rel=1e-12)
     # of a scalar times the weights, every coordinate may not move at once
     one = noise_shift(noise, shift(3.0, norm=norm, dim=3, structure="scalar"))
-    assert one.u == pytest.approx(3 / np.min(scale))
+    assert one.u == pytest.approx(3 * times / np.min(scale))
 
 
 def test_no_move_costs_nothing_and_no_noise_costs_all():

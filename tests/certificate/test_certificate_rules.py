@@ -790,6 +790,12 @@ def test_masses_are_held_to_nine_digits_and_those_of_counts_to_six():
             "how far the whole vector moves is not stated",
         ),
         ("mean of slices", {}, "curve.square", "no more than 0.25"),
+        (
+            "mean of slices",
+            {"curve": MEAN | {"square": 0.25}},
+            "curve.square",
+            "no more than 0.25",
+        ),
         ("ellipsoid", {}, "curve.mu", "the moves that it is the longest of"),
         ("delta", {}, "notion", "a premise: that the facts behind the noise"),
         ("delta", {}, "relation", "a premise: that neighbouring tables differ so"),
