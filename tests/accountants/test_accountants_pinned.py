@@ -9,7 +9,7 @@ from .pinned import CASES, SCENARIOS, answers, calibrated, kept, near, read
 KEPT, ASKED = read()
 
 #: Estimates and bounds from draws, whose last digits are those of many sums.
-_DRAWN = ("Sampled", "PAC", "ResidualPAC", "SimulatorScenario")
+_DRAWN = ("PAC", "ResidualPAC", "SimulatorScenario")
 
 
 def tolerance(name):
