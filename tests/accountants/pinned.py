@@ -20,12 +20,15 @@ from skpuffer.accountants import (
     DistributionAwareWasserstein,
     GeneralWasserstein,
     GroupPrivacy,
+    HistoryUniformCap,
     MarkovQuilt,
     OverlapAmplification,
     PrivacyLoss,
+    RenyiDP,
 )
 from skpuffer.accountants._compatibility import _releases, _scenarios
-from skpuffer.releases import GradientRelease
+from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
+from skpuffer.scenarios import PrevalenceScenario, RecordScenario
 
 from . import test_accountants_contract as contracts
 from .contract import AccountantContract
@@ -70,6 +73,10 @@ _RELEASES = (
 )
 
 
+#: What every release says of itself here, to be found in the certificate.
+_STATED = "what the release takes for granted"
+
+
 def _of_contracts():
     for test in vars(contracts).values():
         if not (isinstance(test, type) and issubclass(test, AccountantContract)):
@@ -91,12 +98,98 @@ CASES = dict(_of_contracts())
 SCENARIOS = tuple(_scenarios())
 
 
+def _moving(**options):
+    known = {1: 2.0, 2: 1.0}
+    usual = {"sensitivity": Sensitivity(add_remove=known, replace=known), "dim": 3}
+    return QueryRelease(query=len, n_records=60, **usual | options)
+
+
+def _run(**options):
+    size = None if options.get("sampling") == "full_batch" else 6
+    usual = {"n_records": 60, "n_steps": 6, "batch_size": size, "dim": 4}
+    return GradientRelease(**usual | options)
+
+
+_SELECTION = _releases(60)["choices by noisy scores (quantiles)"]
+_VOTES = _releases(60)["votes of teachers"]
+_GROUP = RecordScenario(3, relation="replace")
+_FLAT = {"noise": "generalized_gaussian", "beta": 1.5}
+_PURE = {"alpha": math.inf, "noise": "laplace"}
+_BY_CHANCE = PrevalenceScenario(None, 0.4, 0.6, law="binomial")
+_IN_BLOCKS = {"blocks": (1, 3), "clip_norm": (1.0, 2.0)}
+
+#: Accountant, release and scenario of what neither contracts nor scenarios ask for.
+_MORE = {
+    "pure choices": (GroupPrivacy(**_PURE), _SELECTION, RecordScenario()),
+    "pure choices of a group": (GroupPrivacy(**_PURE), _SELECTION, _GROUP),
+    "choices": (PrivacyLoss(delta=1e-5), _SELECTION, _GROUP),
+    "choices at an order": (RenyiDP(alpha=4.0, delta=None), _SELECTION, _GROUP),
+    "votes": (PrivacyLoss(delta=1e-5), _VOTES, _GROUP),
+    "flat noise": (
+        GroupPrivacy(delta=1e-5, **_FLAT),
+        _moving(dim=1),
+        RecordScenario(),
+    ),
+    "flat noise at an order": (
+        GroupPrivacy(alpha=3.0, **_FLAT),
+        _moving(),
+        RecordScenario(),
+    ),
+    "integers": (
+        GroupPrivacy(delta=1e-3, noise="discrete_laplace"),
+        _moving(is_integer=True),
+        RecordScenario(),
+    ),
+    "prevalence": (PrivacyLoss(delta=1e-4), _run(), _BY_CHANCE),
+    "prevalence of all": (
+        PrivacyLoss(delta=1e-4),
+        _run(sampling="full_batch"),
+        _BY_CHANCE,
+    ),
+    "prevalence at an order": (
+        RenyiDP(alpha=4.0, delta=None),
+        _run(sampling="full_batch"),
+        PrevalenceScenario(None, 20, 23),
+    ),
+    **{
+        f"group in {sampling}": (
+            PrivacyLoss(delta=1e-4),
+            _run(sampling=sampling),
+            _GROUP,
+        )
+        for sampling in ("poisson", "fixed_size", "with_replacement")
+    },
+    **{
+        f"group in {sampling} at an order": (
+            RenyiDP(alpha=4.0, delta=None),
+            _run(sampling=sampling, n_steps=10),
+            _GROUP,
+        )
+        for sampling in ("poisson", "fixed_size", "full_batch", "shuffled_epochs")
+    },
+    "blocks": (PrivacyLoss(delta=1e-4), _run(**_IN_BLOCKS), RecordScenario()),
+    "history of blocks": (
+        HistoryUniformCap(),
+        _run(**_IN_BLOCKS),
+        RecordScenario(relation="replace"),
+    ),
+    "history of slices in blocks": (
+        HistoryUniformCap(subsampling="mean_square", averaging="averaged"),
+        _run(**_IN_BLOCKS),
+        RecordScenario(relation="replace"),
+    ),
+}
+CASES |= {f"more {name}": made for name, made in _MORE.items()}
+
+
 def calibrated(name):
-    """Return the calibration of a case of a contract."""
-    test, mode, growth = CASES[name]
-    made = test()
-    release, scenario = made.case(growth)
-    return made.make(mode).calibrate(release, scenario, random_state=0)
+    """Return the calibration of a case."""
+    accountant, release, scenario = CASES[name]
+    if isinstance(accountant, type):
+        made = accountant()
+        accountant, (release, scenario) = made.make(release), made.case(scenario)
+    release = replace(release, assumptions=(*release.assumptions, _STATED))
+    return accountant.calibrate(release, scenario, random_state=0)
 
 
 def answers(scenario):
@@ -109,6 +202,7 @@ def answers(scenario):
         accountant = kind(delta=1e-3)
         for name in _RELEASES:
             asked = releases[name]
+            asked = replace(asked, assumptions=(*asked.assumptions, _STATED))
             if isinstance(asked, GradientRelease):
                 asked = replace(asked, clip_order=accountant.clip_order)
             try:
