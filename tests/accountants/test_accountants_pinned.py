@@ -8,8 +8,8 @@ from .pinned import CASES, SCENARIOS, answers, calibrated, kept, near, read
 
 KEPT, ASKED = read()
 
-#: Estimates and bounds from draws, whose last digits are those of many sums.
-_DRAWN = ("PAC", "ResidualPAC", "SimulatorScenario")
+#: What is found by iteration or from draws, whose last digits are those of many sums.
+_DRAWN = ("PAC", "ShapedWasserstein", "ResidualPAC", "SimulatorScenario")
 
 
 def tolerance(name):
