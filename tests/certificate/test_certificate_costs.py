@@ -220,6 +220,13 @@ def of_noise(noise, **options):
     return lambda: noise_shift(noise, shift(1.0, **options))
 
 
+def listed_quilts(rest):
+    """Two records apart, of which one tells a part of the other."""
+    masses = [[[0.9, rest], [0.7, 0.3]], [[True, True], [True, True]]]
+    record = [0, [1.0], [[3]], [masses], [[False, True], [True, False]]]
+    return {"kind": "listed_quilts", "records": [record], "described": {}, "steps": 1}
+
+
 def of_chain(**changes):
     return lambda: worst_quilt(QUILT | {"quilts": [CHAIN | changes]}, math.inf)
 
@@ -444,8 +451,24 @@ OPEN = {
         "a run is composed anew",
     ),
     "other quilts": (of_chain(kind="my_quilts"), "of 'my_quilts' have no second path"),
+    "a first record of less than one": (
+        of_chain(initial=[0.5, 0.5 - 2e-9]),
+        "masses under a quilt do not sum to 1",
+    ),
+    "steps of less than one": (
+        of_chain(transition=[[0.7, 0.3], [0.1, 0.1]]),
+        "masses under a quilt do not sum to 1",
+    ),
+    "masses below zero": (
+        of_chain(transition=[[1.1, -0.1], [0.3, 0.7]]),
+        "masses under a quilt do not sum to 1",
+    ),
+    "listed masses of less than one": (
+        lambda: worst_quilt(QUILT | {"quilts": [listed_quilts(0.05)]}, math.inf),
+        "masses under a quilt do not sum to 1",
+    ),
     "very many quilts": (of_chain(n_records=59), "too many quilts"),
-    "quilts of nothing": (of_chain(initial=[]), "is not as it should be"),
+    "quilts of nothing": (of_chain(initial=[]), "masses under a quilt do not sum to 1"),
     "quilts of words": (of_chain(transition="x"), "is not as it should be"),
     "quilts that miss a part": (
         lambda: worst_quilt(QUILT | {"quilts": [{"kind": "markov_chain"}]}, math.inf),

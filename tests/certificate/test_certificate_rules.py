@@ -813,6 +813,12 @@ def test_what_does_not_follow_from_the_file_is_said(base, changes, field, words)
     assert words in left.reason
 
 
+def test_a_value_is_replaced_in_two_steps():
+    (found,) = [f for f in findings_of(HONEST["added"]) if f.field == "rpp_epsilon"]
+    assert (found.state, found.found) == (State.RECOMPUTED, pytest.approx(8.0))
+    assert "the cost of twice the shift" in found.reason
+
+
 @pytest.mark.parametrize(
     "notion, alpha",
     [
