@@ -12,7 +12,9 @@ from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios import (
     AttributeScenario,
     BayesianNetworkScenario,
+    BinnedLaw,
     BlocksScenario,
+    BoundedInference,
     BoundedOdds,
     CoupledSamples,
     DependenceScenario,
@@ -545,6 +547,95 @@ CASES = {
         bound(lambda: PrevalenceScenario(None, 1, 3), n=2),
         "'high' counts 3 records, and the table has 2",
     ),
+    "a rate and a count": (
+        PrevalenceScenario(None, 1, 0.5).check,
+        "'low' and 'high' must be of one kind",
+    ),
+    "worlds that change places": (
+        PrevalenceScenario(None, 2, 1).check,
+        "'high' must exceed 'low'",
+    ),
+    "worlds that coincide": (
+        PrevalenceScenario(None, 1, 1).check,
+        "'high' must exceed 'low'",
+    ),
+    "a law of counts": (
+        PrevalenceScenario(None, 1, 2, law="binomial").check,
+        "law='binomial' takes rates",
+    ),
+    "rates of one count": (
+        bound(lambda: PrevalenceScenario(None, 0.5, 0.51), n=10),
+        "are the same count of 10 records, 5: the two worlds coincide",
+    ),
+    "a label of no target": (
+        bound(lambda: PrevalenceScenario("a", 1, 2, relation="relabel"), n=4),
+        "relation='relabel' is for a value of the target",
+    ),
+    # -- public rows and declared odds
+    "odds without end": (
+        believed(prior=BoundedOdds(1e13)).check,
+        "'w' must be at most .*: a row that shifts the odds further gives",
+    ),
+    "odds of one": (
+        believed(prior=BoundedOdds(1.0)).check,
+        "'w' is 1: if a row tells nothing of the secret, no noise is needed",
+    ),
+    "odds below one": (believed(prior=BoundedOdds(0.5)).check, "'w'"),
+    "a share of one": (believed(prior=BoundedOdds(2.0, share=1.0)).check, "'share'"),
+    "no better than chance": (
+        believed(prior=BoundedInference(auc=0.5)).check,
+        "'auc' must be above 0.5: at 0.5 the row tells nothing",
+    ),
+    "rest of a number": (
+        believed(prior=BinnedLaw(TABLE, {"value": 2}, rest=2.0)).check,
+        "'rest' must be a BoundedOdds",
+    ),
+    "rest without end": (
+        believed(prior=BinnedLaw(TABLE, {"value": 2}, rest=BoundedOdds(1e13))).check,
+        "'rest' must have a range 'w' of at most .* and no 'share'",
+    ),
+    "rest with a share": (
+        believed(
+            prior=BinnedLaw(TABLE, {"value": 2}, rest=BoundedOdds(2.0, share=0.1))
+        ).check,
+        "'rest' must have a range 'w' of at most .* and no 'share'",
+    ),
+    "bins of a number": (
+        believed(prior=BinnedLaw(TABLE, 2)).check,
+        "'bins' must be a dict of columns and their bins, or a Schema",
+    ),
+    "rows without names": (
+        believed(prior=BinnedLaw(TABLE.to_numpy(), {"value": 2})).check,
+        "'rows' of BinnedLaw must be a data frame with names",
+    ),
+    "rows without the secret": (
+        believed(column="sex", prior=BinnedLaw(TABLE, {"value": 2})).check,
+        "'rows' has no column 'sex', the secret",
+    ),
+    "bins of another column": (
+        believed(prior=BinnedLaw(TABLE, {"height": 2, "value": 2})).check,
+        r"'bins' names \['height'\], which the parameter 'rows' does not have",
+    ),
+    "rows of one secret": (
+        believed(prior=BinnedLaw(TABLE.iloc[:2], {"value": 2})).check,
+        "'rows' has one value only: two are needed to keep apart",
+    ),
+    "missing rows": (
+        believed(prior=BinnedLaw(TABLE.assign(value=math.nan), {"value": 2})).check,
+        "'value' of the parameter 'rows' has missing values",
+    ),
+    "infinite rows": (
+        believed(prior=BinnedLaw(TABLE.assign(value=math.inf), {"value": 2})).check,
+        "'value' of the parameter 'rows' is infinite",
+    ),
+    "no bins": (
+        believed(prior=BinnedLaw(TABLE, {"value": 0})).check,
+        "must be at least one bin",
+    ),
+    "bins that descend": (
+        believed(prior=BinnedLaw(TABLE, {"value": [0.6, 0.2]})).check,
+        "must be ascending edges between bins, or their number",
+    ),
     # -- subsets
     "a pool of three": (
         subsample((POOL, None, None), 4).check,
@@ -573,6 +664,32 @@ CASES = {
     "shares of independent draws": (
         subsample(POOL, 0.5, independent=True, stratify=True).check,
         "'stratify' keeps the shares of classes",
+    ),
+    "independent of a public pool": (
+        subsample(POOL, 4, prior="sampled", independent=True).check,
+        "'independent' is for a table drawn within the fit",
+    ),
+    "a design of a public pool": (
+        subsample(POOL, 4, prior="design").check,
+        "'prior' is 'design', by which the table is drawn within the fit",
+    ),
+    "subsets of all": (
+        bound(lambda: subsample(POOL, 8, prior="sampled"), n=8),
+        "'size' .8. asks for subsets of 8 records of a 'pool'",
+    ),
+    "too many to list": (
+        bound(
+            lambda: subsample(np.arange(200.0)[:, None], 100, prior="enumerated"), n=100
+        ),
+        "'prior' is 'enumerated', and there are about",
+    ),
+    "targets of another number": (
+        subsample((POOL, np.zeros(7)), 4, prior="sampled").check,
+        "'pool' has 8 records and 7 targets: give one for each",
+    ),
+    "classes of no target": (
+        bound(lambda: subsample(POOL, 4, prior="sampled", stratify=True), n=4),
+        "'stratify' keeps the shares of the classes of a target, which the pool lacks",
     ),
     "a table of another subset": (
         bound(lambda: subsample(prior="sampled"), n=5),
