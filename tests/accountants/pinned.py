@@ -33,7 +33,16 @@ from skpuffer.scenarios import PrevalenceScenario, RecordScenario
 from . import test_accountants_contract as contracts
 from .contract import AccountantContract
 
-__all__ = ["CASES", "SCENARIOS", "answers", "calibrated", "kept", "near", "read"]
+__all__ = [
+    "CASES",
+    "SCENARIOS",
+    "answers",
+    "calibrated",
+    "facts",
+    "kept",
+    "near",
+    "read",
+]
 
 _FILE = Path(__file__).parents[1] / "oracles" / "certificates.json"
 
@@ -215,6 +224,25 @@ def answers(scenario):
     return found
 
 
+def facts(scenario):
+    """Return what each fact under a scenario takes for granted, by kind and release."""
+    found, releases = {}, _releases()
+    for name in _RELEASES:
+        release = releases[name]
+        bound = _scenarios()[scenario].bind(release.context)
+        for kind in sorted(bound.provides(release), key=lambda kind: kind.__name__):
+            try:
+                fact = bound.fact(kind, release, 2)
+            except ValueError:
+                continue
+            found[f"{kind.__name__} | {name}"] = {
+                "assumptions": list(fact.assumptions),
+                "certified": bool(fact.certified),
+                "delta": float(fact.delta),
+            }
+    return found
+
+
 def kept(found, with_curve=True):
     """Return plain data of a calibration, without what is usual or for display."""
     plain = json.loads(json.dumps(found.certificate.to_dict()))
@@ -267,7 +295,7 @@ def near(one, other, rel=1e-6):
 
 
 def read():
-    """Return what is kept: data by case, and by scenario, accountant and release."""
+    """Return what is kept: data by case, and answers and facts by scenario."""
     told = json.loads(_FILE.read_text(encoding="utf-8"))
     sentences = told["sentences"]
 
@@ -277,11 +305,14 @@ def read():
         }
 
     cases = {name: whole(row) for name, row in told["contracts"].items()}
-    asked = {
-        scenario: {name: whole(row) for name, row in rows.items()}
-        for scenario, rows in told["scenarios"].items()
-    }
-    return cases, asked
+    asked, known = (
+        {
+            scenario: {name: whole(row) for name, row in rows.items()}
+            for scenario, rows in told[part].items()
+        }
+        for part in ("scenarios", "facts")
+    )
+    return cases, asked, known
 
 
 def _write():
@@ -298,7 +329,11 @@ def _write():
             scenario: {n: short(_row(f, False)) for n, f in answers(scenario).items()}
             for scenario in SCENARIOS
         }
-    told = {"contracts": cases, "scenarios": asked, "sentences": list(sentences)}
+        known = {
+            scenario: {name: short(row) for name, row in facts(scenario).items()}
+            for scenario in SCENARIOS
+        }
+    told = {"contracts": cases, "scenarios": asked, "facts": known}
     lines = [
         f" {json.dumps(part)}: {{\n"
         + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in rows.items())
@@ -306,7 +341,7 @@ def _write():
         for part, rows in told.items()
         if isinstance(rows, dict)
     ]
-    sentences = json.dumps(told["sentences"], indent=2, ensure_ascii=False)
+    sentences = json.dumps(list(sentences), indent=2, ensure_ascii=False)
     lines.append(f' "sentences": {sentences}')
     _FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

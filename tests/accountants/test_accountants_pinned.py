@@ -4,9 +4,9 @@ import warnings
 
 import pytest
 
-from .pinned import CASES, SCENARIOS, answers, calibrated, kept, near, read
+from .pinned import CASES, SCENARIOS, answers, calibrated, facts, kept, near, read
 
-KEPT, ASKED = read()
+KEPT, ASKED, FACTS = read()
 
 #: What is found by iteration or from draws, whose last digits are those of many sums.
 _DRAWN = ("PAC", "ShapedWasserstein", "ResidualPAC", "SimulatorScenario")
@@ -25,7 +25,7 @@ def silent():
 
 def test_the_cases_are_those_of_the_file():
     assert set(KEPT) == set(CASES)
-    assert set(ASKED) == set(SCENARIOS)
+    assert set(ASKED) == set(FACTS) == set(SCENARIOS)
 
 
 def differing(found, known, rel):
@@ -56,3 +56,8 @@ def test_what_is_asked_under_a_scenario_is_answered_as_it_was(scenario):
         for name in found
     }
     assert {name: lost for name, lost in wrong.items() if lost} == {}
+
+
+@pytest.mark.parametrize("scenario", FACTS)
+def test_a_fact_takes_for_granted_what_it_did(scenario):
+    assert facts(scenario) == FACTS[scenario]
