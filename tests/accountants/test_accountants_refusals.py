@@ -30,6 +30,7 @@ from skpuffer.accountants import (
     SinkhornWasserstein,
     SlicedWasserstein,
 )
+from skpuffer.accountants._compatibility import _releases
 from skpuffer.distributions import Gaussian, PointMass
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import (
@@ -37,6 +38,7 @@ from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
     GeneralizedCauchyNoise,
+    GumbelNoise,
     L2LaplaceNoise,
     LaplaceNoise,
 )
@@ -63,6 +65,7 @@ POOL = np.linspace(0.0, 1.0, 16)[:, None]
 SUBSET = SubsampleScenario(POOL, 8, prior="sampled", n_subsets=64)
 GAUSSIAN = GaussianNoise(5.0)
 BANDED = banded_square_root(2)
+CHOICES = _releases(60)["choices by noisy scores (quantiles)"]
 
 
 def query(n=60, dim=1, **options):
@@ -392,7 +395,36 @@ CASES = {
         GAUSSIAN,
         "all that the run makes may be seen of it",
     ),
+    # -- choices
+    "choices without a pure promise": (
+        GroupPrivacy(delta=1e-3),
+        CHOICES,
+        RECORD,
+        GumbelNoise(5.0),
+        "accounts for the choices of the release .* by pure promises alone",
+    ),
+    "choices of who knows how many": (
+        GroupPrivacy(alpha=math.inf, noise="laplace"),
+        CHOICES,
+        UNSURE,
+        GumbelNoise(5.0),
+        "only where the number of records that differ is certain",
+    ),
     # -- what is not known
+    "more than the published bound leaves": (
+        ApproximateWasserstein(0.01, alpha=4.0, event_delta=0.2, bound="paper"),
+        told(),
+        LAWS,
+        None,
+        "bound='paper' adds .* so a budget of epsilon=0.01 cannot be reached",
+    ),
+    "a correction of a sample": (
+        PAC(correction="donsker_varadhan", confidence=0.9),
+        query(n=8),
+        SUBSET,
+        GAUSSIAN,
+        "correction='donsker_varadhan' needs the covariance of the release",
+    ),
     "no bound in the norm": (
         MarkovQuilt(),
         told(n=6),

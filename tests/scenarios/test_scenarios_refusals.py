@@ -504,6 +504,12 @@ CASES = {
         bound(lambda: DiffusionScenario(1.0, times=[1.0, 2.0], diameter=1.0), n=3),
         "'times' names 2 times, but the table has 3 records",
     ),
+    "a query of another form": (
+        lambda: DiffusionScenario(1.0, times=[1.0, 2.0], diameter=1.0).query_shift(
+            1.0, form="mean"
+        ),
+        "'form'",
+    ),
     # -- chains
     "a transition that is no square": (
         chain([[0.5, 0.5]]),
@@ -570,6 +576,10 @@ CASES = {
     "a label of no target": (
         bound(lambda: PrevalenceScenario("a", 1, 2, relation="relabel"), n=4),
         "relation='relabel' is for a value of the target",
+    ),
+    "worlds of three values": (
+        lambda: PrevalenceScenario(None, 1, 2).worlds(np.zeros((4, 1)), [0, 1, 2, 0]),
+        "'value' must name the value that is more or less common: the column has 3",
     ),
     # -- public rows and declared odds
     "odds without end": (
