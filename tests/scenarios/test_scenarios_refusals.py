@@ -720,3 +720,13 @@ def test_it_is_refused_by_its_reason(name):
     attempt, words = CASES[name]
     with pytest.raises((ScenarioError, ValueError, TypeError), match=words):
         attempt()
+
+
+def test_what_a_mean_over_listed_tables_takes_for_granted():
+    three = JointTableScenario([[0, 0], [1, 1], [0, 1]], [0.5, 0.25, 0.25])
+    assert asked(lambda: three, OutputSamples)().assumptions == (
+        "the secret is the whole table",
+        "the table is one of 3 stated ones, with the stated probabilities",
+        "the number of records (2) is public",
+        "what is promised holds on average over tables",
+    )
