@@ -3,9 +3,9 @@
     python -m tests.accountants.pinned    # writes tests/oracles/certificates.json
 
 Cases are those of the contracts of accountants, and a few accountants under every
-scenario of the table of what works. The numbers of the former were
-recomputed by `skpuffer.certificate.check`, which shares no code with what made them
-(`tests/certificate`); all are kept so that none changes without being seen.
+scenario of the table of what works. One of each kind of the former is recomputed in
+`tests/certificate` by `skpuffer.certificate.check`, which shares no code with what made
+it; all are kept so that none changes without being seen.
 """
 
 import json
