@@ -19,6 +19,9 @@ __all__ = ["WorstQuilt", "worst_quilt"]
 #: Quilts of all records together that are tried.
 _MOST_QUILTS = 200_000
 
+#: By how much masses may miss a sum of one.
+_OFF = 1e-9
+
 #: Price and size of the near set of the worst record's best quilt.
 WorstQuilt = tuple[float, float]
 
@@ -40,7 +43,8 @@ def worst_quilt(curve: dict[str, Any], order: float) -> WorstQuilt:
     Raises
     ------
     NotRecomputableError
-        If there are too many quilts, or influences are bounds by a mixing time.
+        If there are too many quilts, influences are bounds by a mixing time, or what
+        is stated of quilts is not as it should be.
     """
     if curve["method"] != "exact":
         raise NotRecomputableError("influences are bounded by a mixing time")
@@ -53,9 +57,21 @@ def worst_quilt(curve: dict[str, Any], order: float) -> WorstQuilt:
 
     worst = (-math.inf, math.nan)
     for quilts in curve["quilts"]:
-        for record in _records(quilts, curve["max_distance"]):
-            worst = max(worst, _cheapest(record, order, cost))
+        # the schema leaves their data open, and it is read as they are tried
+        try:
+            for record in _records(quilts, curve["max_distance"]):
+                worst = max(worst, _cheapest(record, order, cost))
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise NotRecomputableError(
+                f"the data of {quilts['kind']!r} is not as it should be"
+            ) from None
     return worst
+
+
+def _check_masses(*laws: Floats) -> None:
+    """Refuse to compare what is no distribution: smaller masses seem to tell less."""
+    if any(np.any(p < 0) or abs(math.fsum(p) - 1) > _OFF for p in laws):
+        raise NotRecomputableError("masses under a quilt do not sum to 1")
 
 
 def _cheapest(
@@ -94,15 +110,10 @@ def _divergence(p: Floats, q: Floats, order: float) -> float:
 
 def _records(quilts: dict[str, Any], most: float | None) -> Iterator[Iterator[_Quilt]]:
     kind = quilts["kind"]
-    try:
-        if kind == "listed_quilts":
-            return _listed(quilts, most)
-        if kind == "markov_chain":
-            return _of_chain(quilts, most)
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise NotRecomputableError(
-            f"the data of {kind!r} is not as it should be"
-        ) from None
+    if kind == "listed_quilts":
+        return _listed(quilts, most)
+    if kind == "markov_chain":
+        return _of_chain(quilts, most)
     raise NotRecomputableError(f"influences of {kind!r} have no second path here")
 
 
@@ -118,6 +129,7 @@ def _listed(quilts: dict[str, Any], most: float | None) -> Iterator[Iterator[_Qu
                     continue
                 rows = np.array(masses, float)
                 told = [(rows[a], rows[b]) for a, b in pairs] if quilt else []
+                _check_masses(*itertools.chain.from_iterable(told))
                 yield number(size), told
 
         yield options()
@@ -126,6 +138,7 @@ def _listed(quilts: dict[str, Any], most: float | None) -> Iterator[Iterator[_Qu
 def _of_chain(quilts: dict[str, Any], most: float | None) -> Iterator[Iterator[_Quilt]]:
     n, initial = int(quilts["n_records"]), np.array(quilts["initial"], float)
     step = np.array(quilts["transition"], float)
+    _check_masses(initial, *step)
     records = range(n) if quilts["protected"] is None else quilts["protected"]
     if len(records) * n * n > _MOST_QUILTS:
         raise NotRecomputableError("there are too many quilts to try one by one")
