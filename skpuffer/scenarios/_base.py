@@ -282,6 +282,10 @@ class Scenario(DocLinkMixin, NestedParametersMixin, BaseEstimator, ABC):  # type
         """Return a public value of each column, the secret too, as a record has them.
 
         None where the scenario has no public rows. A preview is made of such records.
+
+        Returns
+        -------
+        dict of {column: object}
         """
         return {}
 

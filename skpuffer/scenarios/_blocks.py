@@ -253,7 +253,12 @@ class BlocksScenario(Scenario):
         return self.scenario.public_table()
 
     def public_record(self) -> dict[Hashable, Any]:
-        """Return the public record of the scenario of a block."""
+        """Return the public record of the scenario of a block.
+
+        Returns
+        -------
+        dict of {column: object}
+        """
         return self.scenario.public_record()
 
     def __repr__(self) -> str:

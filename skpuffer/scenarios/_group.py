@@ -225,7 +225,12 @@ class GroupScenario(Scenario):
         return self._as_attribute().public_table()
 
     def public_record(self) -> dict[Hashable, Any]:
-        """Return what comes first in each column of the first prior table."""
+        """Return what comes first in each column of the first prior table.
+
+        Returns
+        -------
+        dict of {column: object}
+        """
         return self._as_attribute().public_record()
 
     def bind(self, context: PublicContext) -> BoundScenario:

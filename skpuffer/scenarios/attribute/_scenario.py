@@ -454,7 +454,12 @@ class AttributeScenario(Scenario):
         return pd.concat(frames, ignore_index=True) if frames else None
 
     def public_record(self) -> dict[Hashable, Any]:
-        """Return what comes first in each column of the first prior table."""
+        """Return what comes first in each column of the first prior table.
+
+        Returns
+        -------
+        dict of {column: object}
+        """
         for table in self._public_tables():
             held = {c: column.dropna() for c, column in table.frame().items()}
             record = {c: column.iloc[0] for c, column in held.items() if len(column)}
