@@ -108,7 +108,8 @@ class _OfContracts(Mapping):
         return chain.from_iterable(map(of_contract, self.accountants))
 
     def __len__(self):
-        return len(list(self))
+        # a list would ask for its length first
+        return sum(1 for _ in self)
 
 
 CONTRACTS = _OfContracts()
