@@ -178,6 +178,24 @@ def test_correlated_noise_is_weakest_along_one_axis():
     assert noise_shift(flat, shift(3.0, dim=2)).u > 1e6
 
 
+@pytest.mark.parametrize("norm", [1.0, 2.0, "inf"])
+def test_moves_of_one_number_times_weights_are_those_of_one_coordinate(norm):
+    # whatever the norm, as no second coordinate shares the move
+    for noise in (STUDENT, BETA):
+        one = shift(3.0, norm=norm, dim=3, structure="scalar")
+        assert noise_shift(noise, one).u == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("exponent", [1.5, 2.0, 4.0, 7.5])
+def test_flat_noise_has_the_density_of_its_law(exponent):
+    made = noise_shift(STUDENT | {"exponent": exponent}, shift(1.0))
+    x = np.array([-20.0, -1.0, 0.0, 0.3, 4.0])
+    assert made.log_density(x) == pytest.approx(made.law.logpdf(x), rel=1e-12)
+    # which falls with the exponent
+    tails = made.log_density(np.array([1e8, 1e9]))
+    assert np.diff(tails) == pytest.approx(-exponent * math.log(10))
+
+
 # -- what there is no path to ----------------------------------------------------------
 
 STUDENT = {"family": "generalized_cauchy", "exponent": 4.0, "scale": 1.0}

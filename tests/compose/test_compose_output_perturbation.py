@@ -728,6 +728,44 @@ def test_targets_of_another_length_are_refused():
             model.fit(table, np.zeros(19))
 
 
+class _Seen(Ridge):
+    """Remembers the targets that it was fitted on."""
+
+    targets = []
+
+    def fit(self, X, y):
+        self.targets.append(np.array(y))
+        return super().fit(X, y)
+
+
+def test_a_target_that_is_missing_is_the_middle_of_the_declared_ones():
+    book = Schema({"a": (-1, 1), "y": (10, 30)}, target="y")
+    table = pd.DataFrame({"a": np.linspace(-1, 1, 5)})
+    _Seen.targets.clear()
+    model = OutputPerturbation(_Seen(), "coef_", sensitivity=0.1, schema=book)
+    model.fit(table, [12.0, np.nan, 20.0, 45.0, 3.0])
+    # and what is outside of the bounds is at the nearest of them
+    for seen in _Seen.targets:
+        assert seen.tolist() == [12.0, 20.0, 20.0, 30.0, 10.0]
+    assert _Seen.targets
+
+
+@pytest.mark.parametrize(
+    "stated, ceiling",
+    [
+        (0.3, 0.3),
+        (Sensitivity(add_remove={1: 0.5}, replace={1: 0.6}), 0.6),
+        (Sensitivity(add_remove={math.inf: 0.5}, replace={math.inf: 0.6}), 1.2),
+        (None, math.inf),
+    ],
+)
+def test_a_record_moves_the_vector_no_further_than_is_stated_in_l2(stated, ceiling):
+    model = OutputPerturbation(Ridge(), sensitivity=stated, n_outputs=4)
+    moves = model._record_moves("numbers", 0.5)
+    assert moves["shift_ceiling"] == pytest.approx(2 * ceiling)
+    assert moves["modulus"](3.0) == 1.5
+
+
 def test_a_frozen_estimator_is_refused():
     fitted = FrozenEstimator(Ridge().fit([[0.0], [1.0]], [0.0, 1.0]))
     model = OutputPerturbation(fitted, "coef_", sensitivity=0.1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skpuffer.releases._sensitivity import NORMS
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
-from skpuffer.summary._moments import Moments
+from skpuffer.summary._moments import Moments, _pair_move
 from skpuffer.utils._bounds import Bounds
 
 from .releases import release_of
@@ -52,6 +52,21 @@ def test_reach_of_each_block_is_exact(block, alone, apart):
             block.sensitivity.add_remove[p], rel=1e-12
         )
         assert found_apart[p] == pytest.approx(block.sensitivity.replace[p], rel=1e-12)
+
+
+@pytest.mark.parametrize("gap", [0.05, 0.5, 1.0, 1.4, 1.6, 2.0])
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0, math.inf])
+def test_small_moves_of_a_pair_reach_as_far_as_is_said(gap, norm):
+    """Of a number and its square, as its record moves by a gap at most."""
+    at = np.linspace(-1, 1, 801)
+    pairs = np.stack([at, at**2 - 0.5])
+    apart = np.abs(pairs[:, :, None] - pairs[:, None, :])
+    near = np.abs(at[:, None] - at) <= gap + 1e-12
+    longest = np.linalg.norm(apart[:, near], norm, axis=0).max()
+    said = _pair_move(np.array([gap]), norm)[0]
+    assert longest <= said * (1 + 1e-12)
+    if norm in (1.0, 2.0):
+        assert said == pytest.approx(longest, rel=1e-3)  # by the grid
 
 
 def test_reach_of_many_columns_and_of_groups_is_exact():
