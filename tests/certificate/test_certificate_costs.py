@@ -739,6 +739,17 @@ def test_a_table_is_read_at_the_next_order_and_the_best():
     assert recomputed(TABLE | {"epsilons": [9.0, 9.0]}).delta(0.0) <= 1.0
 
 
+@pytest.mark.parametrize("dim", [2, 3, 10])
+@pytest.mark.parametrize("square", [1e-3, 0.5, 40.0, 400.0])
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
+def test_a_move_in_a_direction_by_chance(dim, square, alpha):
+    """Kummer's function is the moment of a squared cosine, Beta(1/2, (d - 1)/2)."""
+    at = alpha * (alpha - 1) / 2 * square
+    expected = math.log(special.hyp1f1(0.5, dim / 2, at)) / (alpha - 1)
+    curve = SPHERE | {"square": square, "dim": dim}
+    assert recomputed(curve).renyi(alpha) == pytest.approx(expected, rel=1e-9)
+
+
 def test_the_worst_and_the_mean_of_curves():
     parts = [gaussian(0.5), gaussian(1.0)]
     for kind in ("worst_curve", "worst_overlap_curve"):

@@ -151,6 +151,13 @@ def test_shifts_are_rounded_up_to_integers():
         noise.renyi(3, Shift(2.0, norm=2, dim=None))
 
 
+@pytest.mark.parametrize("whole", [1.0, 7.0, 1e9, 3e9 + 1, 2.0**50])
+def test_a_whole_number_is_covered_by_itself_however_large(whole):
+    noise = DiscreteLaplaceNoise(1.0)
+    assert noise._magnitude(np.array([whole])) == [whole]
+    assert noise._magnitude(np.array([whole + 0.75])) == [whole + 1]
+
+
 @examples
 @given(orders, st.floats(1e-3, 15), st.floats(0.1, 40))
 def test_scale_for_inverts_renyi(alpha, epsilon, z):

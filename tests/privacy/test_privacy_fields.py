@@ -13,7 +13,7 @@ from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information, parallel
 from skpuffer.privacy._information import NOT_ADAPTIVE
 from skpuffer.privacy._repeated import repeated
-from skpuffer.privacy._shared_coupling import BELIEVERS
+from skpuffer.privacy._shared_coupling import BELIEVERS, _without_belief
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, RenyiCurve
 from skpuffer.privacy_loss._curves import RepeatedCurve, SymmetricPair
 from skpuffer.privacy_loss.overlap import OverlapCurve, finite_overlap
@@ -445,6 +445,15 @@ def test_releases_under_one_belief():
         n_releases=3,
     )
     assert found.epsilon < found.fallback
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_what_holds_for_everyone_holds_outside_of_the_event(together):
+    event = replace(BELIEVED, event_delta=6e-6)
+    found = _without_belief(event, together)
+    assert found.epsilon == pytest.approx(CURVE.epsilon(4e-6), rel=1e-12)
+    assert (found.delta, found.event_delta) == (1e-5, 6e-6)
+    assert found.curve == CURVE
 
 
 @pytest.mark.parametrize(
