@@ -9,7 +9,7 @@ from .pinned import CASES, SCENARIOS, answers, calibrated, facts, kept, near, re
 KEPT, ASKED, FACTS = read()
 
 #: What is found by iteration or from draws, whose last digits are those of many sums.
-_DRAWN = ("PAC", "ShapedWasserstein", "ResidualPAC", "SimulatorScenario")
+_DRAWN = ("PAC", "ResidualPAC", "SimulatorScenario")
 
 
 def tolerance(name):
