@@ -146,10 +146,11 @@ class Memory:
         return value
 
     def clear(self, start: tuple[Hashable, ...] = ()) -> None:
-        """Forget all values whose keys are tuples with this start."""
+        """Forget all values, or those whose keys are tuples with this start."""
         with self._lock:
             for at in list(self._entries):
-                if at[1][: len(start)] == start:
+                key = at[1] if isinstance(at[1], tuple) else ()
+                if key[: len(start)] == start:
                     self._drop(at)
 
     def _known(self, owner: object) -> bool:

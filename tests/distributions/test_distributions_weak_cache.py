@@ -93,6 +93,16 @@ def test_the_table_of_an_empirical_fit_dies_with_it(kind):
     assert len(MEMORY) == 0
 
 
+def test_all_is_forgotten_whatever_its_key_or_what_begins_as_is_said():
+    memory, owner = Memory(50_000), Owner()
+    for key in ("powers", 3, ("a", 1), ("a", 2), ("b", 1)):
+        memory.keep((owner,), key, 0)
+    memory.clear(("a",))
+    assert len(memory) == 3 and memory.held((owner,), ("b", 1)) == 0
+    memory.clear()
+    assert len(memory) == memory.n_bytes == 0
+
+
 def test_bytes_are_bounded_and_the_latest_stay():
     memory, owner = Memory(50_000), Owner()
     for i in range(100):
