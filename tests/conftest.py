@@ -1,6 +1,5 @@
 """What every test may rely on: fixed hypothesis examples, no window, real data."""
 
-import gc
 import math
 import os
 import random
@@ -57,16 +56,6 @@ def n_trials():
         return min(full, max(least, math.ceil(fraction * full)))
 
     return scale
-
-
-def pytest_collection_finish(session):
-    """Keep what is there for good out of what is searched for garbage.
-
-    Thousands of tests and the modules they import: who collects garbage in a test would
-    go through all of it every time.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)  # of what the markers leave
