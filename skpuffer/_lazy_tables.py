@@ -301,11 +301,14 @@ class SummedColumns(TableElsewhere):
         if hasattr(contribution, "prepared"):
             made = contribution.prepared(self._names)
             stages.append({f"c{i}": column for i, column in enumerate(made)} | kept)
-        last = {
-            f"p{i}": part.values if part.is_count else part.values * float(STEPS)
-            for i, part in enumerate(parts)
-        } | kept
-        last = {name: values.cast(nw.Int64) for name, values in last.items()}
+        counted = kept | {f"p{i}": p.values for i, p in enumerate(parts) if p.is_count}
+        if self._table.engine != "polars":  # which counts truth values as they are
+            counted = {name: truth.cast(nw.Int64) for name, truth in counted.items()}
+        last = counted | {
+            f"p{i}": (p.values * float(STEPS)).cast(nw.Int64)
+            for i, p in enumerate(parts)
+            if not p.is_count
+        }
         if hasattr(contribution, "cell"):
             last["cell"] = contribution.cell(self._names)
         return [*stages, last]
@@ -371,7 +374,8 @@ def number(table: LazyTable, name: str) -> LazyColumn:
     values, present = _numbers(table, name)
     if _is_whole(table.types[name]):
         return LazyColumn(name, values, present)
-    return LazyColumn(name, values, present & values.is_finite())
+    # nothing is known of a null, and what is not known is not counted
+    return LazyColumn(name, values, values.is_finite())
 
 
 def _numbers(table: LazyTable, name: str) -> tuple[Any, Any]:
