@@ -281,7 +281,7 @@ class Scenario(DocLinkMixin, NestedParametersMixin, BaseEstimator, ABC):  # type
     def public_record(self) -> dict[Hashable, Any]:
         """Return a public value of each column, the secret too, as a record has them.
 
-        None where the scenario has no public rows. A preview is made of such records.
+        Empty where the scenario has no public rows. A preview is made of such records.
 
         Returns
         -------

@@ -902,3 +902,12 @@ def test_a_table_is_what_its_rows_say(table):
     assert hash(ReferenceTable(relabelled)) == hash(one)
     assert ReferenceTable(table.iloc[::-1]) != one
     assert ReferenceTable(table.rename(columns={"age": "years"})) != one
+
+
+@pytest.mark.parametrize(
+    "target, expected", [(None, {1: 1.0, 2: 7.0, 3: 0.0}), (1, {1: 7.0, 2: 0.0})]
+)
+def test_a_column_of_a_prior_that_holds_nothing_keeps_its_place(target, expected):
+    prior = np.array([[np.nan, 1.0, 7.0, 0.0], [np.nan, 2.0, 8.0, 1.0]])
+    scenario = AttributeScenario(3, prior=prior, level="record", target=target)
+    assert scenario.public_record() == expected

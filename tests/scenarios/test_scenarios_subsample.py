@@ -914,3 +914,16 @@ def test_the_compatibility_table_has_it():
     rows = [r for r in compatibility_table(2) if r["scenario"] == "SubsampleScenario"]
     assert rows
     assert all(r["reason"] == "OutputSamples" for r in rows if r["works"])
+
+
+@pytest.mark.parametrize(
+    "pool, shown",
+    [
+        (5, "<int>"),
+        (None, "<NoneType>"),
+        ((), "<tuple>"),
+        ([[1.0], [2.0]], "<2 records>"),
+    ],
+)
+def test_what_is_no_pool_is_shown_all_the_same(pool, shown):
+    assert f"pool={shown}," in repr(SubsampleScenario(pool=pool))

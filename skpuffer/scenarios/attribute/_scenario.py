@@ -461,13 +461,13 @@ class AttributeScenario(Scenario):
         dict of {column: object}
         """
         for table in self._public_tables():
-            held = {c: column.dropna() for c, column in table.frame().items()}
-            record = {c: column.iloc[0] for c, column in held.items() if len(column)}
-            if table.named:
-                return record
-            # an array of data has its columns in this order, without the target
-            laid_out = [value for c, value in record.items() if c != self.target]
-            return dict(enumerate(laid_out))
+            frame = table.frame()
+            if not table.named:
+                # an array of data has its columns in this order, without the target
+                frame = frame.drop(columns=[self.target], errors="ignore")
+                frame.columns = range(frame.shape[1])
+            held = {c: column.dropna() for c, column in frame.items()}
+            return {c: column.iloc[0] for c, column in held.items() if len(column)}
         return {}
 
     def _public_tables(self):

@@ -279,7 +279,10 @@ class SubsampleScenario(Scenario):
     def __repr__(self) -> str:
         pool: Any = repr(self.pool)
         if not isinstance(self.pool, str):
-            pool = f"<{row_count(pool_rows(self.pool)[0])} records>"
+            try:
+                pool = f"<{row_count(pool_rows(self.pool)[0])} records>"
+            except (ValueError, IndexError):  # no table, as a fit will say
+                pool = f"<{type(self.pool).__name__}>"
         given = {
             name: value
             for name, value in self.get_params(deep=False).items()
