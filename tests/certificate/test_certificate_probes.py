@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from skpuffer.certificate import CertificateFileError, State, _check, check
+from skpuffer.certificate import CertificateFileError, Finding, State, _check, check
 from skpuffer.certificate._reading import DEEPEST, _parsed, read_certificate
 from skpuffer.utils._digest import digest_of_plain
 
@@ -174,6 +174,65 @@ def test_long_lists_of_fields_are_cut(monkeypatch):
     monkeypatch.setattr(_check, "_MOST_NAMED", 1)
     _, reason = found_of(signed("sensitivity"))["curve.shift.radius"]
     assert reason.endswith("it would not give epsilon and 2 more")
+
+
+@pytest.mark.parametrize(
+    "less, more, state, names",
+    [
+        (set(), set(), OPEN, None),
+        # what shows in one direction alone may be untrue in the other
+        ({"epsilon"}, set(), OPEN, None),
+        (set(), {"epsilon"}, OPEN, None),
+        ({"epsilon", "x"}, {"epsilon", "y"}, RECOMPUTED, "epsilon"),
+        ({"y"}, {"x"}, RECOMPUTED, "x, y"),
+    ],
+)
+def test_a_change_has_to_show_either_way(less, more, state, names, monkeypatch):
+    tried = []
+
+    def changed(plain, put, new, firm):
+        tried.append((new, sorted(firm)))
+        return less if new < 2.0 else more
+
+    monkeypatch.setattr(_check, "_changed", changed)
+    known = [Finding(field="epsilon", state=RECOMPUTED, reason="")]
+    known += [Finding(field="delta", state=OPEN, reason="")]
+    plain = {"epsilon": 1.0, "delta": 0.1, "gain": 2.0}
+    (found,) = _check._probed(plain, known)
+    assert tried == [(1.98, ["epsilon"]), (2.02, ["epsilon"])]
+    assert (found.field, found.state) == ("gain", state)
+    told = NOTHING if names is None else f"{CHANGED}{names}"
+    assert found.reason.startswith(told)
+    assert plain["gain"] == 2.0
+
+
+@pytest.mark.parametrize(
+    "field, new, firm, shown",
+    [
+        # no number of the schema is one
+        ("confidence", 1.01, set(), {"the schema"}),
+        ("epsilon", 0.9, set(), {"epsilon", "delta"}),
+        # what was firm and is no longer confirmed shows, and what was not does not
+        ("curve", None, {"epsilon"}, {"epsilon"}),
+        ("curve", None, set(), set()),
+        ("n_records", 11, {"epsilon"}, set()),
+    ],
+)
+def test_what_a_change_would_leave_untrue(field, new, firm, shown):
+    plain = json.loads(json.dumps(signed("delta")))
+    kept = json.dumps(plain)
+    put = _check._setter(plain, field)
+    assert _check._changed(plain, put, new, firm) == shown
+    assert json.dumps(plain) == kept
+
+
+def test_a_number_is_known_by_its_field_or_as_part_of_an_array():
+    known = [Finding(field="rows", state=RECOMPUTED, reason="")]
+    plain = {"rows": [1.0, 2.0], "rows_more": 0.5}
+    plain = HONEST["delta"] | plain
+    numbers = {f.field for f in _check._probed(plain, known)}
+    assert not {f for f in numbers if f.startswith("rows[")}
+    assert "rows_more" in numbers
 
 
 # -- reading ---------------------------------------------------------------------------
