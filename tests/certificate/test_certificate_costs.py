@@ -976,6 +976,82 @@ def test_every_quilt_of_a_chain_is_tried(order, most, protected):
     assert worst_quilt(curve, order)[0] == pytest.approx(worst)
 
 
+def near_sets(start, step, n, i):
+    """Sizes and quilts of a record, with what they tell of its value, both ways."""
+    joint = start.reshape(-1, *[1] * (n - 1))
+    for k in range(n - 1):
+        shape = [1] * n
+        shape[k : k + 2] = step.shape
+        joint = joint * step.reshape(shape)
+    for a in [None, *range(i)]:
+        for b in [None, *range(i + 1, n)]:
+            kept = sorted({a, b} - {None})
+            size = (n if b is None else b) - (-1 if a is None else a) - 1
+            axes = tuple(k for k in range(n) if k != i and k not in kept)
+            law = np.moveaxis(joint.sum(axis=axes), sorted([*kept, i]).index(i), 0)
+            law = law.reshape(len(start), -1)
+            yield size, kept, law / law.sum(axis=1)[:, None]
+
+
+@pytest.mark.parametrize("order", [1.5, math.inf])
+@pytest.mark.parametrize("most", [None, 1, 2, 4])
+def test_the_cheapest_quilt_of_each_record_of_a_longer_chain(order, most):
+    """Of a chain that is not the same backwards, whose values are three."""
+    start = np.array([0.6, 0.3, 0.1])
+    step = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.3, 0.1, 0.6]])
+    n, chosen = 5, set()
+    for i in range(n):
+        quilts = list(near_sets(start, step, n, i))
+        for scale in (0.5, 3.0, 4.0, 5.0, 8.0):
+            options = {}
+            for size, kept, law in quilts:
+                if most and any(abs(k - i) > most for k in kept):
+                    continue
+                told = max(
+                    of_order(law[x], law[y], order)
+                    for x in range(3)
+                    for y in range(3)
+                    if x != y
+                )
+                noise = shifted(scale, size, "laplace")
+                cost = told + recomputed(noise).renyi(order)
+                options[cost] = size, tuple(kept)
+            cost = min(options)
+            chain = CHAIN | {"initial": start.tolist(), "transition": step.tolist()}
+            chain |= {"n_records": n, "protected": [i]}
+            part = QUILT["parts"][0] | {"noise": {"family": "laplace", "scale": scale}}
+            curve = QUILT | {"quilts": [chain], "parts": [part], "max_distance": most}
+            assert worst_quilt(curve, order)[0] == pytest.approx(cost, rel=1e-9)
+            # and this is what the curve costs, and not the size of the near set
+            assert recomputed(curve).renyi(order) == pytest.approx(cost, rel=1e-9)
+            chosen.add(options[cost][1])
+    # quilts of either side, of both, and none are met
+    assert {0, 1, 2} == {len(kept) for kept in chosen} if most != 1 else len(chosen) > 2
+
+
+def test_of_several_quilts_and_records_the_worst_counts():
+    masses = [[[0.9, 0.1], [0.7, 0.3]], [[True, True], [True, True]]]
+
+    def listed(*sizes):
+        records = [
+            [at, [size], [[3]], [masses], [[False, True], [True, False]]]
+            for at, size in enumerate(sizes)
+        ]
+        return {"kind": "listed_quilts", "records": records, "described": {}} | {
+            "steps": 1
+        }
+
+    told = math.log(3)
+    for quilts in (
+        [listed(1.0, 3.0)],
+        [listed(3.0, 1.0)],
+        [listed(1.0), listed(3.0)],
+        [listed(3.0), listed(1.0)],
+    ):
+        cost, size = worst_quilt(QUILT | {"quilts": quilts}, math.inf)
+        assert (cost, size) == (pytest.approx(told + 3 / 4), 3.0)
+
+
 def of_order(p, q, order):
     if math.isinf(order):
         return math.log(np.max(p / q))

@@ -732,6 +732,32 @@ def test_masses_are_held_to_nine_digits_and_those_of_counts_to_six():
         assert not any(f.startswith("curve") for f in wrong_in(of_priors(curve)))
 
 
+def test_events_of_a_group_cost_the_worst_way_to_change_it():
+    """Two that are added cost more than one that is replaced, or the other way."""
+    x, width = [-12.0 + 0.005 * k for k in range(5_201)], 0.005
+    group = pair(shifted(), "gaussian_poisson_group", rate=0.3, count=2)
+
+    def law(means):
+        return sum(w * stats.norm.pdf(x, m) for m, w in means.items())
+
+    added = law({0: 0.49, 1: 0.42, 2: 0.09}), law({0: 1.0})
+    replaced = law({0: 0.7, 1: 0.3}), law({0: 0.7, -1: 0.3})
+    costs = {}
+    for order in (2.0, 4.0):
+        for p, q in (added, added[::-1], replaced):
+            mean = sum(p**order * q ** (1 - order)) * width
+            costs[order] = max(costs.get(order, 0.0), math.log(mean) / (order - 1))
+    curve = {"kind": "renyi", "orders": [2.0, 4.0], "epsilons": [0.0, 0.0]}
+    curve["epsilons"] = [3 * costs[2.0], 3 * costs[4.0]]
+    honest = at_order(curve, 2.0, 3 * costs[2.0], events=[[group, 3]])
+    assert not wrong_in(honest)
+    for at in range(2):
+        lie = with_value(
+            honest, ["curve", "epsilons", at], 0.99 * curve["epsilons"][at]
+        )
+        assert f"curve.epsilons[{at}]" in wrong_in(lie)
+
+
 # -- what stays open -------------------------------------------------------------------
 
 
