@@ -1052,6 +1052,23 @@ def test_of_several_quilts_and_records_the_worst_counts():
         assert (cost, size) == (pytest.approx(told + 3 / 4), 3.0)
 
 
+def test_a_value_that_never_occurs_changes_nothing():
+    """Nor does one that the first record alone cannot have."""
+    two = CHAIN | {"transition": [[0.8, 0.2], [0.4, 0.6]]}
+    three = CHAIN | {
+        "initial": [0.5, 0.5, 0.0],
+        "transition": [[0.8, 0.2, 0.0], [0.4, 0.6, 0.0], [0.1, 0.1, 0.8]],
+    }
+    for scale in (1.0, 3.0, 5.0):
+        part = QUILT["parts"][0] | {"noise": {"family": "laplace", "scale": scale}}
+        costs = [
+            worst_quilt(QUILT | {"quilts": [chain], "parts": [part]}, math.inf)[0]
+            for chain in (two, three)
+        ]
+        assert costs[0] == pytest.approx(costs[1], rel=1e-12)
+        assert 0 < costs[1] < math.inf
+
+
 def of_order(p, q, order):
     if math.isinf(order):
         return math.log(np.max(p / q))

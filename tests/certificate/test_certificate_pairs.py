@@ -7,11 +7,11 @@ import pytest
 from scipy import integrate, stats
 
 from skpuffer.certificate._composition import composed_delta, composed_epsilon
-from skpuffer.certificate._curves import alternatives
+from skpuffer.certificate._curves import alternatives, recomputed
 from skpuffer.certificate._pairs import pairs_of, renyi_of
 
 from .test_certificate_costs import MU, SYMMETRIC, batch, moved
-from .test_certificate_rules import gaussian, normal_delta, pair, shifted
+from .test_certificate_rules import gaussian, losses, normal_delta, pair, shifted
 
 
 def one_of(kind, **fields):
@@ -194,3 +194,22 @@ def test_a_step_tells_next_to_nothing_beyond_what_it_tells_at_most(share):
         known = 0.3 * normal_delta(10.0, grown)
         found = float(wide.forward(np.array([e]))[0])
         assert found == pytest.approx(known, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_a_group_costs_what_the_worst_way_to_change_it_does(rate):
+    group = batch("gaussian_poisson_group", rate=rate, count=2)
+    event = group | {"curve": shifted(1 / MU)}
+    p, q = 1 - rate, rate
+    added = densities({0: p * p, MU: 2 * p * q, 2 * MU: q * q}), densities({0: 1.0})
+    replaced = densities({0: p, MU: q}), densities({0: p, -MU: q})
+    made = recomputed(losses((event, 1)))
+    for epsilon in (0.1, 0.4):
+        known = [
+            np.maximum(a - math.exp(epsilon) * b, 0.0).sum()
+            for a, b in (added, added[::-1], replaced, replaced[::-1])
+        ]
+        assert made.delta(epsilon) == pytest.approx(max(known), rel=2e-3)
+        assert made.epsilon(max(known), epsilon) == pytest.approx(epsilon, rel=2e-3)
+        # of the others it is less
+        assert min(known) < 0.99 * max(known)

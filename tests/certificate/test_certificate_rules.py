@@ -758,6 +758,20 @@ def test_events_of_a_group_cost_the_worst_way_to_change_it():
         assert f"curve.epsilons[{at}]" in wrong_in(lie)
 
 
+@pytest.mark.parametrize(
+    "notion",
+    [
+        f"{estimated}{how}_sliced_renyi_pufferfish"
+        for estimated in ("", "sa_")
+        for how in ("averaged", "joint")
+    ],
+)
+def test_a_promise_about_slices_has_a_curve_of_slices(notion):
+    for curve in OF_PRIORS.values():
+        said = "does not go with a" in str(wrong_in(of_priors(curve, notion=notion)))
+        assert said == ("slices" not in curve["kind"] and "sphere" not in curve["kind"])
+
+
 # -- what stays open -------------------------------------------------------------------
 
 
