@@ -213,3 +213,25 @@ def test_a_group_costs_what_the_worst_way_to_change_it_does(rate):
         assert made.epsilon(max(known), epsilon) == pytest.approx(epsilon, rel=2e-3)
         # of the others it is less
         assert min(known) < 0.99 * max(known)
+
+
+@pytest.mark.parametrize("mu", [0.05, 3.0])
+@pytest.mark.parametrize("first, second", [(2, 1), (3, 0), (0, 1)])
+def test_a_group_of_short_and_of_long_moves(mu, first, second):
+    fields = {"rate": 0.3, "first": first, "second": second}
+    (made,) = pairs_of(
+        batch("gaussian_poisson_pair", **fields) | {"curve": shifted(1 / mu)}
+    )
+    x, step = np.linspace(-14.0, 20.0, 40_001, retstep=True)
+    p, q = (
+        sum(
+            stats.binom.pmf(k, n, 0.3) * stats.norm.pdf(x - sign * mu * k)
+            for k in range(n + 1)
+        )
+        for n, sign in ((first, 1), (second, -1))
+    )
+    for epsilon in (0.0, 0.01, 0.5, 4.0):
+        for ask, a, b in ((made.forward, p, q), (made.backward, q, p)):
+            known = np.maximum(a - math.exp(epsilon) * b, 0.0).sum() * step
+            found = float(ask(np.array([epsilon]))[0])
+            assert found == pytest.approx(known, rel=1e-6, abs=1e-9)
