@@ -655,7 +655,7 @@ def _shortfall(path: str, node: dict[str, Any], confidence: float) -> Finding:
 def _longest(path: str, node: dict[str, Any]) -> Iterator[Finding]:
     """No move is longer, in standard deviations, than the ball over the least one."""
     covariance = np.array(node["noise"].get("covariance", [[1.0]]), float)
-    scale = np.max(np.asarray(node["noise"]["scale"], float))
+    scale = np.min(np.asarray(node["noise"]["scale"], float))
     least = math.sqrt(max(0.0, float(np.linalg.eigvalsh(covariance)[0]))) * float(scale)
     mu = number(node["mu"])
     if least > 0 and mu * least > number(node["shift"]["radius"]) * (1 + EXACT):

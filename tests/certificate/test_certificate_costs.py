@@ -187,6 +187,14 @@ def test_no_move_costs_nothing_and_no_noise_costs_all():
 def test_correlated_noise_is_weakest_along_one_axis():
     noise = ELLIPSOID["noise"]
     assert noise_shift(noise, shift(3.0, dim=2)).u == pytest.approx(3 / 2)
+    # of scales that no such noise has, the one at which it hides least counts
+    for scale in ([2.0, 50.0], [50.0, 2.0]):
+        forged = noise_shift(noise | {"scale": scale}, shift(3.0, dim=2))
+        assert forged.u == pytest.approx(3 / 2)
+        moves = ATOMS | {"radii": [1.0], "masses": [1.0], "steps": [[0.0, 1.0]]}
+        wide = COUPLING | {"couplings": [moves], "shift": shift("inf", dim=2)}
+        found = recomputed(wide | {"noise": noise | {"scale": scale}})
+        assert found.renyi(3.0) == pytest.approx(3 / 2 / 4)
     flat = noise | {"covariance": [[1.0, 1.0], [1.0, 1.0]]}
     assert noise_shift(flat, shift(3.0, dim=2)).u > 1e6
 

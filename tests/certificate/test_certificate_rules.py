@@ -772,6 +772,15 @@ def test_a_promise_about_slices_has_a_curve_of_slices(notion):
         assert said == ("slices" not in curve["kind"] and "sphere" not in curve["kind"])
 
 
+@pytest.mark.parametrize("scale", [[2.0, 50.0], [50.0, 2.0]])
+def test_a_move_is_no_longer_than_where_the_noise_is_least(scale):
+    noise = {"family": "gaussian", "scale": scale}
+    plain = HONEST["ellipsoid"] | {"curve": ELLIPSOID | {"noise": noise}}
+    assert not wrong_in(plain)
+    longer = with_value(plain, ["curve", "mu"], 1.5 * (1 + 1.1e-6))
+    assert "exceeds what the shift allows" in reason(longer, "curve.mu")
+
+
 # -- what stays open -------------------------------------------------------------------
 
 
