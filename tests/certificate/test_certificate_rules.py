@@ -282,6 +282,12 @@ HONEST = {
         epsilon=1.0,
         delta=normal_delta(2.0, 1.0),
     ),
+    # what asks for no epsilon may leave some of its delta
+    "no epsilon": stated(gaussian(0.1), epsilon=0.0, delta=0.5),
+    "no delta": stated(shifted(2.0, family="laplace"), epsilon=0.5),
+    "an event and no more": of_priors(
+        shifted(2.0, family="laplace"), epsilon=0.5, delta=0.1, event_delta=0.1
+    ),
     "estimate": stated(
         None, notion="estimated", epsilon=1.0, delta=D1, composable=False
     ),
@@ -562,6 +568,10 @@ LIES = {
         {"curve": MEAN | {"square": 0.25 * (1 + 1.1e-6)}, "epsilon": 0.5 + 5.5e-7},
         {"curve.square": "exceeds 0.25"},
     ),
+    "an epsilon without a delta": ("delta", {"delta": 0.0}, {"epsilon"}),
+    "less without a delta": ("no delta", {"epsilon": 0.49}, {"epsilon"}),
+    "less beside an event": ("an event and no more", {"epsilon": 0.49}, {"epsilon"}),
+    "too small for none": ("no epsilon", {"delta": 0.01}, {"epsilon"}),
     "certain of a sample": (
         "sampled slices",
         {"confidence": 1.0},
@@ -779,6 +789,21 @@ def test_a_move_is_no_longer_than_where_the_noise_is_least(scale):
     assert not wrong_in(plain)
     longer = with_value(plain, ["curve", "mu"], 1.5 * (1 + 1.1e-6))
     assert "exceeds what the shift allows" in reason(longer, "curve.mu")
+
+
+@pytest.mark.parametrize("coupling", ["households:3", "replace:all", "a window", "x:"])
+def test_couplings_of_other_kinds_say_nothing_of_relations(coupling):
+    for relation in ("replace", "add_remove"):
+        found = wrong_in(
+            HONEST["delta"] | {"coupling_id": coupling, "relation": relation}
+        )
+        assert not found
+
+
+@pytest.mark.parametrize("changes", [{"curve": None}, {"epsilon": None}])
+def test_a_gain_without_a_curve_or_an_epsilon_is_left_open(changes):
+    (left,) = open_in(HONEST["belief"] | changes, "noise_gain")
+    assert "what other noise would need is not stated" in left.reason
 
 
 # -- what stays open -------------------------------------------------------------------
