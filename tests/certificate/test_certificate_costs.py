@@ -924,6 +924,8 @@ def test_what_is_left_to_hide(epsilon):
     )
     plain = left_to_hide(values, epsilon)
     assert near == pytest.approx([min(1.0, p + 0.01 * (1 + grown)) for p in plain])
+    far = {"kind": "near_overlap", "part": values, "variation": 1.0}
+    assert left_to_hide(far, epsilon) == (1.0, 1.0)
     for kind, name in (("worst_overlap", "parts"), ("pairwise_overlap", "overlaps")):
         worst = left_to_hide({"kind": kind, name: [values, ODDS]}, epsilon)
         both = zip(plain, left_to_hide(ODDS, epsilon), strict=True)

@@ -806,6 +806,22 @@ def test_a_gain_without_a_curve_or_an_epsilon_is_left_open(changes):
     assert "what other noise would need is not stated" in left.reason
 
 
+@pytest.mark.parametrize(
+    "plain",
+    [
+        # a bound on what is learnt holds for whatever rests on the same table
+        HONEST["information"] | {"coupling_id": None, "relation": None},
+        of_priors(None, sensitivity=1.0, norm=2.0),
+        of_priors(None, notion=SLICED, alpha=4.0, epsilon=1.0, rpp_epsilon=1.0),
+        HONEST["information"] | {"notion": "record_mutual_information"},
+        HONEST["information"] | {"notion": "group_mutual_information"},
+    ],
+)
+def test_what_is_left_out_contradicts_nothing(plain):
+    wrong = wrong_in(plain).keys() - {"epsilon"}
+    assert not wrong
+
+
 # -- what stays open -------------------------------------------------------------------
 
 

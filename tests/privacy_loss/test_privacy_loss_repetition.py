@@ -320,6 +320,69 @@ def test_means_and_shapes_may_be_as_large_as_is_said(shape):
         assert math.exp(float(runs.log_slope(np.array(0.0)))) == pytest.approx(mean)
 
 
+def largest_of(runs, p, bound):
+    """The larger part of a cost by order, with the slope from chances of numbers."""
+    counts, masses = masses_of(runs)
+    counts, masses = (each[counts * masses > 1e-15] for each in (counts, masses))
+
+    def slope(at):
+        powers = np.exp(np.outer(np.log1p(-np.minimum(at, 1 - 1e-15)), counts - 1))
+        return np.log(powers @ (counts * masses))
+
+    here, there = slope(p), slope(bound)
+
+    def largest(order):
+        first = 1.0 if math.isinf(order) else order / (order - 1)
+        return max(0.0, np.max(first * here - there))
+
+    return largest
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mean", [1.2, 12.0])
+def test_of_a_pure_run_it_costs_exactly_what_its_events_say(shape, mean):
+    """An event of p is one of at most exp(e) p, and so is its complement."""
+    e, runs = 0.7, RandomRuns(mean, shape)
+    one = PrivacyLossCurve(((PurePair(e), 1),))
+    best = BestRunCurve(one, runs)
+    p = np.unique([*np.geomspace(1e-6, 1, 80), 1 / (1 + math.exp(e)), 0.0])
+    bound = np.minimum(math.exp(e) * p, 1 - math.exp(-e) * (1 - p))
+    largest = largest_of(runs, p, bound)
+    for order in (1.3, 2.0, 6.0, 40.0, math.inf):
+        known = one.renyi(order) + largest(order)
+        # between points of the grid there may be a little more
+        assert known * (1 - 1e-6) <= best.renyi(order) <= known * (1 + 1e-3) + 1e-8
+    ratio = largest(math.inf)
+    # beyond the largest loss there is none, and just below it next to none
+    assert best.renyi(math.inf) == pytest.approx(e + ratio, rel=1e-3)
+    assert best.epsilon(1e-12) == pytest.approx(e + ratio, rel=1e-3)
+    for rest in (0.95 * e, 0.99 * e):
+        known = mean * one.delta(rest)
+        if known < 0.02:
+            found = best.delta(ratio + rest)
+            assert found <= known * (1 + 1e-2)
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0, 4.0, math.inf])
+def test_of_gaussian_runs_it_costs_hardly_more_than_all_of_its_events_say(shape):
+    """Of a trade-off that is read at some points, never less than by all of them."""
+    mu, runs = 0.4, RandomRuns(8.0, shape)
+    best = BestRunCurve(GaussianCurve(mu), runs)
+    p = np.concatenate(
+        [np.geomspace(1e-8, 1 - 1e-9, 80), 1 - np.geomspace(1e-6, 0.5, 9)]
+    )
+    bound = norm.cdf(norm.ppf(p) + mu)
+    largest = largest_of(runs, p, bound)
+    for order in (1.5, 4.0, 16.0):
+        known = order * mu**2 / 2 + largest(order)
+        assert known <= best.renyi(order) <= known * 1.02
+    # one run at what the ratio leaves, as often as there are runs
+    ratio = largest(math.inf)
+    for delta in (1e-3, 1e-6):
+        known = GaussianCurve(mu).epsilon(delta / 8.0) + ratio
+        assert best.epsilon(delta) <= known * 1.02
+
+
 # -- properties ------------------------------------------------------------------------
 
 
