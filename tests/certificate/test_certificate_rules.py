@@ -7,9 +7,10 @@ nothing here is made by what the check is to judge.
 import math
 
 import pytest
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 
 from skpuffer.certificate import Finding, Report, State, schema
+from skpuffer.certificate._curves import recomputed
 from skpuffer.certificate._rules import _compared, findings_of
 from skpuffer.certificate._structure import check_structure
 
@@ -205,6 +206,22 @@ BEST = {
     "runs": {"kind": "random_runs", "mean": 4.0, "shape": "inf"},
 }
 
+
+def _normal_moves_delta(epsilon):
+    """Of a normal move, over its two scales of noise."""
+    found, _ = integrate.quad(
+        lambda z: (
+            stats.norm.pdf(z)
+            * normal_delta(abs(0.5 + math.sqrt(0.2) * z) / 2 + 1e-9, epsilon)
+        ),
+        -12,
+        12,
+        points=[-0.5 / math.sqrt(0.2), 0.0],
+        epsabs=1e-14,
+    )
+    return found
+
+
 #: Honest certificates by name, whose numbers follow from one another.
 HONEST = {
     "delta": stated(gaussian(1.0), epsilon=1.0, delta=D1),
@@ -245,6 +262,9 @@ HONEST = {
         alpha=3.0,
         epsilon=NORMALS_AT_3,
         rpp_epsilon=NORMALS_AT_3,
+    ),
+    "normal moves at a delta": of_priors(
+        NORMALS, epsilon=0.4, delta=_normal_moves_delta(0.4)
     ),
     "counts": of_priors(
         {
@@ -344,6 +364,7 @@ GRID, ASKED, EXACT = 1e-3, 2e-3, 1e-6
         ("coupling", "epsilon", EXACT, ASKED),
         ("coupling", "delta", 10 * EXACT, 1e-2),
         ("normal moves", "epsilon", EXACT, EXACT),
+        ("normal moves at a delta", "epsilon", 5e-4, ASKED),
         ("belief", "epsilon", 1e-5, ASKED),
         ("belief", "delta", 1e-4, 1e-2),
         ("belief", "gain", EXACT, EXACT),
@@ -374,6 +395,25 @@ def test_a_number_may_differ_by_so_much_and_no_more(name, path, below, above):
     for factor, is_wrong in factors.items():
         changed = with_value(HONEST[name], keys, value * factor)
         assert (field in wrong_in(changed)) == is_wrong, factor
+
+
+@pytest.mark.parametrize("alpha", [None, 4.0])
+def test_the_best_of_runs_may_cost_a_little_more_than_is_read_off(alpha):
+    """Where one run is read at fewer points; and not less than by more of them."""
+    made = recomputed(BEST)
+    if alpha is None:
+        found = made.epsilon(1e-4, 1.0)
+        plain, below = stated(BEST, epsilon=found, delta=1e-4), GRID
+    else:
+        found = made.renyi(alpha)
+        plain, below = at_order(BEST, alpha, found), EXACT
+    for factor, is_wrong in (
+        (1 - 1.1 * below, True),
+        (1 - 0.9 * below, False),
+        (1 + 4.9e-3, False),
+        (1 + 5.1e-3, True),
+    ):
+        assert ("epsilon" in wrong_in(plain | {"epsilon": factor * found})) == is_wrong
 
 
 def allocation(replaced, count=1):
