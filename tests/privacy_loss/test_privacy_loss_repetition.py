@@ -503,6 +503,42 @@ def test_bad_shapes_are_refused(shape):
         RandomRuns(5.0, shape)
 
 
+@pytest.mark.parametrize(
+    "ask, values",
+    [
+        ("renyi", [1.0, 0.5, -2.0]),
+        ("epsilon", [0.0, 1.0, -0.1, 2.0, 1e-310]),
+        ("delta", []),
+    ],
+)
+def test_what_a_curve_is_not_asked_is_refused(ask, values):
+    best = BestRunCurve(GaussianCurve(0.3), RandomRuns(5.0, 1.0))
+    name = {"renyi": "alpha"}.get(ask, "delta" if ask == "epsilon" else "epsilon")
+    for value in (*values, math.nan):
+        with pytest.raises(ValueError, match=f"'{name}'"):
+            getattr(best, ask)(value)
+    for value in (True, "1", None, np.array([0.5])):
+        with pytest.raises(TypeError, match=f"'{name}'"):
+            getattr(best, ask)(value)
+
+
+def test_each_family_has_its_own_parameter():
+    for mean in (1.5, 20.0, 1e5):
+        geometric, poisson_runs = RandomRuns(mean, 1.0), RandomRuns(mean, math.inf)
+        assert geometric.stop == pytest.approx(1 / mean, rel=1e-12)
+        assert (geometric.rate, poisson_runs.stop) == (math.inf, 0.0)
+        rate = poisson_runs.rate
+        assert rate / -math.expm1(-rate) == pytest.approx(mean, rel=1e-12)
+        stop = RandomRuns(mean, 0.0).stop
+        assert (1 / stop - 1) / -math.log(stop) == pytest.approx(mean, rel=1e-10)
+
+
+@pytest.mark.parametrize("value", [True, "5", None, [5.0]])
+def test_a_mean_that_is_no_number_is_refused(value):
+    with pytest.raises(TypeError, match="'mean'"):
+        RandomRuns(value, 1.0)
+
+
 # -- amplification by a belief comes last ----------------------------------------------
 
 
