@@ -454,6 +454,26 @@ def test_a_loss_that_an_event_may_have_is_never_rounded_down(shape):
     assert best.epsilon(1e-13) >= loss * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("mean", [2.0, 1e6])
+def test_what_rounding_may_take_off_is_added(mean):
+    """A part of a billion, and as much again: of a cost that is known exactly."""
+    e, runs = 3.0, RandomRuns(mean, math.inf)
+    best = BestRunCurve(PrivacyLossCurve(((PurePair(e), 1),)), runs)
+    ratio = runs.rate * math.tanh(e / 2)
+    room = 1e-9 * (1 + ratio)
+    assert 0.9 * room < best.renyi(math.inf) - (e + ratio) < 1.1 * room
+    gaussian = BestRunCurve(GaussianCurve(0.5), runs)
+    ratio = runs.rate * GaussianCurve(0.5).delta(0.0)
+    if mean < 10:
+        # one run at a delta that is no larger than its share
+        known = GaussianCurve(0.5).epsilon(1e-3 / mean) + ratio
+        assert 0.9e-9 < gaussian.epsilon(1e-3) - known < 1e-7
+    assert gaussian.renyi(2.0) > 2.0 * 0.5**2 / 2
+    nothing = BestRunCurve(GaussianCurve(0.0), RandomRuns(1 + 1e-6, math.inf))
+    assert 0.9e-9 < nothing.renyi(math.inf) < 1e-8
+    assert 0.9e-9 < nothing.renyi(4.0) < 1e-6
+
+
 def test_of_hardly_more_than_one_run_it_costs_what_one_does():
     one = GaussianCurve(0.3)
     best = BestRunCurve(one, RandomRuns(1 + 1e-6, 1.0))
