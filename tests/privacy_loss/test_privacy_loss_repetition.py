@@ -124,6 +124,8 @@ def test_numbers_of_runs_have_the_distribution_that_is_named(shape, mean):
     counts, expected = masses_of(runs)
     found = runs.masses(1 - 1e-9)
     np.testing.assert_allclose(found, expected[: len(found)], rtol=1e-6, atol=1e-12)
+    # as many as it takes, and no more
+    assert found.sum() - found[-1] < 1 - 1e-9 <= found.sum()
     assert np.sum(counts * expected) == pytest.approx(mean, rel=1e-4)
     # the slope of the generating function, whatever the quantile
     p = np.linspace(0, 1, 7)
@@ -472,6 +474,21 @@ def test_what_rounding_may_take_off_is_added(mean):
     nothing = BestRunCurve(GaussianCurve(0.0), RandomRuns(1 + 1e-6, math.inf))
     assert 0.9e-9 < nothing.renyi(math.inf) < 1e-8
     assert 0.9e-9 < nothing.renyi(4.0) < 1e-6
+
+
+class AskedCurve(FiniteCurve):
+    """A curve that keeps what it was asked."""
+
+    def epsilon(self, delta):
+        self.asked = delta
+        return super().epsilon(delta)
+
+
+@pytest.mark.parametrize("delta", [0.3, 1e-6])
+def test_one_run_is_asked_for_no_more_than_its_share_of_delta(delta):
+    one = AskedCurve(np.array([0.6, 0.4]), np.array([0.3, 0.7]))
+    BestRunCurve(one, RandomRuns(7.0, 1.0)).epsilon(delta)
+    assert delta / 7.0 * (1 - 2e-9) < one.asked < delta / 7.0
 
 
 def test_of_hardly_more_than_one_run_it_costs_what_one_does():
