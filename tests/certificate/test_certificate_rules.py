@@ -943,8 +943,10 @@ def test_what_does_not_follow_from_the_file_is_said(base, changes, field, words)
     assert words in left.reason
 
 
-def test_a_value_is_replaced_in_two_steps():
-    (found,) = [f for f in findings_of(HONEST["added"]) if f.field == "rpp_epsilon"]
+@pytest.mark.parametrize("length", [0.5, 1.0, 3.0])
+def test_a_value_is_replaced_in_two_steps(length):
+    plain = HONEST["added"] | {"curve": shifted(length, length)}
+    (found,) = [f for f in findings_of(plain) if f.field == "rpp_epsilon"]
     assert (found.state, found.found) == (State.RECOMPUTED, pytest.approx(8.0))
     assert "the cost of twice the shift" in found.reason
 

@@ -570,6 +570,10 @@ def test_each_family_has_its_own_parameter():
         assert (1 / stop - 1) / -math.log(stop) == pytest.approx(mean, rel=1e-10)
 
 
+def test_a_number_whose_first_masses_vanish_is_drawn():
+    assert 2500 < RandomRuns(3000.0, math.inf).draw(np.random.default_rng(0)) < 3500
+
+
 @pytest.mark.parametrize("value", [True, "5", None, [5.0]])
 def test_a_mean_that_is_no_number_is_refused(value):
     with pytest.raises(TypeError, match="'mean'"):
