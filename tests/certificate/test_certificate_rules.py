@@ -831,6 +831,29 @@ def test_a_move_is_no_longer_than_where_the_noise_is_least(scale):
     assert "exceeds what the shift allows" in reason(longer, "curve.mu")
 
 
+@pytest.mark.parametrize("kind", ["joint_slices", "sampled_joint_slices"])
+@pytest.mark.parametrize("row", [0, 1])
+def test_no_slice_moves_more_than_the_whole_vector(kind, row):
+    squares = [[0.2, 0.1], [0.1, 0.25]]
+    curve = SAMPLED | {"kind": kind, "most": [0.25, 0.25], "squares": squares}
+    if kind == "joint_slices":
+        curve = {k: v for k, v in curve.items() if k not in ("most", "shortfall")}
+    plain = HONEST["sampled slices"] | {"curve": curve, "epsilon": 0.25}
+    name = "most" if "most" in curve else "squares"
+    assert f"curve.{name}" not in wrong_in(plain)
+    # in any of its rows
+    value = 0.26 if name == "most" else [0.0, 0.26]
+    longer = with_value(plain, ["curve", name, row], value)
+    assert f"curve.{name}" in wrong_in(longer)
+
+
+def test_costs_of_events_that_were_added_are_counted():
+    (found,) = [
+        f for f in findings_of(HONEST["rows of events"]) if f.field == "curve.epsilons"
+    ]
+    assert found.reason == "2 of 2 costs, those of the events, added"
+
+
 @pytest.mark.parametrize("coupling", ["households:3", "replace:all", "a window", "x:"])
 def test_couplings_of_other_kinds_say_nothing_of_relations(coupling):
     for relation in ("replace", "add_remove"):
