@@ -831,6 +831,15 @@ def test_a_move_is_no_longer_than_where_the_noise_is_least(scale):
     assert "exceeds what the shift allows" in reason(longer, "curve.mu")
 
 
+@pytest.mark.parametrize("relation", [None, "replace", "add_remove"])
+def test_a_promise_of_secrets_is_the_same_at_any_relation(relation):
+    """A value is replaced in two steps in promises about tables alone."""
+    plain = HONEST["normal moves"] | {"relation": relation}
+    assert not wrong_in(plain)
+    lie = plain | {"rpp_epsilon": 0.9 * NORMALS_AT_3}
+    assert "the epsilon at the same order" in reason(lie, "rpp_epsilon")
+
+
 @pytest.mark.parametrize("kind", ["joint_slices", "sampled_joint_slices"])
 @pytest.mark.parametrize("row", [0, 1])
 def test_no_slice_moves_more_than_the_whole_vector(kind, row):
