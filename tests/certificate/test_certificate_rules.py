@@ -831,6 +831,41 @@ def test_a_move_is_no_longer_than_where_the_noise_is_least(scale):
     assert "exceeds what the shift allows" in reason(longer, "curve.mu")
 
 
+def test_costs_at_orders_that_are_not_integrated_are_named():
+    batches = pair(shifted(), "replace_poisson_pair", rate=0.5)
+    curve = {"kind": "renyi", "orders": [2.0, 1000.0, 2000.0]}
+    curve["epsilons"] = [_half_replaced_at_2(), 9999.0, 9999.0]
+    plain = at_order(curve, 2.0, curve["epsilons"][0], events=[[batches, 1]])
+    found = {
+        f.state: f.reason for f in findings_of(plain) if f.field == "curve.epsilons"
+    }
+    assert found == {
+        State.RECOMPUTED: "1 of 3 costs, those of the events, added",
+        State.NOT_RECOMPUTABLE: "costs at 2 orders from 1000 to 2000 are not "
+        "integrated here",
+    }
+    (first,) = wrong_in(with_value(plain, ["curve", "epsilons", 0], 0.1)).keys() - {
+        "epsilon",
+        "rpp_epsilon",
+    }
+    assert first == "curve.epsilons[0]"
+
+
+def _half_replaced_at_2():
+    """By three distributions of which two are mixed with the third by halves."""
+
+    def divergence(e):
+        grown = math.log1p(2 * math.expm1(e))
+        share = math.exp(e - grown)
+        once, twice = normal_delta(1.0, grown), normal_delta(2.0, grown)
+        return 0.5 * ((1 - share) * once + share * twice)
+
+    total, _ = integrate.quad(
+        lambda e: (math.exp(e) + math.exp(-2 * e)) * divergence(e), 0, 20, limit=200
+    )
+    return math.log1p(2 * total)
+
+
 @pytest.mark.parametrize("relation", [None, "replace", "add_remove"])
 def test_a_promise_of_secrets_is_the_same_at_any_relation(relation):
     """A value is replaced in two steps in promises about tables alone."""
