@@ -443,6 +443,13 @@ def test_an_allocation_lies_between_two_gaussians(replaced, most):
         assert "'allocation_pair' are bounds that are found by a search" in left.reason
 
 
+def test_an_allocation_of_other_noise_lies_between_nothing_known():
+    dealt = pair(shifted(2.0, family="laplace"), "allocation_pair", n_batches=4)
+    curve = losses((dealt | {"n_steps": 8, "replaced": False}, 1))
+    (left,) = open_in(stated(curve, epsilon=1.0, delta=1e-3), "epsilon")
+    assert "'allocation_pair' are bounds that are found by a search" in left.reason
+
+
 def test_pair_by_pair_is_no_more_than_without():
     curve = under_belief(shifted(0.5), kind="pairwise_overlap_curve")
     plain = of_priors(curve, epsilon=0.5, delta=_B)
