@@ -260,3 +260,14 @@ def test_steps_of_all_curves_are_kept_with_how_often_each_is_taken():
     assert made.max_memory == 20.0
     both = compose_curves([RepeatedCurve(laplace, 3), ONE])
     assert dict(both.steps) == {SymmetricPair(laplace): 3, SymmetricPair(ONE): 1}
+
+
+@pytest.mark.parametrize("mu", [0.0, 1e-8, 0.7, 4.0])
+def test_a_gaussian_curve_is_the_same_from_the_other_side(mu):
+    """E_g(P, Q) = 1 - g + g E_1/g(Q, P), at epsilons below zero as well."""
+    curve = GaussianCurve(mu)
+    for epsilon in (-700.5, -3.0, -0.2, 0.0):
+        known = -math.expm1(epsilon) + math.exp(epsilon) * curve.delta(-epsilon)
+        assert curve.delta(epsilon) == pytest.approx(known, rel=1e-12, abs=1e-15)
+    assert curve.delta(701.0) == 0.0
+    assert curve.delta(0.0) == pytest.approx(math.erf(mu / math.sqrt(8)), rel=1e-9)
