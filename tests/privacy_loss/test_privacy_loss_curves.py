@@ -162,6 +162,16 @@ def test_a_curve_is_asked_for_numbers_in_range(curve, method, value, name):
         getattr(curve, method)(value)
 
 
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, math.nan])
+def test_an_account_is_asked_at_a_probability(delta):
+    for count in (1, 3):
+        curve = PrivacyLossCurve(((PurePair(0.3), count),))
+        with pytest.raises(ValueError, match="'delta'"):
+            curve.account(delta)
+    with pytest.raises(TypeError, match="'delta'"):
+        curve.account("0.1")
+
+
 # -- curves of several curves ----------------------------------------------------------
 
 ONE, TWO = GaussianCurve(0.5), GaussianCurve(1.0)
@@ -260,6 +270,29 @@ def test_steps_of_all_curves_are_kept_with_how_often_each_is_taken():
     assert made.max_memory == 20.0
     both = compose_curves([RepeatedCurve(laplace, 3), ONE])
     assert dict(both.steps) == {SymmetricPair(laplace): 3, SymmetricPair(ONE): 1}
+
+
+@pytest.mark.parametrize("pure", [1e-4, 0.3, 2.0, 50.0, 900.0])
+def test_a_pure_step_costs_what_two_answers_do(pure):
+    pair = PurePair(pure)
+    likely = 1 / (1 + math.exp(-pure))
+    at = pure * np.array([0.0, 0.2, 0.999, 1.0, 1.5])
+    # the likelier answer less exp(e) times the other
+    known = [likely * -math.expm1(min(0.0, e - pure)) for e in at]
+    for ask in (pair.delta, pair.reverse):
+        np.testing.assert_allclose(ask(at), known, rtol=1e-12)
+    likely, rare = -np.logaddexp(0, -pure), -np.logaddexp(0, pure)
+    for alpha in (1.01, 2.0, 7.0, 64.0):
+        terms = alpha * likely + (1 - alpha) * rare, alpha * rare + (1 - alpha) * likely
+        cost = float(np.logaddexp(*terms)) / (alpha - 1)
+        if alpha * pure < 1e-2:
+            # of small losses half the order times their square
+            cost = alpha * pure**2 / 2
+        found = pair.renyi(alpha)
+        assert found == pytest.approx(cost, rel=1e-6 if pure > 1e-2 else 1e-3)
+        assert found <= pure
+    assert pair.renyi(math.inf) == pure
+    assert pair.renyi_costs((2.0, math.inf)) == [pair.renyi(2.0), pure]
 
 
 @pytest.mark.parametrize("mu", [0.0, 1e-8, 0.7, 4.0])
