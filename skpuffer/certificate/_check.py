@@ -121,9 +121,8 @@ def _probed(plain: dict[str, Any], found: list[Finding]) -> Iterator[Finding]:
             _changed(plain, put, new, firm)
             for new in (_moved(value, -1), _moved(value, 1))
         ]
-        seen = sorted(set.intersection(*shown)) if all(shown) else []
         if all(shown):
-            names = seen or sorted(set.union(*shown))
+            names = sorted(set.intersection(*shown) or set.union(*shown))
             named = ", ".join(names[:_MOST_NAMED])
             if len(names) > _MOST_NAMED:
                 named += f" and {len(names) - _MOST_NAMED} more"

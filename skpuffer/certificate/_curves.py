@@ -369,7 +369,7 @@ class _Coupling(Recomputed):
         if noise["family"] == "correlated_gaussian":
             root = np.linalg.cholesky(_rectangle(noise["covariance"]))
             length = np.linalg.norm(np.linalg.solve(root, np.array(step, float)))
-            return GaussianShift(float(length) / scales[0]).renyi(alpha)
+            return GaussianShift(float(length) / min(scales)).renyi(alpha)
         one = {"norm": 1.0, "dim": 1, "structure": "vector", "weights": None}
         return math.fsum(
             noise_shift(noise | {"scale": s}, one | {"radius": abs(x)}).renyi(alpha)

@@ -392,7 +392,8 @@ def _across(noise: dict[str, Any], shift: dict[str, Any]) -> float:
     if shift["weights"] is not None or shift["structure"] != "vector":
         raise NotRecomputableError("the worst direction of weighted moves is a search")
     variances = np.linalg.eigvalsh(np.array(noise["covariance"], float))
-    least = float(np.min(variances)) * float(np.max(noise["scale"])) ** 2
+    # beside a covariance there is one scale, and of several the least counts
+    least = float(np.min(variances)) * float(np.min(noise["scale"])) ** 2
     return number(shift["radius"]) / math.sqrt(least) if least > 0 else math.inf
 
 

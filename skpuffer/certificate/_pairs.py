@@ -165,8 +165,7 @@ def _subset_group(pair: dict[str, Any]) -> TradeOff:
     _few(count)
     drawn = np.arange(1, min(count, size) + 1)
     weights = stats.hypergeom.pmf(drawn, n, count, size)
-    hidden = size <= n - count
-    return _mixed(_noise(pair["curve"]), weights.sum() if hidden else 1.0, weights)
+    return _mixed(_noise(pair["curve"]), weights.sum(), weights)
 
 
 def _few_of(pair: dict[str, Any], name: str) -> int:

@@ -143,7 +143,7 @@ def _of_chain(quilts: dict[str, Any], most: float | None) -> Iterator[Iterator[_
     if len(records) * n * n > _MOST_QUILTS:
         raise NotRecomputableError("there are too many quilts to try one by one")
     powers = [np.eye(len(initial))]
-    for _ in range(n):
+    for _ in range(n - 1):
         powers.append(powers[-1] @ step)
     pairs = np.ones((len(initial),) * 2, bool)
     if quilts["pairs"] is not None:

@@ -25,8 +25,7 @@ def log_slope(runs: dict[str, Any]) -> Callable[[Floats], Floats]:
     From its series: of a number with chances in proportion to ``(1 - stop)**k`` times
     those of a negative binomial one, or of a Poisson one, given that it is not zero.
     """
-    mean, shape = float(runs["mean"]), runs["shape"]
-    shape = math.inf if shape in ("inf", "Infinity") else float(shape)
+    mean, shape = float(runs["mean"]), float(runs["shape"])
     if math.isinf(shape):
         rate = optimize.brentq(lambda r: r / -math.expm1(-r) - mean, 1e-12, mean + 1)
         return lambda p: math.log(mean) - rate * p

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from skpuffer.certificate import CertificateFileError, State, _check, check
+from skpuffer.certificate import CertificateFileError, Finding, State, _check, check
 from skpuffer.certificate._reading import DEEPEST, _parsed, read_certificate
+from skpuffer.certificate._rules import findings_of
 from skpuffer.utils._digest import digest_of_plain
 
 from .test_certificate_rules import D1, HONEST, gaussian, of_priors
@@ -23,6 +24,8 @@ def found_of(plain):
     return {f.field: (f.state, f.reason) for f in check(plain).findings}
 
 
+#: Of steps that are composed, which takes longer; see the tests of costs.
+_COMPOSED = ("composed", "replaced in batches", "normal moves at a delta")
 RECOMPUTED, OPEN = State.RECOMPUTED, State.NOT_RECOMPUTABLE
 NOTHING = "no other number follows from it so closely that a change"
 CHANGED = "changed by a hundredth, it would not give "
@@ -174,6 +177,155 @@ def test_long_lists_of_fields_are_cut(monkeypatch):
     monkeypatch.setattr(_check, "_MOST_NAMED", 1)
     _, reason = found_of(signed("sensitivity"))["curve.shift.radius"]
     assert reason.endswith("it would not give epsilon and 2 more")
+
+
+@pytest.mark.parametrize(
+    "less, more, state, names",
+    [
+        (set(), set(), OPEN, None),
+        # what shows in one direction alone may be untrue in the other
+        ({"epsilon"}, set(), OPEN, None),
+        (set(), {"epsilon"}, OPEN, None),
+        ({"epsilon", "x"}, {"epsilon", "y"}, RECOMPUTED, "epsilon"),
+        ({"y"}, {"x"}, RECOMPUTED, "x, y"),
+    ],
+)
+def test_a_change_has_to_show_either_way(less, more, state, names, monkeypatch):
+    tried = []
+
+    def changed(plain, put, new, firm):
+        tried.append((new, sorted(firm)))
+        return less if new < 2.0 else more
+
+    monkeypatch.setattr(_check, "_changed", changed)
+    known = [Finding(field="epsilon", state=RECOMPUTED, reason="")]
+    known += [Finding(field="delta", state=OPEN, reason="")]
+    plain = {"epsilon": 1.0, "delta": 0.1, "gain": 2.0}
+    (found,) = _check._probed(plain, known)
+    assert tried == [(1.98, ["epsilon"]), (2.02, ["epsilon"])]
+    assert (found.field, found.state) == ("gain", state)
+    told = NOTHING if names is None else f"{CHANGED}{names}"
+    assert found.reason.startswith(told)
+    assert plain["gain"] == 2.0
+
+
+@pytest.mark.parametrize(
+    "field, new, firm, shown",
+    [
+        # no number of the schema is one
+        ("confidence", 1.01, set(), {"the schema"}),
+        ("epsilon", 0.9, set(), {"epsilon", "delta"}),
+        # what was firm and is no longer confirmed shows, and what was not does not
+        ("curve", None, {"epsilon"}, {"epsilon"}),
+        ("curve", None, set(), set()),
+        ("n_records", 11, {"epsilon"}, set()),
+    ],
+)
+def test_what_a_change_would_leave_untrue(field, new, firm, shown):
+    plain = json.loads(json.dumps(signed("delta")))
+    kept = json.dumps(plain)
+    put = _check._setter(plain, field)
+    assert _check._changed(plain, put, new, firm) == shown
+    assert json.dumps(plain) == kept
+
+
+def test_a_number_is_known_by_its_field_or_as_part_of_an_array():
+    known = [Finding(field="rows", state=RECOMPUTED, reason="")]
+    plain = {"rows": [1.0, 2.0], "rows_more": 0.5}
+    plain = HONEST["delta"] | plain
+    numbers = {f.field for f in _check._probed(plain, known)}
+    assert not {f for f in numbers if f.startswith("rows[")}
+    assert "rows_more" in numbers
+
+
+#: By certificate: numbers that by three hundredths less, or more, would not show. Of
+#: all of them a norm and a dimension do not where one coordinate moves.
+UNSEEN = {
+    "added": {"curve.shift.norm": "-+", "curve.shift.dim": "-+"},
+    "pure": {"curve.shift.norm": "-+"},
+    "table": {"curve.orders[0]": "-+", "curve.epsilons[0]": "-+"},
+    "table at an order": {
+        # the next order of the table is the same, and what is known of it
+        "alpha": "-+",
+        "curve.orders[0]": "-+",
+        "curve.orders[1]": "-+",
+        "curve.epsilons[0]": "-+",
+    },
+    "events": {
+        f"events[{at}][0].curve.shift.{name}": "-+"
+        for at in (0, 1)
+        for name in ("norm", "dim")
+    },
+    "rows of events": {
+        # a promise at an order holds below it, and costs may be rounded up
+        "alpha": "-",
+        "events[0][0].curve.noise.scale": "+",
+        **{
+            f"events[{at}][0].curve.shift.{name}": "-+"
+            for at in (0, 1)
+            for name in ("norm", "dim")
+        },
+    },
+    "sensitivity": {"curve.shift.dim": "-+"},
+    "gain": {"curve.shift.dim": "-+"},
+    "belief": {"curve.curve.shift.norm": "-+", "curve.curve.shift.dim": "-+"},
+    # the smaller of two
+    "worst": {
+        f"curve.curves[1].{name}[{at}]": "-+"
+        for name in ("orders", "epsilons")
+        for at in (0, 1)
+    },
+    "coupling": {f"curve.shift.{name}": "-+" for name in ("radius", "norm", "dim")},
+    "normal moves": {"curve.shift.norm": "-+", "curve.shift.dim": "-+"},
+    "mean of slices": {
+        "curve.vector.shift.norm": "-+",
+        "curve.vector.shift.dim": "-+",
+    },
+    "sphere": {"curve.vector.shift.norm": "-+", "curve.vector.shift.dim": "-+"},
+    "sampled slices": {
+        "curve.vector.shift.norm": "-+",
+        "curve.vector.shift.dim": "-+",
+        # the shortfall of so few is more than all of them
+        "curve.squares[0][0]": "-+",
+        "curve.squares[0][1]": "-+",
+    },
+    "ellipsoid": {
+        # of which it is said that the largest move is not recomputed
+        "curve.noise.scale": "-",
+        "curve.noise.covariance[0][0]": "-+",
+        "curve.noise.covariance[1][1]": "-",
+        "curve.shift.radius": "+",
+        "curve.shift.norm": "-+",
+        "curve.shift.dim": "-+",
+    },
+    "at most": {"epsilon_lower": "-"},
+    "no epsilon": {"delta": "-+", "curve.mu": "-+"},
+    "no delta": {"curve.shift.norm": "-+"},
+    "an event and no more": {"curve.shift.norm": "-+"},
+    "estimate": {"epsilon": "-+", "delta": "-+"},
+    "information": {"mutual_information": "-+", "table_information": "-+"},
+}
+
+
+@pytest.mark.parametrize("name", [n for n in HONEST if n not in _COMPOSED])
+def test_every_number_that_is_changed_either_way(name):
+    plain = json.loads(json.dumps(HONEST[name]))
+    firm = {f.field for f in findings_of(plain) if f.state == RECOMPUTED}
+    unseen = {}
+    for path, value, put in _check._numbers(plain, "", _check._setter([plain], 0)):
+        for sign, said in ((-1, "-"), (1, "+")):
+            by = sign if isinstance(value, int) else sign * 0.03 * value
+            put(value + by)
+            found = findings_of(plain)
+            put(value)
+            wrong = any(f.state == State.DOES_NOT_FOLLOW for f in found)
+            held = {f.field for f in found if f.state == RECOMPUTED}
+            if not wrong and firm <= held:
+                unseen[path] = unseen.get(path, "") + said
+    apart = {"n_records": "-+", "n_releases": "-+", "confidence": "-+"}
+    if name == "sampled slices":
+        apart["confidence"] = "-"
+    assert unseen == {p: apart[p] for p in apart if p in unseen} | UNSEEN.get(name, {})
 
 
 # -- reading ---------------------------------------------------------------------------

@@ -7,9 +7,10 @@ nothing here is made by what the check is to judge.
 import math
 
 import pytest
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 
 from skpuffer.certificate import Finding, Report, State, schema
+from skpuffer.certificate._curves import recomputed
 from skpuffer.certificate._rules import _compared, findings_of
 from skpuffer.certificate._structure import check_structure
 
@@ -205,6 +206,22 @@ BEST = {
     "runs": {"kind": "random_runs", "mean": 4.0, "shape": "inf"},
 }
 
+
+def _normal_moves_delta(epsilon):
+    """Of a normal move, over its two scales of noise."""
+    found, _ = integrate.quad(
+        lambda z: (
+            stats.norm.pdf(z)
+            * normal_delta(abs(0.5 + math.sqrt(0.2) * z) / 2 + 1e-9, epsilon)
+        ),
+        -12,
+        12,
+        points=[-0.5 / math.sqrt(0.2), 0.0],
+        epsabs=1e-14,
+    )
+    return found
+
+
 #: Honest certificates by name, whose numbers follow from one another.
 HONEST = {
     "delta": stated(gaussian(1.0), epsilon=1.0, delta=D1),
@@ -246,6 +263,9 @@ HONEST = {
         epsilon=NORMALS_AT_3,
         rpp_epsilon=NORMALS_AT_3,
     ),
+    "normal moves at a delta": of_priors(
+        NORMALS, epsilon=0.4, delta=_normal_moves_delta(0.4)
+    ),
     "counts": of_priors(
         {
             "kind": "count_law",
@@ -281,6 +301,12 @@ HONEST = {
         losses((pair(shifted(), "replace_poisson_pair", rate=1.0), 1)),
         epsilon=1.0,
         delta=normal_delta(2.0, 1.0),
+    ),
+    # what asks for no epsilon may leave some of its delta
+    "no epsilon": stated(gaussian(0.1), epsilon=0.0, delta=0.5),
+    "no delta": stated(shifted(2.0, family="laplace"), epsilon=0.5),
+    "an event and no more": of_priors(
+        shifted(2.0, family="laplace"), epsilon=0.5, delta=0.1, event_delta=0.1
     ),
     "estimate": stated(
         None, notion="estimated", epsilon=1.0, delta=D1, composable=False
@@ -338,6 +364,7 @@ GRID, ASKED, EXACT = 1e-3, 2e-3, 1e-6
         ("coupling", "epsilon", EXACT, ASKED),
         ("coupling", "delta", 10 * EXACT, 1e-2),
         ("normal moves", "epsilon", EXACT, EXACT),
+        ("normal moves at a delta", "epsilon", 5e-4, ASKED),
         ("belief", "epsilon", 1e-5, ASKED),
         ("belief", "delta", 1e-4, 1e-2),
         ("belief", "gain", EXACT, EXACT),
@@ -370,6 +397,25 @@ def test_a_number_may_differ_by_so_much_and_no_more(name, path, below, above):
         assert (field in wrong_in(changed)) == is_wrong, factor
 
 
+@pytest.mark.parametrize("alpha", [None, 4.0])
+def test_the_best_of_runs_may_cost_a_little_more_than_is_read_off(alpha):
+    """Where one run is read at fewer points; and not less than by more of them."""
+    made = recomputed(BEST)
+    if alpha is None:
+        found = made.epsilon(1e-4, 1.0)
+        plain, below = stated(BEST, epsilon=found, delta=1e-4), GRID
+    else:
+        found = made.renyi(alpha)
+        plain, below = at_order(BEST, alpha, found), EXACT
+    for factor, is_wrong in (
+        (1 - 1.1 * below, True),
+        (1 - 0.9 * below, False),
+        (1 + 4.9e-3, False),
+        (1 + 5.1e-3, True),
+    ):
+        assert ("epsilon" in wrong_in(plain | {"epsilon": factor * found})) == is_wrong
+
+
 def allocation(replaced, count=1):
     dealt = pair(shifted(2.0), "allocation_pair", n_batches=4, n_steps=8)
     return losses((dealt | {"replaced": replaced}, count))
@@ -395,6 +441,13 @@ def test_an_allocation_lies_between_two_gaussians(replaced, most):
     for curve in (allocation(replaced, 2), losses(*allocation(replaced)["steps"] * 2)):
         (left,) = open_in(stated(curve, epsilon=high, delta=1e-3), "epsilon")
         assert "'allocation_pair' are bounds that are found by a search" in left.reason
+
+
+def test_an_allocation_of_other_noise_lies_between_nothing_known():
+    dealt = pair(shifted(2.0, family="laplace"), "allocation_pair", n_batches=4)
+    curve = losses((dealt | {"n_steps": 8, "replaced": False}, 1))
+    (left,) = open_in(stated(curve, epsilon=1.0, delta=1e-3), "epsilon")
+    assert "'allocation_pair' are bounds that are found by a search" in left.reason
 
 
 def test_pair_by_pair_is_no_more_than_without():
@@ -562,6 +615,10 @@ LIES = {
         {"curve": MEAN | {"square": 0.25 * (1 + 1.1e-6)}, "epsilon": 0.5 + 5.5e-7},
         {"curve.square": "exceeds 0.25"},
     ),
+    "an epsilon without a delta": ("delta", {"delta": 0.0}, {"epsilon"}),
+    "less without a delta": ("no delta", {"epsilon": 0.49}, {"epsilon"}),
+    "less beside an event": ("an event and no more", {"epsilon": 0.49}, {"epsilon"}),
+    "too small for none": ("no epsilon", {"delta": 0.01}, {"epsilon"}),
     "certain of a sample": (
         "sampled slices",
         {"confidence": 1.0},
@@ -732,6 +789,153 @@ def test_masses_are_held_to_nine_digits_and_those_of_counts_to_six():
         assert not any(f.startswith("curve") for f in wrong_in(of_priors(curve)))
 
 
+def test_events_of_a_group_cost_the_worst_way_to_change_it():
+    """Two that are added cost more than one that is replaced, or the other way."""
+    x, width = [-12.0 + 0.005 * k for k in range(5_201)], 0.005
+    group = pair(shifted(), "gaussian_poisson_group", rate=0.3, count=2)
+
+    def law(means):
+        return sum(w * stats.norm.pdf(x, m) for m, w in means.items())
+
+    added = law({0: 0.49, 1: 0.42, 2: 0.09}), law({0: 1.0})
+    replaced = law({0: 0.7, 1: 0.3}), law({0: 0.7, -1: 0.3})
+    costs = {}
+    for order in (2.0, 4.0):
+        for p, q in (added, added[::-1], replaced):
+            mean = sum(p**order * q ** (1 - order)) * width
+            costs[order] = max(costs.get(order, 0.0), math.log(mean) / (order - 1))
+    curve = {"kind": "renyi", "orders": [2.0, 4.0], "epsilons": [0.0, 0.0]}
+    curve["epsilons"] = [3 * costs[2.0], 3 * costs[4.0]]
+    honest = at_order(curve, 2.0, 3 * costs[2.0], events=[[group, 3]])
+    assert not wrong_in(honest)
+    for at in range(2):
+        lie = with_value(
+            honest, ["curve", "epsilons", at], 0.99 * curve["epsilons"][at]
+        )
+        assert f"curve.epsilons[{at}]" in wrong_in(lie)
+
+
+@pytest.mark.parametrize(
+    "notion",
+    [
+        f"{estimated}{how}_sliced_renyi_pufferfish"
+        for estimated in ("", "sa_")
+        for how in ("averaged", "joint")
+    ],
+)
+def test_a_promise_about_slices_has_a_curve_of_slices(notion):
+    for curve in OF_PRIORS.values():
+        said = "does not go with a" in str(wrong_in(of_priors(curve, notion=notion)))
+        assert said == ("slices" not in curve["kind"] and "sphere" not in curve["kind"])
+
+
+@pytest.mark.parametrize("scale", [[2.0, 50.0], [50.0, 2.0]])
+def test_a_move_is_no_longer_than_where_the_noise_is_least(scale):
+    noise = {"family": "gaussian", "scale": scale}
+    plain = HONEST["ellipsoid"] | {"curve": ELLIPSOID | {"noise": noise}}
+    assert not wrong_in(plain)
+    longer = with_value(plain, ["curve", "mu"], 1.5 * (1 + 1.1e-6))
+    assert "exceeds what the shift allows" in reason(longer, "curve.mu")
+
+
+def test_costs_at_orders_that_are_not_integrated_are_named():
+    batches = pair(shifted(), "replace_poisson_pair", rate=0.5)
+    curve = {"kind": "renyi", "orders": [2.0, 1000.0, 2000.0]}
+    curve["epsilons"] = [_half_replaced_at_2(), 9999.0, 9999.0]
+    plain = at_order(curve, 2.0, curve["epsilons"][0], events=[[batches, 1]])
+    found = {
+        f.state: f.reason for f in findings_of(plain) if f.field == "curve.epsilons"
+    }
+    assert found == {
+        State.RECOMPUTED: "1 of 3 costs, those of the events, added",
+        State.NOT_RECOMPUTABLE: "costs at 2 orders from 1000 to 2000 are not "
+        "integrated here",
+    }
+    (first,) = wrong_in(with_value(plain, ["curve", "epsilons", 0], 0.1)).keys() - {
+        "epsilon",
+        "rpp_epsilon",
+    }
+    assert first == "curve.epsilons[0]"
+
+
+def _half_replaced_at_2():
+    """By three distributions of which two are mixed with the third by halves."""
+
+    def divergence(e):
+        grown = math.log1p(2 * math.expm1(e))
+        share = math.exp(e - grown)
+        once, twice = normal_delta(1.0, grown), normal_delta(2.0, grown)
+        return 0.5 * ((1 - share) * once + share * twice)
+
+    total, _ = integrate.quad(
+        lambda e: (math.exp(e) + math.exp(-2 * e)) * divergence(e), 0, 20, limit=200
+    )
+    return math.log1p(2 * total)
+
+
+@pytest.mark.parametrize("relation", [None, "replace", "add_remove"])
+def test_a_promise_of_secrets_is_the_same_at_any_relation(relation):
+    """A value is replaced in two steps in promises about tables alone."""
+    plain = HONEST["normal moves"] | {"relation": relation}
+    assert not wrong_in(plain)
+    lie = plain | {"rpp_epsilon": 0.9 * NORMALS_AT_3}
+    assert "the epsilon at the same order" in reason(lie, "rpp_epsilon")
+
+
+@pytest.mark.parametrize("kind", ["joint_slices", "sampled_joint_slices"])
+@pytest.mark.parametrize("row", [0, 1])
+def test_no_slice_moves_more_than_the_whole_vector(kind, row):
+    squares = [[0.2, 0.1], [0.1, 0.25]]
+    curve = SAMPLED | {"kind": kind, "most": [0.25, 0.25], "squares": squares}
+    if kind == "joint_slices":
+        curve = {k: v for k, v in curve.items() if k not in ("most", "shortfall")}
+    plain = HONEST["sampled slices"] | {"curve": curve, "epsilon": 0.25}
+    name = "most" if "most" in curve else "squares"
+    assert f"curve.{name}" not in wrong_in(plain)
+    # in any of its rows
+    value = 0.26 if name == "most" else [0.0, 0.26]
+    longer = with_value(plain, ["curve", name, row], value)
+    assert f"curve.{name}" in wrong_in(longer)
+
+
+def test_costs_of_events_that_were_added_are_counted():
+    (found,) = [
+        f for f in findings_of(HONEST["rows of events"]) if f.field == "curve.epsilons"
+    ]
+    assert found.reason == "2 of 2 costs, those of the events, added"
+
+
+@pytest.mark.parametrize("coupling", ["households:3", "replace:all", "a window", "x:"])
+def test_couplings_of_other_kinds_say_nothing_of_relations(coupling):
+    for relation in ("replace", "add_remove"):
+        found = wrong_in(
+            HONEST["delta"] | {"coupling_id": coupling, "relation": relation}
+        )
+        assert not found
+
+
+@pytest.mark.parametrize("changes", [{"curve": None}, {"epsilon": None}])
+def test_a_gain_without_a_curve_or_an_epsilon_is_left_open(changes):
+    (left,) = open_in(HONEST["belief"] | changes, "noise_gain")
+    assert "what other noise would need is not stated" in left.reason
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        # a bound on what is learnt holds for whatever rests on the same table
+        HONEST["information"] | {"coupling_id": None, "relation": None},
+        of_priors(None, sensitivity=1.0, norm=2.0),
+        of_priors(None, notion=SLICED, alpha=4.0, epsilon=1.0, rpp_epsilon=1.0),
+        HONEST["information"] | {"notion": "record_mutual_information"},
+        HONEST["information"] | {"notion": "group_mutual_information"},
+    ],
+)
+def test_what_is_left_out_contradicts_nothing(plain):
+    wrong = wrong_in(plain).keys() - {"epsilon"}
+    assert not wrong
+
+
 # -- what stays open -------------------------------------------------------------------
 
 
@@ -813,8 +1017,10 @@ def test_what_does_not_follow_from_the_file_is_said(base, changes, field, words)
     assert words in left.reason
 
 
-def test_a_value_is_replaced_in_two_steps():
-    (found,) = [f for f in findings_of(HONEST["added"]) if f.field == "rpp_epsilon"]
+@pytest.mark.parametrize("length", [0.5, 1.0, 3.0])
+def test_a_value_is_replaced_in_two_steps(length):
+    plain = HONEST["added"] | {"curve": shifted(length, length)}
+    (found,) = [f for f in findings_of(plain) if f.field == "rpp_epsilon"]
     assert (found.state, found.found) == (State.RECOMPUTED, pytest.approx(8.0))
     assert "the cost of twice the shift" in found.reason
 

@@ -9,7 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
-from skpuffer.privacy_loss import GaussianCurve, RenyiCurve, compose_curves
+from skpuffer.privacy_loss import (
+    BoundedRangePair,
+    GaussianCurve,
+    PrivacyLossCurve,
+    PurePair,
+    RenyiCurve,
+    compose_curves,
+)
+from skpuffer.privacy_loss._curves import (
+    CountLawCurve,
+    RepeatedCurve,
+    SymmetricPair,
+    WorstCurve,
+    costs_at,
+)
 
 mus = st.floats(0.01, 5)
 
@@ -112,17 +126,181 @@ def test_bad_gaussian_curve(mu):
         GaussianCurve(mu)
 
 
-@pytest.mark.parametrize("curve", [GaussianCurve(0.5), RenyiCurve((2, 4), (0.1, 0.2))])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, True, "1", None])
+@pytest.mark.parametrize("kind", [PurePair, BoundedRangePair])
+def test_a_pure_step_costs_a_positive_number(kind, value):
+    with pytest.raises((ValueError, TypeError), match="'epsilon'|'eta'"):
+        kind(value)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        GaussianCurve(0.5),
+        RenyiCurve((2, 4), (0.1, 0.2)),
+        PrivacyLossCurve(((PurePair(0.3), 2),)),
+        WorstCurve((GaussianCurve(0.5), RenyiCurve((2, 4), (0.1, 0.2)))),
+        CountLawCurve((GaussianCurve(0.5),), (1.0,), 0.0),
+        RepeatedCurve(GaussianCurve(0.5), 3),
+    ],
+)
 @pytest.mark.parametrize(
     "method, value, name",
     [
         ("renyi", 1.0, "alpha"),
         ("renyi", math.nan, "alpha"),
         ("delta", math.nan, "epsilon"),
+        ("renyi", 0.5, "alpha"),
         ("epsilon", -0.1, "delta"),
+        ("epsilon", 0.0, "delta"),
+        ("epsilon", 1.0, "delta"),
         ("epsilon", math.nan, "delta"),
     ],
 )
 def test_a_curve_is_asked_for_numbers_in_range(curve, method, value, name):
     with pytest.raises(ValueError, match=name):
         getattr(curve, method)(value)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, math.nan])
+def test_an_account_is_asked_at_a_probability(delta):
+    for count in (1, 3):
+        curve = PrivacyLossCurve(((PurePair(0.3), count),))
+        with pytest.raises(ValueError, match="'delta'"):
+            curve.account(delta)
+    with pytest.raises(TypeError, match="'delta'"):
+        curve.account("0.1")
+
+
+# -- curves of several curves ----------------------------------------------------------
+
+ONE, TWO = GaussianCurve(0.5), GaussianCurve(1.0)
+TABLE = RenyiCurve((2.0, 8.0), (0.1, 9.0))
+
+
+@pytest.mark.parametrize("curves", [(ONE, TWO, TABLE), (TABLE, TWO, ONE)])
+def test_the_worst_of_curves_is_the_largest_in_each_form(curves):
+    worst = WorstCurve(curves)
+    assert worst.gaussian_mu is None
+    for alpha in (1.5, 2.0, 4.0, 8.0):
+        known = max(alpha / 2, 0.1 if alpha <= 2 else 9.0)
+        assert worst.renyi(alpha) == pytest.approx(known)
+        assert worst.renyi_costs((alpha, 1.2)) == pytest.approx((known, 0.6))
+    for epsilon in (0.0, 1.0, 3.0):
+        assert worst.delta(epsilon) == max(c.delta(epsilon) for c in curves)
+    for delta in (0.1, 1e-4):
+        assert worst.epsilon(delta) == max(c.epsilon(delta) for c in curves)
+
+
+def test_costs_at_many_orders_are_those_at_each():
+    orders = (1.5, 2.0, 8.0)
+    for curve in (ONE, TABLE, WorstCurve((ONE, TABLE))):
+        assert costs_at(curve, orders) == tuple(curve.renyi(a) for a in orders)
+
+
+def test_a_law_of_counts_is_the_mean_of_its_curves():
+    law = CountLawCurve((ONE, TWO), (0.7, 0.3), 0.0)
+    for alpha in (1.5, 4.0):
+        moments = [math.exp((alpha - 1) * alpha * mu**2 / 2) for mu in (0.5, 1.0)]
+        known = math.log(0.7 * moments[0] + 0.3 * moments[1]) / (alpha - 1)
+        assert law.renyi(alpha) == pytest.approx(known)
+    for epsilon in (0.0, 0.5, 2.0):
+        known = 0.7 * ONE.delta(epsilon) + 0.3 * TWO.delta(epsilon)
+        assert law.delta(epsilon) == pytest.approx(known)
+        if epsilon:
+            assert law.epsilon(known) == pytest.approx(epsilon, rel=1e-9)
+            assert law.delta(law.epsilon(known)) <= known
+    assert law.epsilon(0.999 * law.delta(0.0)) > 0
+    assert law.epsilon(1.001 * law.delta(0.0)) == 0
+    beyond = CountLawCurve((ONE, TWO), (0.6, 0.3), 0.1)
+    assert beyond.renyi(2.0) == math.inf
+    known = 0.1 + 0.6 * ONE.delta(1.0) + 0.3 * TWO.delta(1.0)
+    assert beyond.delta(1.0) == pytest.approx(known)
+    assert beyond.epsilon(known) == pytest.approx(1.0, rel=1e-9)
+    for delta in (0.05, 0.1):
+        assert beyond.epsilon(delta) == math.inf
+    assert CountLawCurve((ONE,), (0.5,), 0.95).delta(0.0) == 1.0
+    with pytest.raises(ValueError, match="'alpha'"):
+        law.renyi(1.0)
+    for delta in (0.0, 1.0, math.nan):
+        with pytest.raises(ValueError, match="'delta'"):
+            law.epsilon(delta)
+
+
+def test_of_one_number_the_share_of_its_curve_is_asked_for():
+    law = CountLawCurve((TWO,), (0.4,), 0.01)
+    assert law.epsilon(0.05) == TWO.epsilon((0.05 - 0.01) / 0.4)
+    assert law.epsilon(0.5) == 0.0
+    assert law.epsilon(0.01) == math.inf
+
+
+@pytest.mark.parametrize("times", [2, 7])
+def test_a_curve_that_is_repeated_is_composed_with_itself(times):
+    runs = RepeatedCurve(ONE, times)
+    together = GaussianCurve(0.5 * math.sqrt(times))
+    assert runs.gaussian_mu == pytest.approx(together.mu)
+    for asked, value in (("renyi", 3.0), ("delta", 1.0), ("epsilon", 1e-4)):
+        known = getattr(together, asked)(value)
+        assert getattr(runs, asked)(value) == pytest.approx(known, rel=1e-9)
+    assert RepeatedCurve(TABLE, times).gaussian_mu is None
+    assert RepeatedCurve(TABLE, times).renyi(2.0) == pytest.approx(0.1 * times)
+    table = compose_curves([RepeatedCurve(TABLE, times), ONE])
+    assert table.orders == (2.0, 8.0)
+    assert table.epsilons == pytest.approx((0.1 * times + 0.25, 9.0 * times + 1.0))
+    once = compose_curves([RepeatedCurve(TABLE, 1)])
+    assert once is TABLE
+    noises = compose_curves([RepeatedCurve(ONE, times), TWO])
+    assert noises == GaussianCurve(math.hypot(0.5 * math.sqrt(times), 1.0))
+
+
+def test_steps_of_all_curves_are_kept_with_how_often_each_is_taken():
+    pure, laplace = PurePair(0.3), LaplaceNoise(1.0).curve(0.5)
+    steps = PrivacyLossCurve(((pure, 2),), 50.0)
+    more = PrivacyLossCurve(((PurePair(0.1), 1),), 20.0)
+    made = compose_curves(
+        [RepeatedCurve(steps, 3), RepeatedCurve(ONE, 4), laplace, more, TWO]
+    )
+    kept = dict(made.steps)
+    assert kept.pop(pure) == 6
+    assert kept.pop(PurePair(0.1)) == 1
+    assert kept.pop(SymmetricPair(laplace)) == 1
+    # all that is Gaussian as one: four halves and one whole
+    assert kept == {SymmetricPair(GaussianCurve(math.sqrt(2.0))): 1}
+    # in the memory that each of them was allowed
+    assert made.max_memory == 20.0
+    both = compose_curves([RepeatedCurve(laplace, 3), ONE])
+    assert dict(both.steps) == {SymmetricPair(laplace): 3, SymmetricPair(ONE): 1}
+
+
+@pytest.mark.parametrize("pure", [1e-4, 0.3, 2.0, 50.0, 900.0])
+def test_a_pure_step_costs_what_two_answers_do(pure):
+    pair = PurePair(pure)
+    likely = 1 / (1 + math.exp(-pure))
+    at = pure * np.array([0.0, 0.2, 0.999, 1.0, 1.5])
+    # the likelier answer less exp(e) times the other
+    known = [likely * -math.expm1(min(0.0, e - pure)) for e in at]
+    for ask in (pair.delta, pair.reverse):
+        np.testing.assert_allclose(ask(at), known, rtol=1e-12)
+    likely, rare = -np.logaddexp(0, -pure), -np.logaddexp(0, pure)
+    for alpha in (1.01, 2.0, 7.0, 64.0):
+        terms = alpha * likely + (1 - alpha) * rare, alpha * rare + (1 - alpha) * likely
+        cost = float(np.logaddexp(*terms)) / (alpha - 1)
+        if alpha * pure < 1e-2:
+            # of small losses half the order times their square
+            cost = alpha * pure**2 / 2
+        found = pair.renyi(alpha)
+        assert found == pytest.approx(cost, rel=1e-6 if pure > 1e-2 else 1e-3)
+        assert found <= pure
+    assert pair.renyi(math.inf) == pure
+    assert pair.renyi_costs((2.0, math.inf)) == [pair.renyi(2.0), pure]
+
+
+@pytest.mark.parametrize("mu", [0.0, 1e-8, 0.7, 4.0])
+def test_a_gaussian_curve_is_the_same_from_the_other_side(mu):
+    """E_g(P, Q) = 1 - g + g E_1/g(Q, P), at epsilons below zero as well."""
+    curve = GaussianCurve(mu)
+    for epsilon in (-700.5, -3.0, -0.2, 0.0):
+        known = -math.expm1(epsilon) + math.exp(epsilon) * curve.delta(-epsilon)
+        assert curve.delta(epsilon) == pytest.approx(known, rel=1e-12, abs=1e-15)
+    assert curve.delta(701.0) == 0.0
+    assert curve.delta(0.0) == pytest.approx(math.erf(mu / math.sqrt(8)), rel=1e-9)

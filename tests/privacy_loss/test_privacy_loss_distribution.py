@@ -300,6 +300,43 @@ def test_one_step_is_exact():
     )
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_worse_direction_counts(count, turned):
+    """Of laws of which the first leaks through a rare outcome, and the second not."""
+    pair = Table((0.9, 0.1), (0.99, 0.01))
+    pair = Table(pair.second, pair.first) if turned else pair
+    curve = PrivacyLossCurve(((pair, count),))
+    p, q = (np.array(law) for law in (pair.first, pair.second))
+    for _ in range(count - 1):
+        p, q = np.outer(p, pair.first).ravel(), np.outer(q, pair.second).ravel()
+
+    def known(epsilon):
+        return max(
+            np.maximum(a - math.exp(epsilon) * b, 0.0).sum()
+            for a, b in ((p, q), (q, p))
+        )
+
+    for epsilon in (-1.0, -0.05, 0.0, 0.05, 1.0, 2.2):
+        found = curve.delta(epsilon)
+        assert known(epsilon) * (1 - 1e-9) <= found <= 1
+        # below zero the grid of several steps is a bound that is not attained
+        if count == 1 or epsilon >= 0:
+            assert found <= known(epsilon) * 1.01 + 1e-9
+    for epsilon in (0.05, 1.0, 2.2):
+        account = curve.account(known(epsilon))
+        assert epsilon * (1 - 1e-6) <= account.epsilon <= epsilon * 1.01
+        assert 0 < account.lower <= epsilon * (1 + 1e-6)
+        assert account.epsilon == curve.epsilon(known(epsilon))
+    for alpha in (1.5, 4.0):
+        costs = [
+            math.log(np.sum(a**alpha * b ** (1 - alpha))) / (alpha - 1)
+            for a, b in ((p, q), (q, p))
+        ]
+        assert curve.renyi(alpha) == pytest.approx(max(costs), rel=1e-3)
+        assert curve.renyi(alpha) >= max(costs) * (1 - 1e-9)
+
+
 def test_no_noise_costs_everything():
     curve = PrivacyLossCurve(((gaussian(math.inf), 3),))
     assert curve.epsilon(1e-5) == math.inf

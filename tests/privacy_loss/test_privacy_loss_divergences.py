@@ -84,3 +84,12 @@ def test_bad_masses():
         renyi_divergence([0.5, 0.5], [1.0], 2)
     with pytest.raises(ValueError, match="'p'"):
         hockey_stick_divergence([0.5, 0.6], [0.5, 0.5], 1)
+    for p, q in (([], []), ([[1.0]], [[1.0]]), (1.0, 1.0)):
+        for divergence in (renyi_divergence, hockey_stick_divergence):
+            with pytest.raises(ValueError, match="'p' and 'q'"):
+                divergence(p, q, 2)
+    with pytest.raises(ValueError, match="'epsilon'"):
+        hockey_stick_divergence([0.5, 0.5], [0.5, 0.5], math.nan)
+    for alpha in (math.nan, 0.99):
+        with pytest.raises(ValueError, match="'alpha'"):
+            renyi_divergence([0.5, 0.5], [0.5, 0.5], alpha)

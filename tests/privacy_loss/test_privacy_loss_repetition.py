@@ -124,6 +124,8 @@ def test_numbers_of_runs_have_the_distribution_that_is_named(shape, mean):
     counts, expected = masses_of(runs)
     found = runs.masses(1 - 1e-9)
     np.testing.assert_allclose(found, expected[: len(found)], rtol=1e-6, atol=1e-12)
+    # as many as it takes, and no more
+    assert found.sum() - found[-1] < 1 - 1e-9 <= found.sum()
     assert np.sum(counts * expected) == pytest.approx(mean, rel=1e-4)
     # the slope of the generating function, whatever the quantile
     p = np.linspace(0, 1, 7)
@@ -320,6 +322,69 @@ def test_means_and_shapes_may_be_as_large_as_is_said(shape):
         assert math.exp(float(runs.log_slope(np.array(0.0)))) == pytest.approx(mean)
 
 
+def largest_of(runs, p, bound):
+    """The larger part of a cost by order, with the slope from chances of numbers."""
+    counts, masses = masses_of(runs)
+    counts, masses = (each[counts * masses > 1e-15] for each in (counts, masses))
+
+    def slope(at):
+        powers = np.exp(np.outer(np.log1p(-np.minimum(at, 1 - 1e-15)), counts - 1))
+        return np.log(powers @ (counts * masses))
+
+    here, there = slope(p), slope(bound)
+
+    def largest(order):
+        first = 1.0 if math.isinf(order) else order / (order - 1)
+        return max(0.0, np.max(first * here - there))
+
+    return largest
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mean", [1.2, 12.0])
+def test_of_a_pure_run_it_costs_exactly_what_its_events_say(shape, mean):
+    """An event of p is one of at most exp(e) p, and so is its complement."""
+    e, runs = 0.7, RandomRuns(mean, shape)
+    one = PrivacyLossCurve(((PurePair(e), 1),))
+    best = BestRunCurve(one, runs)
+    p = np.unique([*np.geomspace(1e-6, 1, 80), 1 / (1 + math.exp(e)), 0.0])
+    bound = np.minimum(math.exp(e) * p, 1 - math.exp(-e) * (1 - p))
+    largest = largest_of(runs, p, bound)
+    for order in (1.3, 2.0, 6.0, 40.0, math.inf):
+        known = one.renyi(order) + largest(order)
+        # between points of the grid there may be a little more
+        assert known * (1 - 1e-6) <= best.renyi(order) <= known * (1 + 1e-3) + 1e-8
+    ratio = largest(math.inf)
+    # beyond the largest loss there is none, and just below it next to none
+    assert best.renyi(math.inf) == pytest.approx(e + ratio, rel=1e-3)
+    assert best.epsilon(1e-12) == pytest.approx(e + ratio, rel=1e-3)
+    for rest in (0.95 * e, 0.99 * e):
+        known = mean * one.delta(rest)
+        if known < 0.02:
+            found = best.delta(ratio + rest)
+            assert found <= known * (1 + 1e-2)
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0, 4.0, math.inf])
+def test_of_gaussian_runs_it_costs_hardly_more_than_all_of_its_events_say(shape):
+    """Of a trade-off that is read at some points, never less than by all of them."""
+    mu, runs = 0.4, RandomRuns(8.0, shape)
+    best = BestRunCurve(GaussianCurve(mu), runs)
+    p = np.concatenate(
+        [np.geomspace(1e-8, 1 - 1e-9, 80), 1 - np.geomspace(1e-6, 0.5, 9)]
+    )
+    bound = norm.cdf(norm.ppf(p) + mu)
+    largest = largest_of(runs, p, bound)
+    for order in (1.5, 4.0, 16.0):
+        known = order * mu**2 / 2 + largest(order)
+        assert known <= best.renyi(order) <= known * 1.02
+    # one run at what the ratio leaves, as often as there are runs
+    ratio = largest(math.inf)
+    for delta in (1e-3, 1e-6):
+        known = GaussianCurve(mu).epsilon(delta / 8.0) + ratio
+        assert best.epsilon(delta) <= known * 1.02
+
+
 # -- properties ------------------------------------------------------------------------
 
 
@@ -391,6 +456,41 @@ def test_a_loss_that_an_event_may_have_is_never_rounded_down(shape):
     assert best.epsilon(1e-13) >= loss * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("mean", [2.0, 1e6])
+def test_what_rounding_may_take_off_is_added(mean):
+    """A part of a billion, and as much again: of a cost that is known exactly."""
+    e, runs = 3.0, RandomRuns(mean, math.inf)
+    best = BestRunCurve(PrivacyLossCurve(((PurePair(e), 1),)), runs)
+    ratio = runs.rate * math.tanh(e / 2)
+    room = 1e-9 * (1 + ratio)
+    assert 0.9 * room < best.renyi(math.inf) - (e + ratio) < 1.1 * room
+    gaussian = BestRunCurve(GaussianCurve(0.5), runs)
+    ratio = runs.rate * GaussianCurve(0.5).delta(0.0)
+    if mean < 10:
+        # one run at a delta that is no larger than its share
+        known = GaussianCurve(0.5).epsilon(1e-3 / mean) + ratio
+        assert 0.9e-9 < gaussian.epsilon(1e-3) - known < 1e-7
+    assert gaussian.renyi(2.0) > 2.0 * 0.5**2 / 2
+    nothing = BestRunCurve(GaussianCurve(0.0), RandomRuns(1 + 1e-6, math.inf))
+    assert 0.9e-9 < nothing.renyi(math.inf) < 1e-8
+    assert 0.9e-9 < nothing.renyi(4.0) < 1e-6
+
+
+class AskedCurve(FiniteCurve):
+    """A curve that keeps what it was asked."""
+
+    def epsilon(self, delta):
+        self.asked = delta
+        return super().epsilon(delta)
+
+
+@pytest.mark.parametrize("delta", [0.3, 1e-6])
+def test_one_run_is_asked_for_no_more_than_its_share_of_delta(delta):
+    one = AskedCurve(np.array([0.6, 0.4]), np.array([0.3, 0.7]))
+    BestRunCurve(one, RandomRuns(7.0, 1.0)).epsilon(delta)
+    assert delta / 7.0 * (1 - 2e-9) < one.asked < delta / 7.0
+
+
 def test_of_hardly_more_than_one_run_it_costs_what_one_does():
     one = GaussianCurve(0.3)
     best = BestRunCurve(one, RandomRuns(1 + 1e-6, 1.0))
@@ -438,6 +538,46 @@ def test_bad_means_are_refused(mean):
 def test_bad_shapes_are_refused(shape):
     with pytest.raises(ValueError, match="'shape'"):
         RandomRuns(5.0, shape)
+
+
+@pytest.mark.parametrize(
+    "ask, values",
+    [
+        ("renyi", [1.0, 0.5, -2.0]),
+        ("epsilon", [0.0, 1.0, -0.1, 2.0, 1e-310]),
+        ("delta", []),
+    ],
+)
+def test_what_a_curve_is_not_asked_is_refused(ask, values):
+    best = BestRunCurve(GaussianCurve(0.3), RandomRuns(5.0, 1.0))
+    name = {"renyi": "alpha"}.get(ask, "delta" if ask == "epsilon" else "epsilon")
+    for value in (*values, math.nan):
+        with pytest.raises(ValueError, match=f"'{name}'"):
+            getattr(best, ask)(value)
+    for value in (True, "1", None, np.array([0.5])):
+        with pytest.raises(TypeError, match=f"'{name}'"):
+            getattr(best, ask)(value)
+
+
+def test_each_family_has_its_own_parameter():
+    for mean in (1.5, 20.0, 1e5):
+        geometric, poisson_runs = RandomRuns(mean, 1.0), RandomRuns(mean, math.inf)
+        assert geometric.stop == pytest.approx(1 / mean, rel=1e-12)
+        assert (geometric.rate, poisson_runs.stop) == (math.inf, 0.0)
+        rate = poisson_runs.rate
+        assert rate / -math.expm1(-rate) == pytest.approx(mean, rel=1e-12)
+        stop = RandomRuns(mean, 0.0).stop
+        assert (1 / stop - 1) / -math.log(stop) == pytest.approx(mean, rel=1e-10)
+
+
+def test_a_number_whose_first_masses_vanish_is_drawn():
+    assert 2500 < RandomRuns(3000.0, math.inf).draw(np.random.default_rng(0)) < 3500
+
+
+@pytest.mark.parametrize("value", [True, "5", None, [5.0]])
+def test_a_mean_that_is_no_number_is_refused(value):
+    with pytest.raises(TypeError, match="'mean'"):
+        RandomRuns(value, 1.0)
 
 
 # -- amplification by a belief comes last ----------------------------------------------

@@ -185,7 +185,7 @@ def _largest(runs: RandomRuns, p: Floats, bound: Floats, orders: Floats) -> Floa
     # others it is a difference of logarithms of w and of w' = m w + c, for w = stop +
     # (1 - stop) p, and its derivative has the sign of -(m w + a c): where c is negative
     # there is one more candidate in between.
-    if not runs.is_poisson and len(p) > 1:
+    if not runs.is_poisson:
         stop = runs.stop
         w, other = stop + (1 - stop) * p, stop + (1 - stop) * bound
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -158,13 +158,8 @@ class RandomRuns(Plain, kind="random_runs"):
         if self.is_poisson:
             # (exp(rate (1 - share)) - 1) / (exp(rate) - 1)
             whole = -math.expm1(-self.rate)
-            return (
-                math.exp(-self.rate * share)
-                * -math.expm1(-self.rate * (1 - share))
-                / whole
-                if share < 1
-                else 0.0
-            )
+            rest = -math.expm1(-self.rate * (1 - share))
+            return math.exp(-self.rate * share) * rest / whole
         first = math.log1p(-(1 - self.stop) * (1 - share))
         last = math.log(self.stop)
         if self.shape * last > -_FLAT:
