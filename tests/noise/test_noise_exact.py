@@ -22,7 +22,6 @@ from skpuffer.noise._exact import (
     rounded_multiple,
 )
 from skpuffer.noise._on_grid import (
-    _MOST_ROOM,
     add_noise,
     draws_exactly,
     noise_grid,
@@ -299,9 +298,9 @@ def test_room_is_made_up_to_a_bound_and_no_further():
     # of a sensitivity beside which the grid is nothing
     made = [
         with_room_for_grid(GaussianNoise(1.0), 10, 2.0**60, 2, 1, moved=moved)
-        for moved in (_MOST_ROOM, math.nextafter(_MOST_ROOM, 1.0))
+        for moved in (2.0**-7, math.nextafter(2.0**-7, 1.0))
     ]
-    assert made[0].scale == pytest.approx(1 + _MOST_ROOM)
+    assert made[0].scale == pytest.approx(1 + 2.0**-7)
     assert made[1] is None
 
 
