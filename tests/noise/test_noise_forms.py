@@ -219,3 +219,74 @@ def test_draws_of_vectors_by_their_factors():
     for scale in (2.0, (1.0, 2.0, 3.0)):
         drawn = L2LaplaceNoise(scale).sample((6, 3), np.random.default_rng(5))
         np.testing.assert_allclose(drawn, expected * np.asarray(scale), rtol=1e-14)
+
+
+# -- the same in other units, and against other moves ----------------------------------
+
+
+def test_noise_in_other_units():
+    assert GaussianNoise(2.0).in_units([1.0, 3.0]) == GaussianNoise((2.0, 6.0))
+    assert LaplaceNoise((1.0, 2.0)).in_units(3.0) == LaplaceNoise((3.0, 6.0))
+    kept = GeneralizedCauchyNoise(2.0, exponent=5.0).in_units(3.0)
+    assert kept == GeneralizedCauchyNoise(6.0, exponent=5.0)
+    noise = CorrelatedGaussianNoise(2.0, covariance=[[1.0, 0.5], [0.5, 2.0]])
+    expected = CorrelatedGaussianNoise(2.0, covariance=[[9.0, 3.0], [3.0, 8.0]])
+    assert noise.in_units([3.0, 2.0]) == expected
+    assert noise.in_units(2.0).covariance == ((4.0, 2.0), (2.0, 8.0))
+    noise = DegenerateGaussianNoise(2.0, factor=[[1.0], [2.0]])
+    assert noise.in_units([3.0, 2.0]).factor == ((3.0,), (4.0,))
+    # of so many dimensions or of one number, and of nothing else
+    for units in ([[1.0, 1.0]], [1.0], [1.0] * 3):
+        for made in (noise, expected):
+            with pytest.raises(ValueError, match="'units' must have 2 entries"):
+                made.in_units(units)
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize(
+    "noise, shift",
+    [
+        (GaussianNoise((1.0, 2.0)), Shift(2.0, 1, 2, weights=(1.0, 3.0))),
+        (LaplaceNoise(2.0), 1.0),
+        (DiscreteLaplaceNoise(2.0), Shift(4.0, 1, None)),
+        (GeneralizedCauchyNoise(), Shift(1.0, 2, 3, "scalar")),
+    ],
+)
+def test_multiples_of_a_shift(noise, shift, factor):
+    curve = noise.curve(shift)
+    multiple = curve.times(factor)
+    assert multiple.noise == noise
+    found, known = multiple.shift, curve.shift
+    assert found.radius == factor * known.radius
+    assert (found.norm, found.dim, found.structure, found.weights) == (
+        *(known.norm, known.dim, known.structure),
+        known.weights,
+    )
+    if factor:
+        assert multiple.magnitude >= factor * curve.magnitude * (1 - 1e-15)
+        assert not noise.integer or multiple.magnitude == factor * 4
+
+
+def test_moves_that_leave_the_subspace_cost_everything():
+    noise = DegenerateGaussianNoise(factor=[[1.0], [2.0]])
+    assert noise.renyi(2, Shift(1e-300, dim=2)) == math.inf
+    assert noise.renyi(2, Shift(0.0, dim=2)) == 0.0
+    assert noise.delta(50.0, Shift(1.0, dim=None)) == 1.0
+    assert noise.renyi(2, 1e-300) == math.inf
+    np.testing.assert_array_equal(noise.renyi(2, np.array([0.0, 1.0])), [0.0, math.inf])
+    with pytest.raises(ValueError, match="dim=3 but the noise has 2"):
+        noise.renyi(2, Shift(1.0, dim=3))
+    # without any noise no move is hidden, and none costs nothing
+    still = DegenerateGaussianNoise(0.0, factor=[[1.0], [2.0]])
+    moves = np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 0.0]])
+    lengths = np.linalg.norm(still.whitened(moves), axis=1)
+    np.testing.assert_array_equal(lengths, [math.inf, 0.0, math.inf])
+
+
+def test_a_move_to_the_last_digit():
+    """What a scale is made for is met, and by no scale that is smaller by much."""
+    for noise in (GaussianNoise(), LaplaceNoise(), GeneralizedCauchyNoise()):
+        for alpha, epsilon in ((1.0 + 1e-9, 1e-6), (2.0, 0.3), (1e9, 7.0)):
+            scale = noise.scale_for(alpha, epsilon, 0.7)
+            cost = noise.with_scale(scale).renyi(alpha, 0.7)
+            assert epsilon * (1 - 1e-9) <= cost <= epsilon
