@@ -152,6 +152,54 @@ def test_a_bound_too_short_for_the_dtype_is_refused():
         gradients.clipped_sum(np.zeros(3), None, release)
 
 
+def test_the_least_bounds_are_those_below_which_entries_lose_digits():
+    """All entries of so short a row are normal numbers, but for a part of 2**-23."""
+    assert least_norm(np.float32) == 2.0**-103
+    assert least_norm(np.float64) == 2.0**-970
+
+
+@pytest.mark.parametrize("order", [0, 0.5, 1.5, 3, -1, math.nan, [2], "2", None])
+def test_rows_are_clipped_in_one_of_three_norms(order):
+    with pytest.raises(ValueError, match="'ord' must be one of 1, 2, inf"):
+        clip_rows(np.ones((2, 2)), 1.0, order)
+
+
+@pytest.mark.parametrize("norm", [0.0, -1.0, math.nan, math.inf])
+def test_rows_are_clipped_to_a_length(norm):
+    with pytest.raises(ValueError, match="'norm'"):
+        clip_rows(np.ones((2, 2)), norm)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("order", [1, 2, math.inf])
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_that_are_not_finite_are_refused_and_not_quoted(form, order, bad):
+    X = np.array([[0.1, 0.2], [0.125, bad], [3e300, 4e300]])
+    with pytest.raises(ValueError, match="X contains NaN or infinity") as caught:
+        clip_rows(FORMS[form](X), 1.0, order)
+    assert "0.125" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_clipped_rows_by_hand(form):
+    X = np.array([[3.0, -4.0], [0.0, 0.0], [0.3, 0.4], [-6.0, 8.0]])
+    before = X.copy()
+    expected = {
+        1: [[3 / 7, -4 / 7], [0.0, 0.0], [0.3, 0.4], [-3 / 7, 4 / 7]],
+        2: [[0.6, -0.8], [0.0, 0.0], [0.3, 0.4], [-0.6, 0.8]],
+        math.inf: [[0.75, -1.0], [0.0, 0.0], [0.3, 0.4], [-0.75, 1.0]],
+    }
+    for order, rows_ in expected.items():
+        clipped = clip_rows(FORMS[form](X), 1.0, order)
+        clipped = clipped if form == "dense" else clipped.toarray()
+        np.testing.assert_allclose(clipped, rows_, rtol=1e-15)
+    np.testing.assert_array_equal(X, before)
+    # by default in l2, and whole numbers as others
+    clipped = clip_rows(FORMS[form](np.array([[3, 4]])), 1.0)
+    assert clipped.dtype == np.float64
+    np.testing.assert_allclose(clipped @ np.ones(2), [1.4])
+
+
 @pytest.mark.parametrize("order", [1, 1.5, 2, math.inf])
 def test_norms_of_two_parts(order):
     a, b = np.array([3e-200, 3e200, 0.0]), np.array([4e-200, 4e200, 2.0])
