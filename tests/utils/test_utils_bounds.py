@@ -126,6 +126,18 @@ def test_middles_and_halves_by_hand():
     assert bounds.select([2, 0]) == Bounds((-1e308, 0.0), (1e308, 10.0))
 
 
+@pytest.mark.parametrize(
+    "low, high", [(0.3, 0.8), (0.1, 2.0), (0.627, 2.4530000000000003)]
+)
+def test_ends_are_ones_where_the_quotient_is_rounded_beyond(low, high):
+    bounds = Bounds((low,), (high,))
+    quotients = (np.array([low, high]) - bounds.middle) / bounds.half
+    assert np.abs(quotients).max() > 1
+    ends = bounds.normalise([[low], [high], [2 * low - high], [2 * high - low]])
+    np.testing.assert_allclose(ends[:, 0], [-1, 1, -1, 1], rtol=2e-16)
+    assert np.all(np.abs(ends) <= 1)
+
+
 def test_bounds_are_plain_data():
     bounds = Bounds((0.0,), (10.0,))
     assert repr(bounds) == "Bounds(low=(0.0,), high=(10.0,))"

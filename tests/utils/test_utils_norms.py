@@ -80,6 +80,18 @@ def test_plain_norms_in_single_precision_are_shorter_than_the_rows():
     )
 
 
+@pytest.mark.parametrize("d", [1024, 4096])
+def test_squares_that_are_lost_one_by_one_are_made_up_for(d):
+    """Each is below half a unit in the last place of the sum that it is added to."""
+    X = np.full((1, d), math.sqrt(0.99 * 2.0**-24), np.float32)
+    # some for each of the sums that run beside one another
+    X[0, :64] = 1.0
+    truth = exact_norm(X[0], 2)
+    assert Fraction(float(np.sqrt(np.einsum("ij,ij->i", X, X))[0])) < truth
+    (length,) = upper_norms(X, 2)
+    assert truth <= Fraction(float(length)) <= truth * Fraction(1.001)
+
+
 def test_rows_without_entries_and_room_for_more_are_measured():
     X = sparse.csr_array(np.array([[0.0, 0], [3, 4], [0, 0], [0, 2], [0, 0]]))
     X.data, X.indices = np.append(X.data, 7.0), np.append(X.indices, 0)
@@ -198,6 +210,19 @@ def test_clipped_rows_by_hand(form):
     clipped = clip_rows(FORMS[form](np.array([[3, 4]])), 1.0)
     assert clipped.dtype == np.float64
     np.testing.assert_allclose(clipped @ np.ones(2), [1.4])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("order, share", [(1, 0.5), (2, math.sqrt(0.5)), (math.inf, 1)])
+@pytest.mark.parametrize("norm", [1.0, 1e-70])
+def test_rows_beyond_what_floats_can_measure_are_clipped(norm, order, share, form):
+    """Their norm overflows, or their factor is no normal float."""
+    X = np.array([[0.5, 0.0], [1.5e308, -1.5e308], [1e300, 1e300], [3.0, 3.0]])
+    clipped = clip_rows(FORMS[form](X), norm, order)
+    clipped = clipped if form == "dense" else clipped.toarray()
+    entry = norm * share
+    expected = [[min(0.5, norm), 0], [entry, -entry], [entry, entry], [entry, entry]]
+    np.testing.assert_allclose(clipped, expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize("order", [1, 1.5, 2, math.inf])
