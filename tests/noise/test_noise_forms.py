@@ -290,3 +290,59 @@ def test_a_move_to_the_last_digit():
             scale = noise.scale_for(alpha, epsilon, 0.7)
             cost = noise.with_scale(scale).renyi(alpha, 0.7)
             assert epsilon * (1 - 1e-9) <= cost <= epsilon
+
+
+# -- to the last digits: what is computed is no less than what is true -----------------
+
+
+@pytest.mark.parametrize(
+    "alpha, u, beta, exact",
+    [
+        (2, 1, 1.5, 1.1345936447448369957),
+        (1.5, 0.25, 1.5, 0.068446755136688471419),
+        (8, 0.5, 1.25, 0.54231148013416821562),
+        (3, 1, 3, 29.195722259502231116),
+        (2, 0.25, 4, 0.38496442764278927176),
+        (1.25, 1, 6, 622.07860871469957506),
+        (16, 0.125, 1.75, 0.17634666708015879134),
+    ],
+)
+def test_costs_of_a_shape_are_rounded_up(alpha, u, beta, exact):
+    """Against integrals to thirty digits."""
+    cost = GeneralizedGaussianNoise(beta=beta).renyi(alpha, u)
+    assert exact * (1 + 0.99e-11) <= cost <= exact * (1 + 1.01e-11)
+
+
+@pytest.mark.parametrize(
+    "epsilon, u, beta, exact",
+    [
+        (0.5, 1, 1.5, 0.34554164026201367046),
+        (1.5, 1, 1.5, 0.068151238826576181339),
+        (3, 1, 1.5, 0.000028467708714273687113),
+        (0.25, 2, 3, 0.89191221145284592788),
+        (2, 2, 3, 0.78849101662960917872),
+        (0.125, 0.25, 4, 0.10664022601292403016),
+    ],
+)
+def test_trade_offs_of_a_shape_are_not_below(epsilon, u, beta, exact):
+    delta = GeneralizedGaussianNoise(beta=beta).delta(epsilon, u)
+    assert exact * (1 - 4e-16) <= delta <= exact * (1 + 2e-13)
+
+
+@pytest.mark.parametrize(
+    "alpha, u, exponent, exact, error",
+    [
+        # a polynomial, a series, and quadrature, which is rounded up by its error
+        (2, 1, 2, 0.40546510810816438198, 0.0),
+        (1.5, 0.5, 2.5, 0.14805897314004340602, 0.0),
+        (1.3, 3, 2, 1.4022910148905114693, 2e-13),
+        (9.7, 2.5, 3.5, 3.4990491346580702162, 2e-13),
+        (40.25, 2, 2, 1.701718133401970174, 2e-13),
+        (1.7, 2, 1.5, 0.50094585230850647252, 4e-12),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_costs_of_heavy_tails_are_not_below(alpha, u, exponent, exact, error):
+    cost = GeneralizedCauchyNoise(exponent=exponent).renyi(alpha, u)
+    assert exact * (1 + 0.9 * error - 1e-14) <= cost
+    assert cost <= exact * (1 + 1.1 * error + 1e-14)
