@@ -592,3 +592,12 @@ def test_an_inverse_that_overflows_is_refused():
     # what a record adds would be no number, and accounted for as none
     with pytest.raises(ValueError, match="inverse overflows within 2000 steps"):
         InverseToeplitz((1.0, -2.0)).means(10, 2000)
+
+
+@pytest.mark.parametrize("kind", [Toeplitz, InverseToeplitz])
+@pytest.mark.parametrize("column", [(1.0, 0.5), (1.0, 0.0, 0.1), (2.0,), (0.5, 0.0)])
+def test_what_differs_from_the_identity_in_one_number_is_none(kind, column):
+    """It is what tells accountants that steps are independent."""
+    assert not kind(column).is_identity
+    assert not restarted(kind(column), every=3).is_identity
+    assert kind((1.0, 0.0, 0.0)).is_identity
