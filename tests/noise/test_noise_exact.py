@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skpuffer.noise import (
+    CorrelatedGaussianNoise,
     DiscreteLaplaceNoise,
     GaussianNoise,
     GeneralizedGaussianNoise,
+    L2LaplaceNoise,
     LaplaceNoise,
 )
 from skpuffer.noise._exact import (
@@ -365,10 +367,17 @@ def test_last_digits_do_not_tell_tables_apart(exact):
         assert ruled_out[0] == 0
 
 
-def test_seeds_draw_in_floating_point():
-    noise = GaussianNoise(1.0)
-    assert draws_exactly(noise, secret_generator())
-    assert not draws_exactly(noise, np.random.default_rng(0))
-    assert not draws_exactly(
-        GeneralizedGaussianNoise(1.0, beta=1.5), secret_generator()
-    )
+@pytest.mark.parametrize(
+    "noise, exactly",
+    [
+        (GaussianNoise(1.0), True),
+        (LaplaceNoise((1.0, 2.0)), True),
+        (DiscreteLaplaceNoise(2.0), True),
+        (GeneralizedGaussianNoise(1.0, beta=1.5), False),
+        (L2LaplaceNoise(1.0), False),
+        (CorrelatedGaussianNoise(covariance=np.eye(2)), False),
+    ],
+)
+def test_seeds_draw_in_floating_point(noise, exactly):
+    assert draws_exactly(noise, secret_generator()) is exactly
+    assert draws_exactly(noise, np.random.default_rng(0)) is False

@@ -91,6 +91,11 @@ def test_defaults_are_those_that_are_documented():
     assert GeneralizedGaussianNoise().beta == 2.0
     assert GeneralizedCauchyNoise().exponent == 2.0
     assert len(buffered_linear_toeplitz(2).decays) == 4
+    assert GeneralizedGaussianNoise(beta=64.0).beta == 64.0
+    for dim in (None, 3):
+        variances = L2LaplaceNoise((1.0, 2.0, 3.0)).variance(dim)
+        np.testing.assert_array_equal(variances, [4.0, 16.0, 36.0])
+    np.testing.assert_array_equal(L2LaplaceNoise(2.0).variance(2), [12.0, 12.0])
     assert inspect.signature(Noise.evidence).parameters["renyi"].default is False
     # whether nothing is added: in no coordinate
     assert not GaussianNoise((0.0, 1.0)).is_zero and GaussianNoise((0.0, 0.0)).is_zero
