@@ -43,6 +43,20 @@ def test_no_move_off_the_subspace_is_hidden(length, off):
     assert np.all(np.isinf(found[1:]))
 
 
+def test_a_short_move_off_the_subspace_is_not_hidden_beside_a_long_one():
+    noise = DegenerateGaussianNoise(factor=FACTOR)
+    inside, outside = FACTOR @ [1.0, 2.0], np.array([0.0, 0.0, 1e-9])
+    tilted = np.array([[1.0], [2.0], [2.0]])
+    moves = np.array([1e12 * inside, outside, inside, inside + outside])
+    lengths = np.linalg.norm(noise.whitened(moves), axis=1)
+    np.testing.assert_allclose(lengths, [5**0.5 * 1e12, np.inf, 5**0.5, np.inf])
+    # where all coordinates have noise, and only together none
+    noise = DegenerateGaussianNoise(factor=tilted)
+    moves = np.array([1e15 * tilted[:, 0], [1e-3, 0.0, 0.0], tilted[:, 0]])
+    lengths = np.linalg.norm(noise.whitened(moves), axis=1)
+    np.testing.assert_allclose(lengths, [1e15, np.inf, 1.0])
+
+
 def test_a_move_is_off_as_soon_as_rounding_does_not_explain_it():
     """Half of what one coordinate moves more than the other is off the diagonal."""
     noise = DegenerateGaussianNoise(factor=[[1.0], [1.0]])

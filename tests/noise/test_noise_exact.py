@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skpuffer.noise import (
+    CorrelatedGaussianNoise,
     DiscreteLaplaceNoise,
     GaussianNoise,
     GeneralizedGaussianNoise,
+    L2LaplaceNoise,
     LaplaceNoise,
 )
 from skpuffer.noise._exact import (
@@ -22,7 +24,6 @@ from skpuffer.noise._exact import (
     rounded_multiple,
 )
 from skpuffer.noise._on_grid import (
-    _MOST_ROOM,
     add_noise,
     draws_exactly,
     noise_grid,
@@ -173,6 +174,44 @@ def test_which_noise_has_a_grid():
     assert noise_grid(Heavier(1.0), 10) is None
 
 
+@pytest.mark.parametrize(
+    "n_records, bits",
+    [
+        (0, 30),
+        (1, 30),
+        (2**16, 30),
+        (2**16 + 1, 29),
+        (2**17, 29),
+        (2**26 + 1, 19),
+        (2**36, 10),
+        (2**36 + 1, 10),
+        (2**60, 10),
+    ],
+)
+def test_steps_in_a_unit_of_scale(n_records, bits):
+    """Between 2**bits and twice that many, by the number of records alone."""
+    scale = (1.0, 1.9, 2.0, 3.0, 0.75)
+    expected = np.array([1.0, 1.0, 2.0, 2.0, 0.5]) * 2.0**-bits
+    for kind in (GaussianNoise, LaplaceNoise):
+        np.testing.assert_array_equal(noise_grid(kind(scale), n_records), expected)
+        assert noise_grid(kind(3.0), n_records).shape == ()
+        # of integers no coarser than they are, and no finer than is needed
+        whole = noise_grid(kind((3.0, 2.0 ** (bits + 3))), n_records, integer=True)
+        np.testing.assert_array_equal(whole, [2.0 ** (1 - bits), 1.0])
+        coarse = noise_grid(kind(2.0 ** (bits + 3)), n_records)
+        assert coarse == 8.0
+    assert noise_grid(DiscreteLaplaceNoise(3.0), n_records) == 1.0
+
+
+def test_ratios_beyond_double_precision_have_no_grid():
+    at = LaplaceNoise(2.0**40)
+    assert noise_grid(at, 1, integer=True) == 1.0
+    beyond = LaplaceNoise(math.nextafter(2.0**40, math.inf))
+    assert noise_grid(beyond, 1, integer=True) is None
+    assert noise_grid(LaplaceNoise((1.0, beyond.scale)), 1, integer=True) is None
+    assert noise_grid(beyond, 1) == 2.0**10
+
+
 @given(
     st.floats(1e-6, 1e6),
     st.floats(1e-4, 1e3),
@@ -197,6 +236,60 @@ def test_room_for_the_grid_covers_it(scale, share, dim, kind, norm, unit, furthe
     assert larger.scale <= noise.scale * 1.01
 
 
+@pytest.mark.parametrize("norm", [1, 1.5, 2, math.inf])
+@pytest.mark.parametrize("kind", [GaussianNoise, LaplaceNoise])
+def test_room_for_the_grid_by_hand(kind, norm):
+    """Two steps of each coordinate, in the longer of two norms."""
+    # by the grid of the largest scale that may come of it, which is beyond two
+    scale, units, sensitivity = (1.99, 3.0), np.array([1.0, 4.0]), 2.0**-20
+    steps = 2 * np.array([2.0**-29, 2.0**-29]) / units
+    longest = max(np.linalg.norm(steps, p) for p in (norm, noise_norm(kind)))
+    for moved in (0.0, 2.0**-9):
+        larger = with_room_for_grid(
+            kind(scale), 100, sensitivity, norm, 2, units, *([moved] if moved else [])
+        )
+        more = 1 + longest / sensitivity + moved
+        np.testing.assert_allclose(larger.scale, more * np.array(scale), rtol=4e-15)
+        assert np.all(np.array(larger.scale) >= more * np.array(scale))
+        assert type(larger) is kind
+    # in the unit of the output where none is said, and of many records
+    larger = with_room_for_grid(kind(1.0), 2**26, 1.0, norm, 3)
+    longest = max(3 ** (1 / p) for p in (norm, noise_norm(kind))) * 2.0**-19
+    assert larger.scale == pytest.approx(1 + longest, rel=4e-15)
+
+
+def noise_norm(kind):
+    return {GaussianNoise: 2.0, LaplaceNoise: 1.0}[kind]
+
+
+def test_what_is_added_is_on_the_grid_and_seeds_draw_as_ever():
+    exact = np.array([[0.3, -7.1], [1e-12, 2.0**40]])
+    noise = LaplaceNoise((1.0, 5.0))
+    released = add_noise(exact, noise, secret_generator(), n_records=2**26)
+    grid = noise_grid(noise, 2**26)
+    assert released.shape == (2, 2)
+    np.testing.assert_array_equal(np.rint(released / grid) * grid, released)
+    assert np.all(np.abs(released - exact) < 60 * np.array([1.0, 5.0]))
+    assert np.all(released != to_grid(exact, grid))
+    # of integers, where the grid of numbers would be coarser
+    whole = LaplaceNoise(2.0**35)
+    drawn = [
+        add_noise(
+            np.arange(64.0), whole, secret_generator(), n_records=1, integer=integer
+        )
+        for integer in (True, False)
+    ]
+    assert np.any(drawn[0] % 2) and not np.any(drawn[1] % 2**5)
+    # drawn from a seed: the exact value as it is, and the usual noise
+    seeded = add_noise(exact, noise, np.random.default_rng(3), n_records=2**26)
+    expected = exact + noise.sample((2, 2), np.random.default_rng(3))
+    np.testing.assert_array_equal(seeded, expected)
+    # and so is what has no grid
+    assert add_noise(exact, GaussianNoise(0.0), secret_generator(), n_records=1) == (
+        pytest.approx(exact, abs=0)
+    )
+
+
 def test_no_room_without_a_sensitivity():
     assert with_room_for_grid(GaussianNoise(1.0), 10, 0.0, 2, 3) is None
     assert with_room_for_grid(GaussianNoise(1.0), 10, math.inf, 2, 3) is None
@@ -207,9 +300,9 @@ def test_room_is_made_up_to_a_bound_and_no_further():
     # of a sensitivity beside which the grid is nothing
     made = [
         with_room_for_grid(GaussianNoise(1.0), 10, 2.0**60, 2, 1, moved=moved)
-        for moved in (_MOST_ROOM, math.nextafter(_MOST_ROOM, 1.0))
+        for moved in (2.0**-7, math.nextafter(2.0**-7, 1.0))
     ]
-    assert made[0].scale == pytest.approx(1 + _MOST_ROOM)
+    assert made[0].scale == pytest.approx(1 + 2.0**-7)
     assert made[1] is None
 
 
@@ -274,10 +367,17 @@ def test_last_digits_do_not_tell_tables_apart(exact):
         assert ruled_out[0] == 0
 
 
-def test_seeds_draw_in_floating_point():
-    noise = GaussianNoise(1.0)
-    assert draws_exactly(noise, secret_generator())
-    assert not draws_exactly(noise, np.random.default_rng(0))
-    assert not draws_exactly(
-        GeneralizedGaussianNoise(1.0, beta=1.5), secret_generator()
-    )
+@pytest.mark.parametrize(
+    "noise, exactly",
+    [
+        (GaussianNoise(1.0), True),
+        (LaplaceNoise((1.0, 2.0)), True),
+        (DiscreteLaplaceNoise(2.0), True),
+        (GeneralizedGaussianNoise(1.0, beta=1.5), False),
+        (L2LaplaceNoise(1.0), False),
+        (CorrelatedGaussianNoise(covariance=np.eye(2)), False),
+    ],
+)
+def test_seeds_draw_in_floating_point(noise, exactly):
+    assert draws_exactly(noise, secret_generator()) is exactly
+    assert draws_exactly(noise, np.random.default_rng(0)) is False

@@ -234,3 +234,27 @@ def test_no_move_costs_nothing_and_an_endless_one_all(beta):
         assert strategy._delta(1.0, 0.0) == 0
         assert strategy._delta(-1.0, 0.0) == pytest.approx(-math.expm1(-1.0))
         assert strategy._delta(1.0, math.inf) == 1
+
+
+@pytest.mark.parametrize("u", [0.25, 1.0, 4.0])
+@pytest.mark.parametrize("alpha", [1.5, 4.0, 30.0])
+def test_an_l2_shift_costs_the_lesser_of_two_bounds(alpha, u):
+    """By the Fisher information, and by splits of the longest move in their norm."""
+    made = noise(1.5)
+    informed = alpha * made.fisher_information * u**2 / 2
+    for dim in (2, 3, 11):
+        longest = dim ** (1 / 1.5 - 1 / 2) * u
+        split = made.renyi(alpha, Shift(longest, norm=1.5, dim=dim))
+        cost = made.renyi(alpha, Shift(u, norm=2, dim=dim))
+        assert cost == pytest.approx(min(informed, split), rel=1e-9)
+        # no equal split costs more
+        assert dim * made.renyi(alpha, u / math.sqrt(dim)) <= cost * (1 + 1e-9)
+    # of more coordinates, or of any number, the information alone
+    for dim in (12, None):
+        cost = made.renyi(alpha, Shift(u, norm=2, dim=dim))
+        assert cost == pytest.approx(informed, rel=1e-14)
+
+
+def test_which_bound_is_the_lesser_depends_on_the_move():
+    made, shift = noise(1.5), Shift(4.0, norm=2, dim=2)
+    assert made.renyi(30.0, shift) < 30 * made.fisher_information * 16 / 2 * 0.9

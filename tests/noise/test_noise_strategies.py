@@ -592,3 +592,32 @@ def test_an_inverse_that_overflows_is_refused():
     # what a record adds would be no number, and accounted for as none
     with pytest.raises(ValueError, match="inverse overflows within 2000 steps"):
         InverseToeplitz((1.0, -2.0)).means(10, 2000)
+
+
+@pytest.mark.parametrize("kind", [Toeplitz, InverseToeplitz])
+@pytest.mark.parametrize("column", [(1.0, 0.5), (1.0, 0.0, 0.1), (2.0,), (0.5, 0.0)])
+def test_what_differs_from_the_identity_in_one_number_is_none(kind, column):
+    """It is what tells accountants that steps are independent."""
+    assert not kind(column).is_identity
+    assert not restarted(kind(column), every=3).is_identity
+    assert kind((1.0, 0.0, 0.0)).is_identity
+
+
+def test_noise_that_grows_is_refused_and_no_other():
+    """By the zeros of the polynomial, of any degree and of any signs."""
+    rng = np.random.default_rng(8)
+    found = {True: 0, False: 0}
+    for _ in range(400):
+        column = np.append(1.0, rng.normal(size=rng.integers(1, 6)) * rng.uniform(0, 1))
+        inside = np.abs(np.roots(column[::-1])).min()
+        # not so near the circle that rounding would decide
+        if abs(inside - 1) < 1e-3:
+            continue
+        grows = bool(inside < 1)
+        found[grows] += 1
+        if grows:
+            with pytest.raises(ValueError, match="zero in the unit disc"):
+                Toeplitz(tuple(column))
+        else:
+            Toeplitz(tuple(column))
+    assert min(found.values()) > 50

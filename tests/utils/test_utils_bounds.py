@@ -1,5 +1,9 @@
 """Public bounds: where they come from and what they do to data."""
 
+import copy
+import math
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +12,15 @@ from hypothesis import strategies as st
 
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import AttributeScenario, RecordScenario
-from skpuffer.utils._bounds import Bounds, check_bounds, declared_bounds, resolve_bounds
+from skpuffer.utils._bounds import (
+    BOUNDS_LEAK,
+    Bounds,
+    are_empirical,
+    check_bounds,
+    data_bounds,
+    declared_bounds,
+    resolve_bounds,
+)
 
 
 def test_numbers_and_arrays_spread_over_features():
@@ -97,3 +109,213 @@ def test_a_prior_with_nan_declares_nothing_usable():
 def test_empirical_bounds_are_the_range_of_the_data():
     X = np.array([[1.0, 4.0], [3.0, 4.0]])
     assert resolve_bounds("empirical", 2, X=X) == Bounds((1.0, 3.0), (3.0, 5.0))
+
+
+# -- what is computed of them ----------------------------------------------------------
+
+
+def test_middles_and_halves_by_hand():
+    bounds = Bounds((0.0, -4.0, -1e308), (10.0, -1.0, 1e308))
+    np.testing.assert_array_equal(bounds.middle, [5.0, -2.5, 0.0])
+    # of ends whose difference overflows as well
+    np.testing.assert_array_equal(bounds.half, [5.0, 1.5, 1e308])
+    np.testing.assert_array_equal(
+        bounds.normalise([[0.0, -2.5, 5e307], [12.0, -9.0, -1e308]]),
+        [[-1.0, 0.0, 0.5], [1.0, -1.0, -1.0]],
+    )
+    assert bounds.select([2, 0]) == Bounds((-1e308, 0.0), (1e308, 10.0))
+
+
+@pytest.mark.parametrize(
+    "low, high", [(0.3, 0.8), (0.1, 2.0), (0.627, 2.4530000000000003)]
+)
+def test_ends_are_ones_where_the_quotient_is_rounded_beyond(low, high):
+    bounds = Bounds((low,), (high,))
+    quotients = (np.array([low, high]) - bounds.middle) / bounds.half
+    assert np.abs(quotients).max() > 1
+    ends = bounds.normalise([[low], [high], [2 * low - high], [2 * high - low]])
+    np.testing.assert_allclose(ends[:, 0], [-1, 1, -1, 1], rtol=2e-16)
+    assert np.all(np.abs(ends) <= 1)
+
+
+def test_bounds_are_plain_data():
+    bounds = Bounds((0.0,), (10.0,))
+    assert repr(bounds) == "Bounds(low=(0.0,), high=(10.0,))"
+    assert hash(bounds) == hash(Bounds((0.0,), (10.0,)))
+    assert bounds != Bounds((0.0,), (11.0,))
+    for twin in (copy.deepcopy(bounds), pickle.loads(pickle.dumps(bounds))):
+        assert twin == bounds and twin.half.tolist() == [5.0]
+    with pytest.raises(TypeError):
+        Bounds((0.0,), (10.0,), np.array([1.0]))
+    with pytest.raises(TypeError):
+        Bounds((0.0,), (10.0,), half=np.array([1.0]))
+
+
+def test_only_that_word_asks_for_bounds_of_the_data():
+    assert are_empirical("empirical")
+    assert not any(map(are_empirical, (None, "Empirical", (0, 1), ["empirical"], {})))
+    # an array of words is compared with nothing
+    assert not are_empirical(np.array(["empirical", "empirical"]))
+    assert BOUNDS_LEAK == (
+        "the bounds were read from the private data and are not covered by any promise"
+    )
+
+
+# -- which are taken -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        (1e-170, 1.0),  # an end whose square vanishes
+        (0.0, 1e-170),
+        (-1e170, 1.0),
+        (0.0, 1e170),
+        ([0.0, 0.0], [1.0, 1e170]),
+        (1.0, 1.0 + 1e-320),
+    ],
+)
+def test_ends_and_lengths_are_of_workable_size(bounds):
+    with pytest.raises(ValueError, match="'bounds'"):
+        check_bounds(bounds)
+
+
+@pytest.mark.parametrize("name", ["bounds", "target_bounds"])
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        (1, 0),
+        (0, math.inf),
+        (math.nan, 1),
+        3,
+        (0, 1, 2),
+        ("a", "b"),
+        (0, 10**400),
+        ([0, 1], [1, 2, 3]),
+        ([[0]], [[1]]),
+        (0, [[1]]),
+        "data",
+        [(0, 1), (2, 3)],
+        (0.0, 1e170),
+        {"age": (1, 0)},
+        {"age": 3},
+    ],
+)
+def test_messages_name_the_parameter(bounds, name):
+    with pytest.raises(ValueError, match=f"'{name}|{name}.*'age'"):
+        check_bounds(bounds, name)
+
+
+def test_bounds_that_are_given_are_returned_as_arrays():
+    low, high = check_bounds((0, [1, 5]))
+    assert low.shape == () and low == 0.0
+    assert high.tolist() == [1.0, 5.0]
+    for left_open in (None, "empirical", {}, {"age": (0, 1), 3: [2, 4]}):
+        assert check_bounds(left_open) is None
+
+
+@pytest.mark.parametrize(
+    "bounds, low",
+    [
+        # three features, or one: no pairs of two
+        ([[0, 1, 2], [3, 4, 5]], (0.0, 1.0, 2.0)),
+        ([[0], [1]], (0.0,)),
+        # a tuple of two lists, as the message asks for
+        (([0, 1], [2, 3]), (0.0, 1.0)),
+        (([0, 1], (2, 3)), (0.0, 1.0)),
+        # read as pairs the second would be none
+        ([(0, 1), (5, 1.5)], (0.0, 1.0)),
+        ([(1, 1), (2, 3)], (1.0, 1.0)),
+        (((0, 1), (2, 2)), (0.0, 1.0)),
+        (np.array([[0, 1], [5, 6]]), (0.0, 1.0)),
+    ],
+)
+def test_lows_and_highs_where_they_cannot_be_pairs(bounds, low):
+    assert resolve_bounds(bounds, len(low)).low == low
+
+
+@pytest.mark.parametrize("bounds", [([0, 0, 0], 1), (0, [1, 1, 1]), ([0, 0], [1, 1])])
+def test_as_many_bounds_as_features(bounds):
+    given = max(np.size(side) for side in bounds)
+    n_features = 2 if given == 3 else 3
+    with pytest.raises(
+        ValueError, match=f"'bounds' has {given} bounds, the data has {n_features}"
+    ):
+        resolve_bounds(bounds, n_features)
+
+
+class _Declares:
+    """A scenario with bounds of its own, which notes what it was asked."""
+
+    def __init__(self, low, high):
+        self.pair, self.asked = (low, high), []
+
+    def declared_bounds(self, context):
+        self.asked.append(context)
+        return None if self.pair[0] is None else self.pair
+
+
+CONTEXT = PublicContext(n_records=5, feature_names=("b", "a"), n_features=7)
+
+
+def test_the_scenario_is_asked_for_the_columns_of_the_model():
+    scenario = _Declares([0, 1], [4.0, 1.0])
+    found = resolve_bounds(None, 2, scenario=scenario, context=CONTEXT)
+    # a point is widened by one to either side
+    assert found == Bounds((0.0, 0.0), (4.0, 2.0))
+    assert [context.n_features for context in scenario.asked] == [2]
+    # what is given outright is not asked for
+    assert resolve_bounds((0, 9), 2, scenario=scenario, context=CONTEXT) == Bounds(
+        (0.0, 0.0), (9.0, 9.0)
+    )
+    X = [[1.0, 2.0], [3.0, 7.0]]
+    assert resolve_bounds(
+        "empirical", 2, scenario=scenario, context=CONTEXT, X=X
+    ) == Bounds((1.0, 2.0), (3.0, 7.0))
+    assert len(scenario.asked) == 1
+    assert resolve_bounds(None, 2, scenario=_Declares(None, None), context=CONTEXT) is (
+        None
+    )
+
+
+@pytest.mark.parametrize(
+    "low, high, match",
+    [
+        ([0.0, math.nan], [1.0, 1.0], "NaN or infinity"),
+        ([0.0, 0.0], [1.0, math.inf], "NaN or infinity"),
+        ([0.0, -math.inf], [1.0, 1.0], "NaN or infinity"),
+        ([0.0], [1.0], "The scenario declares 1 bounds, the data has 2"),
+        ([0.0] * 3, [1.0] * 3, "The scenario declares 3 bounds, the data has 2"),
+    ],
+)
+def test_what_a_scenario_declares_is_checked(low, high, match):
+    with pytest.raises(ValueError, match=match):
+        declared_bounds(_Declares(low, high), CONTEXT, 2)
+
+
+def test_columns_by_name_with_the_scenario_for_the_others():
+    pairs = {"a": (0, 3), "b": (1, 2), "unused": (7, 8)}
+    scenario = _Declares([-5.0, -6.0], [5.0, 6.0])
+    found = resolve_bounds(pairs, 2, scenario=scenario, context=CONTEXT)
+    assert found == Bounds((1.0, 0.0), (2.0, 3.0)) and scenario.asked == []
+    found = resolve_bounds({"a": (0, 3)}, 2, scenario=scenario, context=CONTEXT)
+    assert found == Bounds((-5.0, 0.0), (5.0, 3.0))
+    # by position in an array, and after public preprocessing
+    without = PublicContext(n_records=5, feature_names=None, n_features=2)
+    mapped = PublicContext(
+        n_records=5, feature_names=("b", "a"), n_features=2, feature_map=np.asarray
+    )
+    for context in (without, mapped):
+        found = resolve_bounds({1: (0, 3)}, 2, scenario=scenario, context=context)
+        assert found == Bounds((-5.0, 0.0), (5.0, 3.0))
+        with pytest.raises(ValueError, match=r"no pair for the columns \[0, 1\]"):
+            resolve_bounds(pairs, 2, scenario=_Declares(None, None), context=context)
+    with pytest.raises(ValueError, match=r"for the columns \['b'\] of the data"):
+        resolve_bounds({"a": (0, 3)}, 2, scenario=_Declares(None, 0), context=CONTEXT)
+
+
+def test_only_points_are_widened_and_far_out_by_their_share():
+    X = np.array([[1.0, 4.0, -5e9, 0.0], [3.0, 4.0, -5e9, 0.0]])
+    assert data_bounds(X) == Bounds(
+        (1.0, 3.0, -5e9 - 5000.0, -1.0), (3.0, 5.0, -5e9 + 5000.0, 1.0)
+    )

@@ -80,6 +80,18 @@ def test_plain_norms_in_single_precision_are_shorter_than_the_rows():
     )
 
 
+@pytest.mark.parametrize("d", [1024, 4096])
+def test_squares_that_are_lost_one_by_one_are_made_up_for(d):
+    """Each is below half a unit in the last place of the sum that it is added to."""
+    X = np.full((1, d), math.sqrt(0.99 * 2.0**-24), np.float32)
+    # some for each of the sums that run beside one another
+    X[0, :64] = 1.0
+    truth = exact_norm(X[0], 2)
+    assert Fraction(float(np.sqrt(np.einsum("ij,ij->i", X, X))[0])) < truth
+    (length,) = upper_norms(X, 2)
+    assert truth <= Fraction(float(length)) <= truth * Fraction(1.001)
+
+
 def test_rows_without_entries_and_room_for_more_are_measured():
     X = sparse.csr_array(np.array([[0.0, 0], [3, 4], [0, 0], [0, 2], [0, 0]]))
     X.data, X.indices = np.append(X.data, 7.0), np.append(X.indices, 0)
@@ -150,6 +162,67 @@ def test_a_bound_too_short_for_the_dtype_is_refused():
     )
     with pytest.raises(ValueError, match="'clip_norm' must be at least"):
         gradients.clipped_sum(np.zeros(3), None, release)
+
+
+def test_the_least_bounds_are_those_below_which_entries_lose_digits():
+    """All entries of so short a row are normal numbers, but for a part of 2**-23."""
+    assert least_norm(np.float32) == 2.0**-103
+    assert least_norm(np.float64) == 2.0**-970
+
+
+@pytest.mark.parametrize("order", [0, 0.5, 1.5, 3, -1, math.nan, [2], "2", None])
+def test_rows_are_clipped_in_one_of_three_norms(order):
+    with pytest.raises(ValueError, match="'ord' must be one of 1, 2, inf"):
+        clip_rows(np.ones((2, 2)), 1.0, order)
+
+
+@pytest.mark.parametrize("norm", [0.0, -1.0, math.nan, math.inf])
+def test_rows_are_clipped_to_a_length(norm):
+    with pytest.raises(ValueError, match="'norm'"):
+        clip_rows(np.ones((2, 2)), norm)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("order", [1, 2, math.inf])
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_that_are_not_finite_are_refused_and_not_quoted(form, order, bad):
+    X = np.array([[0.1, 0.2], [0.125, bad], [3e300, 4e300]])
+    with pytest.raises(ValueError, match="X contains NaN or infinity") as caught:
+        clip_rows(FORMS[form](X), 1.0, order)
+    assert "0.125" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_clipped_rows_by_hand(form):
+    X = np.array([[3.0, -4.0], [0.0, 0.0], [0.3, 0.4], [-6.0, 8.0]])
+    before = X.copy()
+    expected = {
+        1: [[3 / 7, -4 / 7], [0.0, 0.0], [0.3, 0.4], [-3 / 7, 4 / 7]],
+        2: [[0.6, -0.8], [0.0, 0.0], [0.3, 0.4], [-0.6, 0.8]],
+        math.inf: [[0.75, -1.0], [0.0, 0.0], [0.3, 0.4], [-0.75, 1.0]],
+    }
+    for order, rows_ in expected.items():
+        clipped = clip_rows(FORMS[form](X), 1.0, order)
+        clipped = clipped if form == "dense" else clipped.toarray()
+        np.testing.assert_allclose(clipped, rows_, rtol=1e-15)
+    np.testing.assert_array_equal(X, before)
+    # by default in l2, and whole numbers as others
+    clipped = clip_rows(FORMS[form](np.array([[3, 4]])), 1.0)
+    assert clipped.dtype == np.float64
+    np.testing.assert_allclose(clipped @ np.ones(2), [1.4])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("order, share", [(1, 0.5), (2, math.sqrt(0.5)), (math.inf, 1)])
+@pytest.mark.parametrize("norm", [1.0, 1e-70])
+def test_rows_beyond_what_floats_can_measure_are_clipped(norm, order, share, form):
+    """Their norm overflows, or their factor is no normal float."""
+    X = np.array([[0.5, 0.0], [1.5e308, -1.5e308], [1e300, 1e300], [3.0, 3.0]])
+    clipped = clip_rows(FORMS[form](X), norm, order)
+    clipped = clipped if form == "dense" else clipped.toarray()
+    entry = norm * share
+    expected = [[min(0.5, norm), 0], [entry, -entry], [entry, entry], [entry, entry]]
+    np.testing.assert_allclose(clipped, expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize("order", [1, 1.5, 2, math.inf])
