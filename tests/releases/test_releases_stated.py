@@ -38,6 +38,39 @@ def whole(**changes):
     return gradients(batch_size=None, sampling="full_batch", **changes)
 
 
+def test_what_a_release_is_unless_more_is_said():
+    """Of each kind: what its noise is in proportion to, or counts on."""
+    run = whole()
+    assert (run.clip_norm, run.clip_order, run.total_clip_norm) == (1.0, 2.0, 1.0)
+    assert (run.published, run.noise_position) == ("all", "gradient")
+    assert run.sensitivity == Sensitivity({2: 1.0})
+    assert gradients().sampling.name == "poisson"
+    vector = QueryRelease(query=lambda X, y: X.sum(0), n_records=3)
+    assert (vector.factor, vector.slack, vector.modulus_norm) == (1.0, 0.0, 2.0)
+    assert vector.shift_ceiling == math.inf and vector.total_slack(1.0) == 0.0
+    assert not (vector.is_sum or vector.is_integer or vector.is_bounded)
+    one = Stage("sums", 2, Sensitivity({2: 1.0}), 1.0)
+    assert one.times == 1
+    adaptive = AdaptiveRelease(n_records=3, stages=[one])
+    assert (adaptive.relation, adaptive.norm, adaptive.dim) == ("replace", 2.0, 2)
+    assert adaptive.shift_ceiling == 0.0 and adaptive.is_bounded
+    votes = VoteRelease(n_records=9, n_teachers=3, n_classes=2, n_queries=4)
+    assert votes.relation == "replace_vote" and votes.max_answers == 4
+    assert votes.test_noise(GaussianNoise(2.0)).scale == 10.0
+    context = PublicContext(n_records=3)
+    assert (context.n_targets, context.has_target) == (1, False)
+
+
+@pytest.mark.parametrize("name", ["empirical", "pool"])
+def test_a_context_that_is_printed_shows_no_rows(name):
+    rows = np.full((3, 1), 41.5)
+    context = PublicContext(n_records=3, **{name: (rows, None)})
+    assert "41.5" not in repr(context) and name not in repr(context)
+    assert "41.5" not in repr(gradients(n_records=3, batch_size=1, context=context))
+    # nor do rows, which have no single truth value, decide what is the same
+    assert context == PublicContext(n_records=3)
+
+
 # -- sampling -------------------------------------------------------------------------
 
 #: What each scheme takes for granted, how likely a record is in a batch, and what sums
