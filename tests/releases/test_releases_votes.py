@@ -79,6 +79,7 @@ def test_ballots_make_votes(votes):
     "votes, match",
     [
         ([[11, -1, 0]], "at least 0"),
+        ([[6, -1, 5]], "at least 0"),
         ([[9.5, 0.5, 0]], "whole"),
         ([[np.nan, 5, 5]], "whole"),
         ([[np.inf, 0, 0]], "at least 0"),
