@@ -5,6 +5,7 @@ import warnings
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -15,6 +16,7 @@ from skpuffer._template._on_grid import ON_GRID
 from skpuffer.accountants import (
     Best,
     GroupPrivacy,
+    OverlapAmplification,
     PrivacyLoss,
     RenyiDP,
 )
@@ -24,9 +26,15 @@ from skpuffer.exceptions import PrivacyLeakWarning, SeededNoiseWarning, Unsuppor
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.model_selection import _base as searches
+from skpuffer.naive_bayes import PrivateGaussianNB
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
 from skpuffer.noise._on_grid import noise_grid
-from skpuffer.scenarios import AttributeScenario, BoundedOdds
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BinnedLaw,
+    BoundedOdds,
+    DeclaredOdds,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (150, 2))
@@ -63,6 +71,31 @@ def drawn(law, mean):
 
 def search(model=MODEL, grid=GRID, **params):
     return PrivateGridSearchCV(model, grid, **params)
+
+
+TABLE = pd.DataFrame(X, columns=["a", "b"]).assign(s=np.arange(150) % 2)
+
+
+def believed(public, kind):
+    """A scenario whose belief is read from public rows."""
+    rest = BoundedOdds(2.0)
+    if kind == "law":
+        prior = BinnedLaw(public, {"a": [0.0], "b": [0.0]}, rest=rest)
+    else:
+        prior = DeclaredOdds(np.full(len(public), 0.4), public[["a", "b"]], rest=rest)
+    return AttributeScenario("s", level="record", prior=prior)
+
+
+def counted(scenario, validation_fraction=0.5, **params):
+    model = PrivateGaussianNB(scenario=scenario, classes=[0, 1], bounds=(-0.5, 0.5))
+    return search(
+        model,
+        {"priors": [None]},
+        accountant=OverlapAmplification(1.0, delta=1e-5, if_belief_suffices="cap"),
+        trials="each",
+        validation_fraction=validation_fraction,
+        **params,
+    )
 
 
 def previewed(made, n_records=150):
@@ -291,6 +324,32 @@ def test_public_rows_that_are_the_private_ones_are_refused():
     with pytest.raises(UnsupportedError, match="cannot keep its promise.*not public"):
         made.fit(X, Y)
     assert not hasattr(made, "certificate_")
+
+
+@pytest.mark.parametrize("kind", ["law", "odds"])
+def test_public_rows_of_a_belief_that_are_the_private_ones_are_refused(kind):
+    """Also where either part of the table, by itself, may share rows by chance."""
+    scenario = believed(TABLE, kind)
+    with pytest.raises(UnsupportedError, match="cannot keep.*the private records"):
+        counted(scenario).fit(TABLE, Y)
+    # with other rows, or before there are any
+    others = TABLE.assign(a=-TABLE["a"])
+    found = counted(scenario).fit(others, Y).certificate_
+    assert found.certified and found.notion == "approximate_pufferfish"
+
+
+def test_public_rows_that_are_held_out_are_refused():
+    """However few of those that are fitted are among them."""
+    refused = []
+    for seed in range(6):
+        made = counted(believed(TABLE[:60], "odds"), 2 / 150, random_state=seed)
+        try:
+            assert made.fit(TABLE, Y).certificate_.certified
+        except UnsupportedError as error:
+            refused.append(str(error))
+    # of the two that are scored by, one at least is public
+    assert 1 <= len(refused) <= 5
+    assert all("the private records" in text for text in refused)
 
 
 def test_steps_that_do_nothing_stay_in_the_pipeline_and_do_nothing():
