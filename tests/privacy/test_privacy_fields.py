@@ -9,7 +9,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from skpuffer.noise import GaussianNoise
+from skpuffer.exceptions import CompositionError
+from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information, parallel
 from skpuffer.privacy._information import NOT_ADAPTIVE
 from skpuffer.privacy._repeated import repeated
@@ -148,6 +149,68 @@ def test_a_composition():
     # failures of more than one release add up to no more than certain failure
     parts = [replace(ONE, confidence=0.4), replace(OTHER, confidence=0.5)]
     assert compose(parts).confidence == 0.0
+
+
+#: A pure promise, and each part's notion with what the whole is asked for.
+PURE = LaplaceNoise(4.0).curve(1.0)
+NOTIONS = {
+    ("pure_dp", "pure_dp"): ("pure_dp", "renyi_dp", "approximate_dp"),
+    ("pure_dp", "pure_pufferfish"): (
+        "pure_pufferfish",
+        "renyi_pufferfish",
+        "approximate_pufferfish",
+    ),
+    ("pure_pufferfish", "pure_pufferfish"): (
+        "pure_pufferfish",
+        "renyi_pufferfish",
+        "approximate_pufferfish",
+    ),
+    ("pure_dp", "renyi_dp"): (None, "renyi_dp", "approximate_dp"),
+    ("pure_dp", "renyi_pufferfish"): (
+        None,
+        "renyi_pufferfish",
+        "approximate_pufferfish",
+    ),
+    ("approximate_dp", "pure_pufferfish"): (
+        None,
+        "renyi_pufferfish",
+        "approximate_pufferfish",
+    ),
+}
+
+
+@pytest.mark.parametrize("parts", NOTIONS)
+def test_a_composition_is_about_tables_only_if_every_part_is(parts):
+    """And at all orders only if every part is: asked for in each form."""
+    at = {
+        "pure": {"epsilon": 0.25, "alpha": math.inf},
+        "renyi": {"epsilon": 0.1, "alpha": 3.0},
+        "approximate": {"epsilon": 0.2, "alpha": None, "delta": 1e-5},
+    }
+    both = [
+        replace(ONE, notion=name, curve=PURE, **at[name.partition("_")[0]])
+        for name in parts
+    ]
+    expected = NOTIONS[parts]
+    for asked, notion in zip(
+        ({"alpha": math.inf}, {"alpha": 4.0}, {"delta": 1e-6}), expected, strict=True
+    ):
+        for order in (both, both[::-1]):
+            if notion is None:
+                with pytest.raises(CompositionError, match="Only pure promises"):
+                    compose(order, **asked)
+                continue
+            found = compose(order, **asked)
+            assert found.notion == notion
+            assert found.alpha == asked.get("alpha")
+            assert found.delta == asked.get("delta", 0.0)
+            # about a record of whom something is believed it is under a prior
+            known = [replace(c, record="a row of people") for c in order]
+            believed = compose(known, **asked).notion
+            assert believed == Notion.of(notion).pufferfish
+    if expected[0] is not None:
+        assert compose(both).notion == expected[0]
+        assert compose(both).epsilon == pytest.approx(0.5)
 
 
 def test_a_composition_whose_parts_rest_on_events():
@@ -445,6 +508,18 @@ def test_releases_under_one_belief():
         n_releases=3,
     )
     assert found.epsilon < found.fallback
+
+
+@pytest.mark.parametrize("known", ["a row of people", None])
+def test_copies_under_one_belief_are_amplified_together_and_not_one_by_one(known):
+    """Or, if nobody knows which record it is about, count at what holds for all."""
+    c = replace(BELIEVED, record=known)
+    for count in (2, 3):
+        counted = compose([c], counts=[count])
+        assert counted == compose(count * [c])
+        plain = GaussianCurve(math.sqrt(count) * 0.5)
+        curve = OverlapCurve(plain, OVERLAP) if known else plain
+        assert counted.epsilon == pytest.approx(curve.epsilon(1e-5), rel=1e-9)
 
 
 @pytest.mark.parametrize("together", [True, False])
