@@ -213,6 +213,36 @@ def test_a_composition_is_about_tables_only_if_every_part_is(parts):
         assert compose(both).epsilon == pytest.approx(0.5)
 
 
+def test_only_of_one_named_table_arbitrary_records_count_under_its_coupling():
+    """Of as many records as the coupling changes, which has to be known."""
+    anyone = replace(OTHER, coupling_id="replace:3")
+    for one, other, of_one_table in (
+        (ONE, anyone, True),
+        (ONE, replace(anyone, coupling_id="replace:4"), True),
+        (ONE, replace(anyone, coupling_id="add_remove:6", relation="add_remove"), True),
+        (ONE, replace(anyone, coupling_id="replace:2"), False),
+        (ONE, replace(anyone, coupling_id="add_remove:5", relation="add_remove"), 0),
+        (ONE, replace(anyone, table=None), False),
+        (ONE, replace(anyone, table="nights"), False),
+        (replace(ONE, table=None), anyone, False),
+        (replace(ONE, table=None), replace(anyone, table=None), False),
+        (replace(ONE, coupling_count=None), anyone, False),
+        (replace(ONE, coupling_id=None), anyone, False),
+        (replace(ONE, coupling_id=None), replace(anyone, coupling_id=None), False),
+    ):
+        for order in ([one, other], [other, one]):
+            if not of_one_table:
+                with pytest.raises(CompositionError, match="different couplings"):
+                    compose(order)
+                continue
+            found = compose(order)
+            assert found.coupling_id == "of days" and found.relation == "replace"
+            assert found.epsilon == pytest.approx(1.25)
+            assert any(
+                "of which 3 records differ" in text for text in found.assumptions
+            )
+
+
 def test_a_composition_whose_parts_rest_on_events():
     """Of which only the orders speak, as no delta was asked for."""
     parts = [
