@@ -243,6 +243,26 @@ def test_only_of_one_named_table_arbitrary_records_count_under_its_coupling():
             )
 
 
+def test_columns_of_a_composition_are_those_of_its_table():
+    """What other tables have says nothing of which releases may join later."""
+    anyone = replace(ONE, coupling_id="replace:1", coupling_count=1)
+    other = replace(anyone, table="nights", columns=("a", "b", "c", "d"))
+    unread = replace(anyone, columns=None)
+    for parts, columns in (
+        ([anyone, other], ("a", "b")),
+        ([other, anyone], ("a", "b", "c", "d")),
+        ([unread, other], None),
+        ([unread, anyone], ("a", "b")),
+        ([anyone, unread], ("a", "b")),
+    ):
+        found = compose(parts)
+        assert (found.table, found.columns) == (parts[0].table, columns)
+    narrow = replace(anyone, columns=("a", "e"))
+    for parts in ([anyone, narrow], [other, narrow, anyone]):
+        with pytest.raises(CompositionError, match="columns.*'days'"):
+            compose(parts)
+
+
 def test_a_composition_whose_parts_rest_on_events():
     """Of which only the orders speak, as no delta was asked for."""
     parts = [
