@@ -586,13 +586,15 @@ def test_what_holds_for_everyone_holds_outside_of_the_event(together):
     [
         ({"record": "a row of others"}, {}),
         ({"table": "nights"}, {}),
-        ({"curve": OverlapCurve(CURVE, OVERLAP).curve, "record": None}, {}),
+        ({"curve": CURVE, "record": None}, {}),
+        # of that record as well, but of whom nothing is believed in it
+        ({"curve": CURVE}, {}),
         ({}, {"alpha": 2.0}),
     ],
 )
 def test_releases_under_no_one_belief_count_at_what_holds_for_everyone(change, asked):
     other = replace(BELIEVED, **change)
-    if change.get("record", "") is None:
+    if "curve" in change:
         other = replace(other, notion="approximate_dp", assumptions=("plain",))
     found = compose([BELIEVED, other], **asked)
     curve = GaussianCurve(math.sqrt(0.5))
@@ -608,7 +610,7 @@ def test_releases_under_no_one_belief_count_at_what_holds_for_everyone(change, a
     assert any(text.startswith(said) for text in found.assumptions)
     assert not found.source.startswith("amplified")
     # a belief that may not hold is none that this rests on
-    plain = other.curve is not BELIEVED.curve and other.record is None
+    plain = "curve" in change
     assert found.confidence == pytest.approx(0.99 if plain else 1.0)
 
 

@@ -475,6 +475,38 @@ def test_promises_it_does_not_apply_to():
             approximate.under_prior_shift(**inputs)
 
 
+@pytest.mark.parametrize(
+    "inputs, finite",
+    [
+        ({"method": "a3", "divergence": 0.1}, False),
+        ({"method": "a4", "divergence": (0.1, 0.1), "orders": (3, 3, 3)}, True),
+        ({"method": "a5", "query_distance": 0.1}, True),
+    ],
+)
+def test_theorems_about_one_order_are_of_promises_that_hold_for_all_outputs(
+    inputs, finite
+):
+    """Outside of an event a belief may be as far from a prior as it likes."""
+    curve = GaussianNoise(2.0).curve(1.0) if finite else LaplaceNoise(2.0).curve(1.0)
+    alpha = 2.0 if finite else math.inf
+    one = Certificate(
+        notion="renyi_pufferfish" if finite else "pure_pufferfish",
+        epsilon=curve.renyi(alpha),
+        alpha=alpha,
+        curve=curve,
+    )
+    found = one.under_prior_shift(**inputs)
+    assert found.epsilon > one.epsilon and found.alpha == alpha
+    event = {"delta": 1e-5, "event_delta": 1e-5}
+    for change in (
+        {"notion": "approximate_renyi_pufferfish", **event},
+        {"notion": "approximate_pufferfish", "alpha": None, "delta": 1e-5},
+        {"alpha": math.inf if finite else 2.0},
+    ):
+        with pytest.raises(ValueError, match="pure promises|of a finite order"):
+            replace(one, **change).under_prior_shift(**inputs)
+
+
 def test_differential_privacy_speaks_of_priors_if_records_are_replaced():
     replaced, removed = (
         GroupPrivacy(alpha=3)

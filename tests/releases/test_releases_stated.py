@@ -49,6 +49,8 @@ def test_what_a_release_is_unless_more_is_said():
     assert (vector.factor, vector.slack, vector.modulus_norm) == (1.0, 0.0, 2.0)
     assert vector.shift_ceiling == math.inf and vector.total_slack(1.0) == 0.0
     assert not (vector.is_sum or vector.is_integer or vector.is_bounded)
+    assert vector.unit_array == 1.0
+    np.testing.assert_array_equal(replace(vector, units=(1, 3)).unit_array, [1.0, 3.0])
     one = Stage("sums", 2, Sensitivity({2: 1.0}), 1.0)
     assert one.times == 1
     adaptive = AdaptiveRelease(n_records=3, stages=[one])
