@@ -365,6 +365,9 @@ def test_of_records_that_come_and_go_nothing_follows_for_their_values(name):
         certificate = replace(ONE, notion=dp, relation=relation)
         assert certificate.implies(dp) and certificate.implies("approximate_dp")
         assert certificate.implies(values) is follows
+        # and of all notions about tables no more than that they follow
+        for other in ("pure_dp", "renyi_dp", "approximate_dp"):
+            assert certificate.implies(other) is Notion.of(dp).implies(other)
         # what is about values already is no promise about records that come and go
         pufferfish = replace(ONE, notion=values, relation=relation)
         assert pufferfish.implies(values) and not pufferfish.implies(dp)
