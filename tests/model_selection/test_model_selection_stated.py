@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skpuffer._preview import UnreadRows
 from skpuffer._template._on_grid import ON_GRID
 from skpuffer.accountants import (
     Best,
@@ -26,6 +27,7 @@ from skpuffer.exceptions import PrivacyLeakWarning, SeededNoiseWarning, Unsuppor
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.model_selection import _base as searches
+from skpuffer.model_selection._candidates import held_out_context, read_part
 from skpuffer.naive_bayes import PrivateGaussianNB
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
 from skpuffer.noise._on_grid import noise_grid
@@ -350,6 +352,20 @@ def test_public_rows_that_are_held_out_are_refused():
     # of the two that are scored by, one at least is public
     assert 1 <= len(refused) <= 5
     assert all("the private records" in text for text in refused)
+
+
+def test_no_row_is_there_to_be_looked_at_before_the_noise_is_known():
+    """Whatever calibrates is told how many there are, and of their columns."""
+    read = read_part(DECLARED, X, Y, None)
+    for found, n in ((read.unread(), 150), (read.unread(7), 7)):
+        assert type(found.table.X) is type(found.table.y) is UnreadRows
+        assert found.table.n_given == n
+        plan = found.plan(PrivacyLoss(0.5))
+        assert plan.whole.n_records == n and plan.whole.epsilon == 0.5
+        # of the other part there are as many as are said, and no groups of this one
+        other = held_out_context(plan, 3)
+        assert (other.n_records, other.groups) == (3, None)
+        assert other.classes == plan.release.context.classes
 
 
 def test_steps_that_do_nothing_stay_in_the_pipeline_and_do_nothing():
