@@ -61,7 +61,7 @@ from ._candidates import (
     Candidate,
     Reading,
     candidate_of,
-    check_held_out,
+    check_records,
     innermost,
     read_part,
     targets_of,
@@ -434,7 +434,12 @@ class BasePrivateSearch(
             reading = read_part(candidate.estimator, X_read, y_fit, random_state)
             scored = read_part(candidate.estimator, X_scored, y_held, random_state)
             # rows that the scenario rules out are refused by either part's plan
-            check_held_out(scored, reading.plan(first))
+            planned = reading.plan(first)
+            check_records(scored, planned)
+            # of public rows, which may be these very ones, parts are not enough to tell
+            X_whole = candidate.mapped(made, X)
+            whole = read_part(candidate.estimator, X_whole, y, random_state)
+            check_records(whole, planned)
             if score is None:
                 score = _score_for(self.scoring, reading.inner)
             tryings.append(

@@ -38,7 +38,7 @@ __all__ = [
     "Candidate",
     "Reading",
     "candidate_of",
-    "check_held_out",
+    "check_records",
     "held_out_context",
     "innermost",
     "read_part",
@@ -401,13 +401,13 @@ def held_out_context(plan: FitPlan, n_records: int) -> PublicContext:
     return replace(context, n_records=n_records, groups=None)
 
 
-def check_held_out(reading: Reading, plan: FitPlan) -> None:
-    """Refuse held-out records that no promise would hold for.
+def check_records(reading: Reading, plan: FitPlan) -> None:
+    """Refuse records that no promise would hold for.
 
     Parameters
     ----------
     reading : Reading
-        Of the held-out part.
+        Of the held-out part, or of the whole table.
     plan : FitPlan
         Of a fit to the other one.
 

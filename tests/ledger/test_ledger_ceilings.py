@@ -276,6 +276,25 @@ def test_each_ceiling_is_of_what_promises_its_notion():
         own.total()
     with pytest.raises(ValueError, match="'approximate_dp', 'mutual_information'"):
         own.total("renyi_dp")
+    for name in own.limits:
+        assert own.total(name).notion == own.total(Notion.of(name)).notion == name
+    alone = ledger(approximate_dp=(2.0, 1e-5))
+    alone.enter(certificate("gaussian"))
+    assert alone.total() == alone.total("approximate_dp") == certificate("gaussian")
+    for other in ("renyi_dp", Notion.APPROXIMATE_PUFFERFISH):
+        with pytest.raises(ValueError, match="that of a ceiling: 'approximate_dp'"):
+            alone.total(other)
+
+
+@pytest.mark.parametrize("notion", ["renyi_dp", "renyi_pufferfish"])
+def test_of_what_states_no_order_nothing_is_known_at_one(notion):
+    own = ledger(**{notion: (9.0, 2.0)})
+    with pytest.raises(NotComposableError, match="none of its ceilings"):
+        own.enter(Certificate(notion=notion, epsilon=1.0))
+    # nor of what fails with some probability, at any
+    with pytest.raises(NotComposableError, match="none of its ceilings"):
+        own.enter(Certificate(notion=notion, epsilon=1.0, alpha=math.inf, delta=1e-9))
+    own.enter(Certificate(notion=notion, epsilon=1.0, alpha=2.0))
 
 
 def test_what_adds_up_with_nothing_is_entered_alone():

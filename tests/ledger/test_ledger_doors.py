@@ -345,6 +345,21 @@ def test_near_no_ceiling_what_does_not_add_up_is_refused_all_the_same(other):
     assert len(ledger.report()) == 1
 
 
+@pytest.mark.parametrize(
+    "unfit", [{"coupling_id": None}, {"composable": False}, {"curve": None}]
+)
+def test_near_no_ceiling_what_does_not_add_up_with_itself_is_entered_once(unfit):
+    ledger = PrivacyLedger(":memory:", {"renyi_pufferfish": (1e3, 2.0)})
+    one = replace(of_table("a"), **unfit)
+    with pytest.raises(NotComposableError):
+        ledger.enter(one, count=2)
+    ledger.enter(one)
+    for _ in range(2):
+        with pytest.raises(NotComposableError, match="add up with the 1 before"):
+            ledger.enter(one)
+    assert len(ledger.report()) == 1 and ledger.total() == one
+
+
 @pytest.mark.parametrize("order", ["ab", "ba", "aba", "bab", "aab", "bba"])
 def test_what_has_no_costs_of_its_own_adds_up_in_any_order(order):
     """A belief about one record amplifies the sum, and not each release."""

@@ -103,9 +103,9 @@ def test_a_newer_version_is_not_guessed_at(ledger, path):
 @pytest.mark.parametrize(
     "statement",
     [
-        "DELETE FROM entries",
+        *(f"DELETE FROM {table}" for table in ("ledger", "limits", "kinds", "entries")),
         "UPDATE entries SET kind = 2",
-        "DELETE FROM kinds",
+        "UPDATE kinds SET certificate = '{}'",
         "UPDATE limits SET limits = '{}'",
         "UPDATE ledger SET id = 'x'",
     ],

@@ -5,16 +5,19 @@ import warnings
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skpuffer._preview import UnreadRows
 from skpuffer._template._on_grid import ON_GRID
 from skpuffer.accountants import (
     Best,
     GroupPrivacy,
+    OverlapAmplification,
     PrivacyLoss,
     RenyiDP,
 )
@@ -24,9 +27,16 @@ from skpuffer.exceptions import PrivacyLeakWarning, SeededNoiseWarning, Unsuppor
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.model_selection import _base as searches
+from skpuffer.model_selection._candidates import held_out_context, read_part
+from skpuffer.naive_bayes import PrivateGaussianNB
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
 from skpuffer.noise._on_grid import noise_grid
-from skpuffer.scenarios import AttributeScenario, BoundedOdds
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BinnedLaw,
+    BoundedOdds,
+    DeclaredOdds,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (150, 2))
@@ -63,6 +73,31 @@ def drawn(law, mean):
 
 def search(model=MODEL, grid=GRID, **params):
     return PrivateGridSearchCV(model, grid, **params)
+
+
+TABLE = pd.DataFrame(X, columns=["a", "b"]).assign(s=np.arange(150) % 2)
+
+
+def believed(public, kind):
+    """A scenario whose belief is read from public rows."""
+    rest = BoundedOdds(2.0)
+    if kind == "law":
+        prior = BinnedLaw(public, {"a": [0.0], "b": [0.0]}, rest=rest)
+    else:
+        prior = DeclaredOdds(np.full(len(public), 0.4), public[["a", "b"]], rest=rest)
+    return AttributeScenario("s", level="record", prior=prior)
+
+
+def counted(scenario, validation_fraction=0.5, **params):
+    model = PrivateGaussianNB(scenario=scenario, classes=[0, 1], bounds=(-0.5, 0.5))
+    return search(
+        model,
+        {"priors": [None]},
+        accountant=OverlapAmplification(1.0, delta=1e-5, if_belief_suffices="cap"),
+        trials="each",
+        validation_fraction=validation_fraction,
+        **params,
+    )
 
 
 def previewed(made, n_records=150):
@@ -291,6 +326,46 @@ def test_public_rows_that_are_the_private_ones_are_refused():
     with pytest.raises(UnsupportedError, match="cannot keep its promise.*not public"):
         made.fit(X, Y)
     assert not hasattr(made, "certificate_")
+
+
+@pytest.mark.parametrize("kind", ["law", "odds"])
+def test_public_rows_of_a_belief_that_are_the_private_ones_are_refused(kind):
+    """Also where either part of the table, by itself, may share rows by chance."""
+    scenario = believed(TABLE, kind)
+    with pytest.raises(UnsupportedError, match="cannot keep.*the private records"):
+        counted(scenario).fit(TABLE, Y)
+    # with other rows, or before there are any
+    others = TABLE.assign(a=-TABLE["a"])
+    found = counted(scenario).fit(others, Y).certificate_
+    assert found.certified and found.notion == "approximate_pufferfish"
+
+
+def test_public_rows_that_are_held_out_are_refused():
+    """However few of those that are fitted are among them."""
+    refused = []
+    for seed in range(6):
+        made = counted(believed(TABLE[:60], "odds"), 2 / 150, random_state=seed)
+        try:
+            assert made.fit(TABLE, Y).certificate_.certified
+        except UnsupportedError as error:
+            refused.append(str(error))
+    # of the two that are scored by, one at least is public
+    assert 1 <= len(refused) <= 5
+    assert all("the private records" in text for text in refused)
+
+
+def test_no_row_is_there_to_be_looked_at_before_the_noise_is_known():
+    """Whatever calibrates is told how many there are, and of their columns."""
+    read = read_part(DECLARED, X, Y, None)
+    for found, n in ((read.unread(), 150), (read.unread(7), 7)):
+        assert type(found.table.X) is type(found.table.y) is UnreadRows
+        assert found.table.n_given == n
+        plan = found.plan(PrivacyLoss(0.5))
+        assert plan.whole.n_records == n and plan.whole.epsilon == 0.5
+        # of the other part there are as many as are said, and no groups of this one
+        other = held_out_context(plan, 3)
+        assert (other.n_records, other.groups) == (3, None)
+        assert other.classes == plan.release.context.classes
 
 
 def test_steps_that_do_nothing_stay_in_the_pipeline_and_do_nothing():

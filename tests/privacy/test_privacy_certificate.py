@@ -66,6 +66,32 @@ def certificate(request):
     return made
 
 
+def test_what_is_left_out_promises_nothing():
+    made = Certificate(notion="renyi_pufferfish")
+    known = {
+        f.name: value
+        for f in dataclasses.fields(made)
+        if (value := getattr(made, f.name)) not in (None, "", ())
+    }
+    assert known == {
+        "notion": Notion.RENYI_PUFFERFISH,
+        "delta": 0.0,
+        "event_delta": 0.0,
+        "confidence": 1.0,
+        "rpp_epsilon": math.inf,
+        "composable": False,
+        "n_releases": 1,
+    }
+
+
+def test_what_each_notion_is_about():
+    """A notion that is new is about priors, and a promise."""
+    differential = {n.name for n in Notion.known.values() if n.differential}
+    assert differential == {"pure_dp", "renyi_dp", "approximate_dp"}
+    estimates = {n.name for n in Notion.known.values() if not n.certified}
+    assert estimates == {"estimated"}
+
+
 def test_frozen(certificate):
     with pytest.raises(dataclasses.FrozenInstanceError):
         certificate.epsilon = 0.1

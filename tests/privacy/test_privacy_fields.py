@@ -9,7 +9,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from skpuffer.noise import GaussianNoise
+from skpuffer.exceptions import CompositionError
+from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information, parallel
 from skpuffer.privacy._information import NOT_ADAPTIVE
 from skpuffer.privacy._repeated import repeated
@@ -148,6 +149,118 @@ def test_a_composition():
     # failures of more than one release add up to no more than certain failure
     parts = [replace(ONE, confidence=0.4), replace(OTHER, confidence=0.5)]
     assert compose(parts).confidence == 0.0
+
+
+#: A pure promise, and each part's notion with what the whole is asked for.
+PURE = LaplaceNoise(4.0).curve(1.0)
+NOTIONS = {
+    ("pure_dp", "pure_dp"): ("pure_dp", "renyi_dp", "approximate_dp"),
+    ("pure_dp", "pure_pufferfish"): (
+        "pure_pufferfish",
+        "renyi_pufferfish",
+        "approximate_pufferfish",
+    ),
+    ("pure_pufferfish", "pure_pufferfish"): (
+        "pure_pufferfish",
+        "renyi_pufferfish",
+        "approximate_pufferfish",
+    ),
+    ("pure_dp", "renyi_dp"): (None, "renyi_dp", "approximate_dp"),
+    ("pure_dp", "renyi_pufferfish"): (
+        None,
+        "renyi_pufferfish",
+        "approximate_pufferfish",
+    ),
+    ("approximate_dp", "pure_pufferfish"): (
+        None,
+        "renyi_pufferfish",
+        "approximate_pufferfish",
+    ),
+}
+
+
+@pytest.mark.parametrize("parts", NOTIONS)
+def test_a_composition_is_about_tables_only_if_every_part_is(parts):
+    """And at all orders only if every part is: asked for in each form."""
+    at = {
+        "pure": {"epsilon": 0.25, "alpha": math.inf},
+        "renyi": {"epsilon": 0.1, "alpha": 3.0},
+        "approximate": {"epsilon": 0.2, "alpha": None, "delta": 1e-5},
+    }
+    both = [
+        replace(ONE, notion=name, curve=PURE, **at[name.partition("_")[0]])
+        for name in parts
+    ]
+    expected = NOTIONS[parts]
+    for asked, notion in zip(
+        ({"alpha": math.inf}, {"alpha": 4.0}, {"delta": 1e-6}), expected, strict=True
+    ):
+        for order in (both, both[::-1]):
+            if notion is None:
+                with pytest.raises(CompositionError, match="Only pure promises"):
+                    compose(order, **asked)
+                continue
+            found = compose(order, **asked)
+            assert found.notion == notion
+            assert found.alpha == asked.get("alpha")
+            assert found.delta == asked.get("delta", 0.0)
+            # about a record of whom something is believed it is under a prior
+            known = [replace(c, record="a row of people") for c in order]
+            believed = compose(known, **asked).notion
+            assert believed == Notion.of(notion).pufferfish
+    if expected[0] is not None:
+        assert compose(both).notion == expected[0]
+        assert compose(both).epsilon == pytest.approx(0.5)
+
+
+def test_only_of_one_named_table_arbitrary_records_count_under_its_coupling():
+    """Of as many records as the coupling changes, which has to be known."""
+    anyone = replace(OTHER, coupling_id="replace:3")
+    for one, other, of_one_table in (
+        (ONE, anyone, True),
+        (ONE, replace(anyone, coupling_id="replace:4"), True),
+        (ONE, replace(anyone, coupling_id="add_remove:6", relation="add_remove"), True),
+        (ONE, replace(anyone, coupling_id="replace:2"), False),
+        (ONE, replace(anyone, coupling_id="add_remove:5", relation="add_remove"), 0),
+        (ONE, replace(anyone, table=None), False),
+        (ONE, replace(anyone, table="nights"), False),
+        (replace(ONE, table=None), anyone, False),
+        (replace(ONE, table=None), replace(anyone, table=None), False),
+        (replace(ONE, coupling_count=None), anyone, False),
+        (replace(ONE, coupling_id=None), anyone, False),
+        (replace(ONE, coupling_id=None), replace(anyone, coupling_id=None), False),
+    ):
+        for order in ([one, other], [other, one]):
+            if not of_one_table:
+                with pytest.raises(CompositionError, match="different couplings"):
+                    compose(order)
+                continue
+            found = compose(order)
+            assert found.coupling_id == "of days" and found.relation == "replace"
+            assert found.epsilon == pytest.approx(1.25)
+            assert any(
+                "of which 3 records differ" in text for text in found.assumptions
+            )
+
+
+def test_columns_of_a_composition_are_those_of_its_table():
+    """What other tables have says nothing of which releases may join later."""
+    anyone = replace(ONE, coupling_id="replace:1", coupling_count=1)
+    other = replace(anyone, table="nights", columns=("a", "b", "c", "d"))
+    unread = replace(anyone, columns=None)
+    for parts, columns in (
+        ([anyone, other], ("a", "b")),
+        ([other, anyone], ("a", "b", "c", "d")),
+        ([unread, other], None),
+        ([unread, anyone], ("a", "b")),
+        ([anyone, unread], ("a", "b")),
+    ):
+        found = compose(parts)
+        assert (found.table, found.columns) == (parts[0].table, columns)
+    narrow = replace(anyone, columns=("a", "e"))
+    for parts in ([anyone, narrow], [other, narrow, anyone]):
+        with pytest.raises(CompositionError, match="columns.*'days'"):
+            compose(parts)
 
 
 def test_a_composition_whose_parts_rest_on_events():
@@ -447,6 +560,18 @@ def test_releases_under_one_belief():
     assert found.epsilon < found.fallback
 
 
+@pytest.mark.parametrize("known", ["a row of people", None])
+def test_copies_under_one_belief_are_amplified_together_and_not_one_by_one(known):
+    """Or, if nobody knows which record it is about, count at what holds for all."""
+    c = replace(BELIEVED, record=known)
+    for count in (2, 3):
+        counted = compose([c], counts=[count])
+        assert counted == compose(count * [c])
+        plain = GaussianCurve(math.sqrt(count) * 0.5)
+        curve = OverlapCurve(plain, OVERLAP) if known else plain
+        assert counted.epsilon == pytest.approx(curve.epsilon(1e-5), rel=1e-9)
+
+
 @pytest.mark.parametrize("together", [True, False])
 def test_what_holds_for_everyone_holds_outside_of_the_event(together):
     event = replace(BELIEVED, event_delta=6e-6)
@@ -461,13 +586,15 @@ def test_what_holds_for_everyone_holds_outside_of_the_event(together):
     [
         ({"record": "a row of others"}, {}),
         ({"table": "nights"}, {}),
-        ({"curve": OverlapCurve(CURVE, OVERLAP).curve, "record": None}, {}),
+        ({"curve": CURVE, "record": None}, {}),
+        # of that record as well, but of whom nothing is believed in it
+        ({"curve": CURVE}, {}),
         ({}, {"alpha": 2.0}),
     ],
 )
 def test_releases_under_no_one_belief_count_at_what_holds_for_everyone(change, asked):
     other = replace(BELIEVED, **change)
-    if change.get("record", "") is None:
+    if "curve" in change:
         other = replace(other, notion="approximate_dp", assumptions=("plain",))
     found = compose([BELIEVED, other], **asked)
     curve = GaussianCurve(math.sqrt(0.5))
@@ -483,7 +610,7 @@ def test_releases_under_no_one_belief_count_at_what_holds_for_everyone(change, a
     assert any(text.startswith(said) for text in found.assumptions)
     assert not found.source.startswith("amplified")
     # a belief that may not hold is none that this rests on
-    plain = other.curve is not BELIEVED.curve and other.record is None
+    plain = "curve" in change
     assert found.confidence == pytest.approx(0.99 if plain else 1.0)
 
 

@@ -8,7 +8,13 @@ import pytest
 
 from skpuffer.exceptions import CompositionError, UncertifiedError
 from skpuffer.noise import GaussianNoise
-from skpuffer.privacy import Certificate, compose, mixed_information, parallel
+from skpuffer.privacy import (
+    Certificate,
+    Notion,
+    compose,
+    mixed_information,
+    parallel,
+)
 from skpuffer.privacy._neighbours import arbitrary_count
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve, finite_overlap
@@ -108,6 +114,22 @@ def test_what_adds_up_with_nothing_of_the_kind(change, match):
     for parts in ([ONE, other], [other, ONE]):
         with pytest.raises(CompositionError, match=match):
             compose(parts)
+
+
+def test_of_a_notion_that_is_new_nothing_follows_and_nothing_adds_up():
+    """Whatever else a certificate in it says, until somebody proves a theorem."""
+    new = Notion("concentrated", "concentrated differential privacy")
+    one = replace(ONE, notion=new)
+    for parts in ([one, one], [ONE, one], [one, ONE]):
+        for asked in ({}, {"alpha": 2.0}, {"delta": 1e-6}):
+            with pytest.raises(CompositionError, match="No composition is known"):
+                compose(parts, **asked)
+    with pytest.raises(CompositionError, match="No composition is known"):
+        compose([one], counts=[2])
+    with pytest.raises(UncertifiedError, match="known to follow from concentrated"):
+        one.to_approximate(1e-5)
+    assert [n.name for n in Notion.known.values() if one.implies(n)] == []
+    assert one.implies(new)
 
 
 def test_of_releases_without_a_coupling_not_even_equal_ones_add_up():
@@ -343,6 +365,9 @@ def test_of_records_that_come_and_go_nothing_follows_for_their_values(name):
         certificate = replace(ONE, notion=dp, relation=relation)
         assert certificate.implies(dp) and certificate.implies("approximate_dp")
         assert certificate.implies(values) is follows
+        # and of all notions about tables no more than that they follow
+        for other in ("pure_dp", "renyi_dp", "approximate_dp"):
+            assert certificate.implies(other) is Notion.of(dp).implies(other)
         # what is about values already is no promise about records that come and go
         pufferfish = replace(ONE, notion=values, relation=relation)
         assert pufferfish.implies(values) and not pufferfish.implies(dp)

@@ -19,7 +19,7 @@ from skpuffer.accountants import (
 )
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples
 from skpuffer.exceptions import CompositionError, UncertifiedError, UnsupportedError
-from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import Certificate, Notion, compose
 from skpuffer.privacy_loss import RenyiCurve, hockey_stick_divergence, renyi_divergence
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -198,6 +198,20 @@ def test_how_close_a_belief_must_be_is_said_in_full(inputs, close):
         certificate = wasserstein(LaplaceNoise(2.0), alpha=math.inf, noise="laplace")
     found = certificate.under_prior_shift(**inputs)
     assert found.assumptions == (*certificate.assumptions, f"{BELIEF}{close}: {SAME}")
+
+
+def test_in_which_units_a_belief_is_close_is_said():
+    """Where coordinates have noise of their own, distances are in units of it."""
+    shift = Shift(norm=2, radius=1.0, weights=(1.0, 3.0), dim=2)
+    certificate = Certificate(
+        notion="renyi_pufferfish",
+        epsilon=0.25,
+        alpha=2.0,
+        curve=GaussianNoise((2.0, 6.0)).curve(shift),
+    )
+    for inputs in ({"query_distance": 0.25}, {"query_distance": 0.25, "method": "a5"}):
+        (text,) = certificate.under_prior_shift(**inputs).assumptions
+        assert "within 0.25 (W_inf, l2, in units of the noise) of that" in text
 
 
 def test_the_new_certificate_says_what_it_needs():
@@ -473,6 +487,38 @@ def test_promises_it_does_not_apply_to():
     for inputs in (general, {"method": "a5", "query_distance": 0.1}):
         with pytest.raises(ValueError, match="Rényi promises of a finite order"):
             approximate.under_prior_shift(**inputs)
+
+
+@pytest.mark.parametrize(
+    "inputs, finite",
+    [
+        ({"method": "a3", "divergence": 0.1}, False),
+        ({"method": "a4", "divergence": (0.1, 0.1), "orders": (3, 3, 3)}, True),
+        ({"method": "a5", "query_distance": 0.1}, True),
+    ],
+)
+def test_theorems_about_one_order_are_of_promises_that_hold_for_all_outputs(
+    inputs, finite
+):
+    """Outside of an event a belief may be as far from a prior as it likes."""
+    curve = GaussianNoise(2.0).curve(1.0) if finite else LaplaceNoise(2.0).curve(1.0)
+    alpha = 2.0 if finite else math.inf
+    one = Certificate(
+        notion="renyi_pufferfish" if finite else "pure_pufferfish",
+        epsilon=curve.renyi(alpha),
+        alpha=alpha,
+        curve=curve,
+    )
+    found = one.under_prior_shift(**inputs)
+    assert found.epsilon > one.epsilon and found.alpha == alpha
+    event = {"delta": 1e-5, "event_delta": 1e-5}
+    for change in (
+        {"notion": "approximate_renyi_pufferfish", **event},
+        {"notion": "approximate_pufferfish", "alpha": None, "delta": 1e-5},
+        {"alpha": math.inf if finite else 2.0},
+    ):
+        with pytest.raises(ValueError, match="pure promises|of a finite order"):
+            replace(one, **change).under_prior_shift(**inputs)
 
 
 def test_differential_privacy_speaks_of_priors_if_records_are_replaced():

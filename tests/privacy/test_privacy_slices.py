@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, Notion, compose, parallel
 from skpuffer.privacy._slices import SLICED
 from skpuffer.privacy_loss import GaussianCurve, renyi_to_approximate
+from skpuffer.privacy_loss._curves import SymmetricPair
 from skpuffer.privacy_loss._sliced_curves import (
     JointSlicedCurve,
     MeanSquareCurve,
@@ -112,6 +113,41 @@ def test_what_is_computed_may_be_worth_all_of_it(certificate):
         assert processed.to_approximate(1e-5).notion == "approximate_pufferfish"
     else:
         assert processed.delta == certificate.delta
+        assert processed.rpp_epsilon == math.inf
+
+
+def changed(one, other):
+    """Names of the fields in which two certificates differ."""
+    names = [field.name for field in fields(Certificate)]
+    return {name for name in names if getattr(one, name) != getattr(other, name)}
+
+
+def test_all_else_of_a_promise_stays():
+    full = replace(
+        made("joint"),
+        events=((SymmetricPair(GaussianNoise(2.0).curve(1.0)), 1),),
+        rpp_epsilon=7.0,
+        assumptions=("as said",),
+        confidence=0.9,
+    )
+    sliced = full.to_sliced_approximate(1e-5)
+    assert changed(full, sliced) == {
+        "notion",
+        "epsilon",
+        "alpha",
+        "delta",
+        "rpp_epsilon",
+    }
+    assert (sliced.alpha, sliced.rpp_epsilon) == (None, math.inf)
+    of_all = {"notion", "epsilon", "curve", "events", "profile", "source"}
+    for one in (full, sliced):
+        found = one.after_processing()
+        assert changed(one, found) - {"rpp_epsilon"} == of_all
+        assert found.events is None and found.profile is None
+        assert found.curve == full.curve.vector
+    assert full.after_processing().rpp_epsilon == full.curve.vector.renyi(full.alpha)
+    assert sliced.after_processing().epsilon == full.curve.vector.epsilon(1e-5)
+    assert sliced.after_processing().rpp_epsilon == math.inf
 
 
 def test_it_is_the_promise_of_the_general_mechanism():

@@ -38,6 +38,41 @@ def whole(**changes):
     return gradients(batch_size=None, sampling="full_batch", **changes)
 
 
+def test_what_a_release_is_unless_more_is_said():
+    """Of each kind: what its noise is in proportion to, or counts on."""
+    run = whole()
+    assert (run.clip_norm, run.clip_order, run.total_clip_norm) == (1.0, 2.0, 1.0)
+    assert (run.published, run.noise_position) == ("all", "gradient")
+    assert run.sensitivity == Sensitivity({2: 1.0})
+    assert gradients().sampling.name == "poisson"
+    vector = QueryRelease(query=lambda X, y: X.sum(0), n_records=3)
+    assert (vector.factor, vector.slack, vector.modulus_norm) == (1.0, 0.0, 2.0)
+    assert vector.shift_ceiling == math.inf and vector.total_slack(1.0) == 0.0
+    assert not (vector.is_sum or vector.is_integer or vector.is_bounded)
+    assert vector.unit_array == 1.0
+    np.testing.assert_array_equal(replace(vector, units=(1, 3)).unit_array, [1.0, 3.0])
+    one = Stage("sums", 2, Sensitivity({2: 1.0}), 1.0)
+    assert one.times == 1
+    adaptive = AdaptiveRelease(n_records=3, stages=[one])
+    assert (adaptive.relation, adaptive.norm, adaptive.dim) == ("replace", 2.0, 2)
+    assert adaptive.shift_ceiling == 0.0 and adaptive.is_bounded
+    votes = VoteRelease(n_records=9, n_teachers=3, n_classes=2, n_queries=4)
+    assert votes.relation == "replace_vote" and votes.max_answers == 4
+    assert votes.test_noise(GaussianNoise(2.0)).scale == 10.0
+    context = PublicContext(n_records=3)
+    assert (context.n_targets, context.has_target) == (1, False)
+
+
+@pytest.mark.parametrize("name", ["empirical", "pool"])
+def test_a_context_that_is_printed_shows_no_rows(name):
+    rows = np.full((3, 1), 41.5)
+    context = PublicContext(n_records=3, **{name: (rows, None)})
+    assert "41.5" not in repr(context) and name not in repr(context)
+    assert "41.5" not in repr(gradients(n_records=3, batch_size=1, context=context))
+    # nor do rows, which have no single truth value, decide what is the same
+    assert context == PublicContext(n_records=3)
+
+
 # -- sampling -------------------------------------------------------------------------
 
 #: What each scheme takes for granted, how likely a record is in a batch, and what sums
@@ -119,6 +154,24 @@ def test_of_certain_trials_every_step_takes_all():
     run = gradients(batch_size=100, sampling="poisson")
     for batch in run.sampling.batches(run, np.random.default_rng(0)):
         np.testing.assert_array_equal(batch, np.arange(100))
+
+
+def test_records_at_the_end_of_many_are_drawn_as_often_as_others():
+    """Whatever is drawn first: of hits that come too often there are as many."""
+
+    class Often:
+        def __init__(self):
+            self.calls = 0
+
+        def random(self, size):
+            self.calls += 1
+            return np.zeros(size)
+
+    rng = Often()
+    run = gradients(n_records=1_000, batch_size=100, n_steps=2, sampling="poisson")
+    for batch in run.sampling.batches(run, rng):
+        np.testing.assert_array_equal(batch, np.arange(1_000))
+    assert rng.calls > 1
 
 
 @pytest.mark.parametrize("name", SCHEMES)
@@ -489,6 +542,28 @@ def test_only_rows_of_an_array_are_summed_block_by_block(monkeypatch):
     assert seen == [4, 4, 1, 9]
 
 
+def test_a_length_that_is_found_last_has_no_bound():
+    last = Recalibration(n_steps=4, clip_norm=2.0)
+    with pytest.raises(ValueError, match="'radius'"):
+        Optimiser(learning_rate=0.1, recalibration=last, radius=2.0)
+    with pytest.raises(TypeError, match="'recalibration'"):
+        Optimiser(learning_rate=0.1, recalibration=4)
+
+
+def test_no_step_forgets_more_than_its_curvature_allows():
+    """Of the largest curvature or none, whichever contracts less."""
+    plain = Optimiser(learning_rate=0.5, schedule="linear")
+    assert plain.contractions(2, 2.0) == [1.0, 1.0]
+    assert plain.contractions(2, 8.0) == [3.0, 1.0]
+    shrinking = replace(plain, l2=2.0)
+    assert shrinking.contractions(2, 2.0) == [0.5, 1 / 1.5]
+    assert shrinking.contractions(2, 2.0, all_penalised=False) == [1.0, 1.0]
+    carrying = replace(plain, momentum=0.5)
+    assert carrying.contractions(2, 2.0) == [math.inf, math.inf]
+    with pytest.raises(ValueError, match="'smoothness'"):
+        plain.contractions(2, -1.0)
+
+
 def test_step_sizes_by_hand():
     def by_cosine(share):
         return (1 + math.cos(math.pi * share)) / 2
@@ -562,6 +637,25 @@ def test_pairs_of_records_by_how_far_apart_their_contributions_are():
         replace(smooth, contribution=None),
     ):
         assert other.pair_costs(X, None, 2) is None
+
+
+def test_pairs_of_records_whose_targets_are_not_known_are_not_compared():
+    class WithTarget:
+        needs_target = True
+
+        def __call__(self, X, y):
+            return X if y is None else X * y[:, np.newaxis]
+
+    X, y = np.array([[1.0], [2.0]]), np.array([2.0, 1.0])
+    release = QueryRelease(
+        contribution=WithTarget(),
+        is_sum=True,
+        n_records=2,
+        dim=1,
+        sensitivity=Sensitivity({2: 4.0}),
+    )
+    assert release.pair_costs(X, None, 2) is None
+    np.testing.assert_array_equal(release.pair_costs(X, y, 2), np.zeros((2, 2)))
 
 
 def test_an_arbitrary_record_moves_a_query_as_its_sensitivity_says():

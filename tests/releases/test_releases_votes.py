@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpuffer.noise import GaussianNoise
+from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise
+from skpuffer.noise._on_grid import noise_grid
 from skpuffer.releases import PublicContext, VoteRelease
+from skpuffer.releases._votes import noisy_counts
 
 
 def release(**changes):
@@ -79,6 +81,7 @@ def test_ballots_make_votes(votes):
     "votes, match",
     [
         ([[11, -1, 0]], "at least 0"),
+        ([[6, -1, 5]], "at least 0"),
         ([[9.5, 0.5, 0]], "whole"),
         ([[np.nan, 5, 5]], "whole"),
         ([[np.inf, 0, 0]], "at least 0"),
@@ -127,3 +130,56 @@ def test_bad_input_names_the_culprit(changes, match):
 def test_a_record_of_many_does_not_leave_alone():
     with pytest.raises(ValueError, match="relation"):
         release(n_records=100, n_teachers=10, relation="add_remove_vote")
+
+
+@pytest.mark.parametrize("relation", ["replace_vote", "add_remove_vote"])
+def test_votes_of_fixed_queries_are_one_vector(relation):
+    """Whose counts move by a vote in each query, or two where that moves."""
+    context = PublicContext(n_records=10, n_features=2)
+    votes = release(
+        n_records=10,
+        relation=relation,
+        query=lambda X, y: X,
+        name="of experts",
+        context=context,
+        assumptions=("as said",),
+    )
+    vector = votes.stacked()
+    counts = np.arange(15.0).reshape(5, 3)
+    np.testing.assert_array_equal(vector.run(counts), counts.ravel())
+    assert (vector.dim, vector.n_records, vector.name) == (15, 10, "of experts")
+    assert vector.is_integer and vector.context is context and not vector.is_sum
+    assert vector.assumptions == (
+        "as said",
+        "the queries are fixed before any vote is seen: all counts are one vector",
+    )
+    # a moved vote bounds one that joins or leaves
+    for each in ("add_remove", "replace", "relabel"):
+        for norm, move in ((1, 10.0), (2, math.sqrt(10)), (math.inf, 1.0)):
+            found = vector.sensitivity.value(each, norm, 15)
+            assert found == pytest.approx(move)
+
+
+def test_groups_are_public_facts_that_a_scenario_is_told_of():
+    groups = np.repeat(["x", "y", "z", "u"], 25)
+    dealt = release(n_teachers=4, groups=groups)
+    assert dealt.groups == tuple(np.repeat([1, 2, 3, 0], 25).tolist())
+    assert dealt.context == PublicContext(n_records=100, groups=dealt.groups)
+    assert dealt.context.groups == dealt.groups
+    own = PublicContext(n_records=100, n_features=1)
+    assert release(n_teachers=4, groups=groups, context=own).context is own
+
+
+def test_counts_are_released_on_a_grid_of_whole_parts():
+    rng, noise = np.random.default_rng(0), GaussianNoise(3.0)
+    counts = np.array([[7, 2, 1]])
+    step = noise_grid(noise, 100, integer=True)
+    for found in (
+        noisy_counts(counts, noise, rng, 100),
+        release().with_noise(counts, noise, rng),
+    ):
+        assert found.shape == counts.shape
+        steps = found / step
+        np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
+    whole = noisy_counts(counts, DiscreteLaplaceNoise(3.0), rng)
+    np.testing.assert_array_equal(whole, np.round(whole))
