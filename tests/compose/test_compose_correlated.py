@@ -291,7 +291,7 @@ def test_what_must_be_said_of_labels():
     model = OutputPerturbation(
         LogisticRegression(), "coef_", series(), GroupPrivacy(), lipschitz=1.0
     )
-    with pytest.raises(ValueError, match="'sensitivity'"):
+    with pytest.raises(ValueError, match="whose label changes.*'sensitivity'"):
         model.fit(X, y)
     model.set_params(sensitivity=Sensitivity({math.inf: 1.0}))
     with pytest.raises(ValueError, match="'n_outputs'"):

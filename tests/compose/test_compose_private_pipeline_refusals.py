@@ -193,6 +193,15 @@ REFUSED = {
         {},
         "a certificate of its own",
     ),
+    "by name": (
+        {
+            "by name": FrozenEstimator(
+                FunctionTransformer(np.add, kw_args={"where": [RELEASED]})
+            )
+        },
+        {},
+        "a certificate of its own",
+    ),
     "columns__remainder": (
         {"columns": ColumnTransformer([], remainder=scaler())},
         {},
