@@ -332,14 +332,15 @@ def test_sums_that_fail_leave_no_records(small, monkeypatch):
     """Nor does a worker that cannot be asked to forget them."""
     gradients = MODELS["logistic"](X)
     at = np.ones(gradients.dim)
-    with (
-        pytest.raises(KeyError),
-        parallel_config("threading"),
-        SpreadSums(gradients, 2) as sums,
-    ):
-        sums(at, None, RELEASE)
-        assert _workers._KEPT.of(sums._run) is not None
-        raise KeyError
+
+    def interrupted():
+        with SpreadSums(gradients, 2) as sums:
+            sums(at, None, RELEASE)
+            assert _workers._KEPT.of(sums._run) is not None
+            raise KeyError
+
+    with parallel_config("threading"), pytest.raises(KeyError):
+        interrupted()
     assert _workers._KEPT._held is None
 
     with parallel_config("threading"), SpreadSums(gradients, 2) as sums:
