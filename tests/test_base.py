@@ -37,6 +37,7 @@ from skpuffer.exceptions import (
     NoGainWarning,
     PrivacyLeakWarning,
     PrivacyWarning,
+    ScenarioError,
     SeededNoiseWarning,
     WeakPromiseWarning,
 )
@@ -278,6 +279,56 @@ def test_a_secret_of_another_length_is_refused():
     model = PrivateMean(scenario, GeneralWasserstein(), bounds=(-1, 1))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, secret=y[:-1])
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_secret_that_no_prior_speaks_of_is_refused(apart, monkeypatch):
+    """As a column or given apart, before anything is computed; and is not quoted."""
+
+    def refuse(*_):
+        raise AssertionError("something was computed of the rows")
+
+    monkeypatch.setattr(PrivateMean, "_execute", refuse)
+    scenario = moved(0.0, 1.0)
+    table = FRAME.assign(secret=np.tile([0, 4711], 20))
+    model = PrivateMean(scenario, GeneralWasserstein(), bounds=(0, 1))
+    given = {"X": FRAME, "secret": table["secret"]} if apart else {"X": table}
+    with pytest.raises(ScenarioError, match="no prior has") as caught:
+        model.fit(**given)
+    assert "4711" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_an_empirical_prior_is_of_the_records_that_count():
+    """Whether the secret is a column or given apart."""
+    table = pd.DataFrame({"a": X[:, 0] / 2, "s": np.arange(40) % 2})
+    table["a"] += 0.4 * table["s"] * y
+    labels = y.astype(object)
+    counts = np.ones(40, dtype=bool)
+    counts[[3, 10, 20, 25]] = False
+    labels[[3, 10, 20]], labels[25] = None, 7
+    # far away, were it to count
+    table.loc[~counts, "a"] = np.tile([-1.0, 1.0], 2)
+    scenario = AttributeScenario("s", level="record", prior="empirical")
+    model = PrivateLogisticRegression(
+        scenario, GeneralWasserstein(), solver="output", classes=[0, 1]
+    )
+    found = {
+        clone(model).fit(rows, labels, secret=secret).certificate_.sensitivity
+        for rows, secret in (
+            (table, None),
+            (table[["a"]], table["s"]),
+            (table[["a"]].to_numpy(), table["s"].to_numpy()),
+        )
+    }
+    assert len(found) == 1
+    known = table.assign(t=y)[counts]
+    law = AttributeScenario(
+        "s", level="record", prior=known, prior_as="law", target="t"
+    )
+    model.set_params(scenario=law)
+    public = model.fit(table, labels).certificate_.sensitivity
+    assert found.pop() == pytest.approx(public)
 
 
 def line():

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.linalg import cholesky
 from scipy.special import expit
 from sklearn.cluster import KMeans
@@ -15,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, MarkovQuilt
 from skpuffer.compose import OutputPerturbation
+from skpuffer.compose._record_point import RecordPoint
 from skpuffer.exceptions import ScenarioError
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.linear_model._base_linear import TargetScale
@@ -27,6 +29,7 @@ from skpuffer.linear_model._model_rows import (
 )
 from skpuffer.linear_model._ridge import _Moments
 from skpuffer.releases import Sensitivity
+from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.scenarios import (
     AttributeScenario,
     DiffusionScenario,
@@ -286,12 +289,60 @@ def test_labels_that_go_with_a_secret_are_arbitrary_records():
     assert moved(prior.assign(t=prior["s"])) == pytest.approx(0.2)
 
 
+def test_targets_that_go_with_a_secret_move_the_record_as_well():
+    """In l2 of features and target, and by no more than a record that is replaced."""
+    X = pd.DataFrame({"x": np.linspace(-1, 1, N)})
+
+    def moved(x, t, lipschitz=0.2):
+        prior = pd.DataFrame({"x": [0.0, x], "s": [0, 1], "t": [0.0, t]})
+        scenario = AttributeScenario(
+            "s", level="record", prior=prior, prior_as="law", target="t"
+        )
+        model = OutputPerturbation(
+            Ridge(),
+            "coef_",
+            scenario,
+            GroupPrivacy(**BUDGET),
+            sensitivity=Sensitivity({2: 0.1}, {2: 0.2}),
+            lipschitz=lipschitz,
+        )
+        return model.fit(X, np.linspace(0, 1, N)).certificate_.sensitivity
+
+    assert moved(0.3, 0.0) == pytest.approx(0.2 * 0.3)
+    assert moved(0.0, 0.4) == pytest.approx(0.2 * 0.4)
+    assert moved(0.3, 0.4) == pytest.approx(0.2 * 0.5)
+    assert moved(0.3, 0.4, lipschitz=9.0) == pytest.approx(0.2)
+
+
+def test_a_record_is_the_point_of_its_features_and_its_target():
+    rows = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    for X in (rows, sparse.csr_array(rows)):
+        np.testing.assert_array_equal(RecordPoint("none")(X), rows)
+        np.testing.assert_array_equal(RecordPoint("none")(X, [1, 2, 3]), rows)
+        one = RecordPoint("numbers")(X, [7, 8, 9])
+        np.testing.assert_array_equal(one, np.column_stack([rows, [7, 8, 9]]))
+        two = RecordPoint("numbers")(X, np.arange(6).reshape(3, 2))
+        np.testing.assert_array_equal(two[:, 2:], [[0, 1], [2, 3], [4, 5]])
+    labels = RecordPoint("labels", 3, 0.7)(rows * 0, np.array([0, 2, 2]))
+    apart = np.linalg.norm(labels[:, None] - labels, axis=2)
+    np.testing.assert_allclose(apart, 0.7 * np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]]))
+    # where targets stay, features are all that moves, which is said
+    gaps = np.array([[3.0, 4.0]])
+    said_of = {"none": (), "numbers": (PUBLIC_TARGET,), "labels": (PUBLIC_TARGET,)}
+    for target, said in said_of.items():
+        point = RecordPoint(target, 2)
+        assert point.move_assumptions == said
+        assert point.needs_target is bool(said)
+        moves = [float(point.move(gaps, norm)[0]) for norm in (1, 2, np.inf)]
+        assert moves == [7.0, 5.0, 4.0]
+
+
 def test_what_must_be_said_of_labels():
     X, y = np.zeros((N, 1)), labels()
     model = OutputPerturbation(
         LogisticRegression(), "coef_", series(), GroupPrivacy(), lipschitz=1.0
     )
-    with pytest.raises(ValueError, match="'sensitivity'"):
+    with pytest.raises(ValueError, match="whose label changes.*'sensitivity'"):
         model.fit(X, y)
     model.set_params(sensitivity=Sensitivity({math.inf: 1.0}))
     with pytest.raises(ValueError, match="'n_outputs'"):

@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
 )
 
 from skpuffer.compose._feature_map import FeatureMap, is_fixed
-from skpuffer.compose._public_rows import rows_like
+from skpuffer.compose._public_rows import is_same, rows_like
 from skpuffer.exceptions import ScenarioError
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
 from skpuffer.scenarios import ReferenceTable
@@ -127,6 +127,35 @@ def test_a_record_is_looked_at_in_company_of_each_kind(company, change):
         FeatureMap(FunctionTransformer(mixing), None, "").check_by_record(X)
 
 
+def test_no_company_is_left_out():
+    """All together, eight alone, two halves, backwards, and four halves by chance."""
+    seen = []
+
+    def note(X):
+        seen.append(X[:, 0].astype(int).tolist())
+        return X
+
+    rows = np.column_stack([np.arange(N), np.ones(N)])
+    step = FeatureMap(FunctionTransformer(note), None, "")
+    step.check_by_record(rows)
+    ids = list(range(N))
+    fixed = [ids, *([i] for i in range(8)), ids[::2], ids[1::2], ids[::-1]]
+    assert seen[:12] == fixed
+    assert len(seen) == 16 and len({tuple(half) for half in seen[12:]}) == 4
+    assert all(N / 4 < len(half) < 3 * N / 4 for half in seen[12:])
+    # the same for each fit: nothing is told by which are looked at
+    first, seen[:] = list(seen), []
+    step.check_by_record(rows)
+    assert seen == first
+    # fewer than eight are all looked at alone
+    seen.clear()
+    step.check_by_record(rows[:3])
+    assert seen[:4] == [[0, 1, 2], [0], [1], [2]]
+    seen.clear()
+    step.check_by_record(rows, n_rows=2)
+    assert seen[1:4] == [[0], [1], ids[::2]]
+
+
 @pytest.mark.parametrize(
     "noise, refused", [(1e-12, False), (1e-7, False), (1e-4, True), (np.nan, True)]
 )
@@ -201,6 +230,33 @@ def test_rows_like_refuses():
         rows_like(np.eye(3), TABLE, "It")
     with pytest.raises(ScenarioError, match="It must be a table with rows"):
         rows_like(TABLE[:0], TABLE, "It")
+
+
+CELLS = np.arange(12.0).reshape(6, 2)
+CELLS_BY_NAME = pd.DataFrame(CELLS, columns=["a", "b"])
+IN_POLARS = pl.DataFrame({"a": [1.0, 2.0]})
+
+
+@pytest.mark.parametrize(
+    "public, private, same",
+    [
+        (CELLS, CELLS, True),
+        (CELLS[:1], CELLS, True),
+        (CELLS[:, ::-1], CELLS[::-1], True),
+        (CELLS[:, :1], CELLS[:, 1:], False),
+        (CELLS.copy(), CELLS, False),
+        (CELLS_BY_NAME, CELLS_BY_NAME, True),
+        (CELLS_BY_NAME.iloc[:, 1:], CELLS_BY_NAME, True),
+        (CELLS_BY_NAME[["a"]].rename(columns={"a": "b"}), CELLS_BY_NAME, False),
+        (CELLS_BY_NAME.copy(), CELLS_BY_NAME, False),
+        (IN_POLARS, IN_POLARS, True),
+        (IN_POLARS, CELLS, False),
+        (CELLS_BY_NAME, CELLS, False),
+    ],
+)
+def test_the_same_cells_are_no_public_ones(public, private, same):
+    """Whatever kind of table it is, and whichever of its cells they are."""
+    assert is_same(public, private) is same
 
 
 def test_a_function_that_chooses_columns_may_look_at_their_values():

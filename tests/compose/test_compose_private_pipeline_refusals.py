@@ -105,6 +105,18 @@ class Learning(PolynomialFeatures):
     """A subclass that may learn more than what it is known for."""
 
 
+class Certified(TransformerMixin, BaseEstimator):
+    """Of another library, and released under a certificate all the same."""
+
+    certificate_ = "told"
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
 class Selecting(make_column_selector):
     """A subclass that looks at the values."""
 
@@ -192,6 +204,29 @@ REFUSED = {
         },
         {},
         "a certificate of its own",
+    ),
+    "by name": (
+        {
+            "by name": FrozenEstimator(
+                FunctionTransformer(np.add, kw_args={"where": [RELEASED]})
+            )
+        },
+        {},
+        "a certificate of its own",
+    ),
+    "certified": (
+        {"certified": FrozenEstimator(Certified())},
+        {},
+        "a certificate of its own",
+    ),
+    "parts__inner__last": (
+        {
+            "parts": FeatureUnion(
+                [("inner", Pipeline([("one", scaler()), ("last", logistic())]))]
+            )
+        },
+        {},
+        "no 'transform'",
     ),
     "columns__remainder": (
         {"columns": ColumnTransformer([], remainder=scaler())},

@@ -4,20 +4,32 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.compose import PublicPreprocessing
+from skpuffer.distributions import PointMass
 from skpuffer.exceptions import (
     EmpiricalPriorWarning,
     EstimatedGuaranteeWarning,
     ScenarioError,
 )
 from skpuffer.privacy import Notion
-from skpuffer.scenarios import AttributeScenario, RecordScenario, SimulatorScenario
-from skpuffer.summary import PrivateSummary
+from skpuffer.scenarios import (
+    AttributeScenario,
+    LawsScenario,
+    RecordScenario,
+    SimulatorScenario,
+)
+from skpuffer.summary import (
+    PrivateCDF,
+    PrivateQuantile,
+    PrivateStandardScaler,
+    PrivateSummary,
+)
 from skpuffer.transport import bottleneck_distance
 
 from ..attack import SHARE, assert_tight, bayes_score
@@ -253,6 +265,25 @@ def test_the_secret_cannot_be_summarised(options):
     # public facts of the whole table may speak of it
     model = PrivateSummary(scenario(table()), **{**PUBLIC, **categories})
     check_is_fitted(model.fit(table(200)))
+
+
+@pytest.mark.parametrize(
+    "model, said",
+    [
+        (PrivateSummary(statistics=["mean"], **PUBLIC), "knows one vector only"),
+        (PrivateStandardScaler(bounds=(0, 1)), "it is means and second moments"),
+        (PrivateCDF(bounds=(0, 1)), "counts of a grid are another"),
+        (PrivateQuantile(bounds=(0, 1)), "quantiles are chosen by scores"),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_who_states_laws_of_one_vector_does_not_know_those_of_another(model, said):
+    """Though these would be of as many numbers."""
+    laws = LawsScenario([(PointMass([0.0, 0.0]), PointMass([1e-6, 0.0]))])
+    model = clone(model).set_params(scenario=laws, accountant=GeneralWasserstein())
+    with pytest.raises(ScenarioError, match=said):
+        model.fit(table(20)[["age"]])
+    assert not hasattr(model, "certificate_")
 
 
 def test_a_secret_column_whose_name_is_a_number():

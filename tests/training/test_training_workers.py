@@ -3,7 +3,9 @@
 import functools
 import os
 import pickle
+import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -278,6 +280,86 @@ def test_records_are_forgotten(monkeypatch):
     assert kept.of("run") is not None
     kept.forget("run")
     assert kept.of("run") is None
+
+
+def test_records_are_kept_for_a_minute_after_they_were_asked_for(monkeypatch):
+    """Another look is taken each half a minute, and none once nothing is kept."""
+    now, timers = [0.0], []
+
+    class Timer:
+        daemon = False
+
+        def __init__(self, seconds, call):
+            self.seconds, self.call = seconds, call
+
+        def start(self):
+            # what waits must not keep a process alive
+            assert self.daemon
+            timers.append(self)
+
+    def look(at):
+        now[0] = at
+        timers.pop().call()
+
+    # of this module alone: other threads have clocks of their own
+    threads = SimpleNamespace(Timer=Timer, Lock=threading.Lock)
+    monkeypatch.setattr(_workers, "threading", threads)
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(_workers, "time", clock)
+    kept, records = _Kept(), MODELS["logistic"](X)
+    kept.keep("run", records)
+    kept.keep("run", records)
+    assert [timer.seconds for timer in timers] == [30.0]
+    look(59.0)
+    assert kept.of("another") is None and len(timers) == 1
+    look(60.0)
+    assert kept._held == ("run", records)
+    assert kept.of("run") is records
+    look(119.0)
+    assert kept._held is not None and len(timers) == 1
+    look(120.1)
+    assert kept._held is None and not timers
+    # and so for the next
+    kept.keep("next", records)
+    assert kept.of("run") is None and kept.of("next") is records
+    assert [timer.seconds for timer in timers] == [30.0]
+    kept.forget("next")
+    look(130.0)
+    assert not timers
+
+
+def test_sums_that_fail_leave_no_records(small, monkeypatch):
+    """Nor does a worker that cannot be asked to forget them."""
+    gradients = MODELS["logistic"](X)
+    at = np.ones(gradients.dim)
+
+    def interrupted():
+        with SpreadSums(gradients, 2) as sums:
+            sums(at, None, RELEASE)
+            assert _workers._KEPT.of(sums._run) is not None
+            raise KeyError
+
+    with parallel_config("threading"), pytest.raises(KeyError):
+        interrupted()
+    assert _workers._KEPT._held is None
+
+    with parallel_config("threading"), SpreadSums(gradients, 2) as sums:
+        sums(at, None, RELEASE)
+        monkeypatch.setattr(sums, "_parallel", _Failing(sums._parallel))
+    assert _workers._KEPT._held is None
+
+
+class _Failing:
+    """Calls that fail, of what is left as any other."""
+
+    def __init__(self, parallel):
+        self.parallel = parallel
+
+    def __call__(self, calls):
+        raise OSError
+
+    def __exit__(self, *error):
+        self.parallel.__exit__(*error)
 
 
 def test_a_large_file_is_not_kept(small, tmp_path, monkeypatch):
