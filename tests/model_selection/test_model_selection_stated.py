@@ -229,6 +229,22 @@ def test_under_a_belief_it_promises_what_is_asked_of_it_by_default():
     assert math.isfinite(c.fallback) and c.noise_gain >= 1
 
 
+def test_whatever_is_believed_a_search_keeps_within_its_fallback():
+    """Both the budget under the belief and that without it are of all of the search."""
+    race = AttributeScenario("race", level="record", prior=BoundedOdds(4.0))
+    made = PrivateLogisticRegression(scenario=race)
+    told = {"feature_names": ["a", "b"], "classes": [0, 1]}
+
+    def certificate(**params):
+        accountant = OverlapAmplification(1.0, delta=1e-5, **params)
+        return search(made, accountant=accountant).preview(150, **told).certificate
+
+    free, bound = certificate(), certificate(max_fallback=1.5)
+    assert free.fallback > 1.5 and free.epsilon == 1.0
+    assert 1.45 < bound.fallback <= 1.5 * (1 + 1e-6)
+    assert bound.epsilon < 1.0
+
+
 def test_steps_before_it_that_were_fitted_are_said_in_the_certificate():
     pipe = make_pipeline(StandardScaler(), search(DECLARED))
     with pytest.warns(PrivacyLeakWarning, match="StandardScaler") as warned:

@@ -302,6 +302,10 @@ def test_without_both_sensitivities_there_is_no_gain():
     assert Certificate(notion="pure_dp", epsilon=1.0, **known).gain == 0.5
     for name, value in known.items():
         assert Certificate(notion="pure_dp", epsilon=1.0, **{name: value}).gain is None
+    # by the noise itself where that was compared, whatever the sensitivities say
+    for more in ({}, known):
+        made = Certificate(notion="pure_dp", epsilon=1.0, noise_gain=3.0, **more)
+        assert made.gain == 3.0
 
 
 def test_conversion_takes_the_whole_curve():
