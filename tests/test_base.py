@@ -567,6 +567,31 @@ def test_callbacks_are_told_the_certificate_of_what_is_released():
     assert [told for *_, told in heard] == [None, promised, promised, promised]
 
 
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning")
+def test_who_approves_of_a_release_is_told_first_and_may_stop_it(monkeypatch):
+    """Before a warning, a ledger or a draw."""
+    told = []
+
+    def approve(plan):
+        told.append(plan)
+        raise KeyError("not as planned")
+
+    def refuse(*_):
+        raise AssertionError("something was computed of the rows")
+
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    model = PrivateMean(bounds=(-1, 1), random_state=0)
+    promised = model.fit(X).certificate_
+    monkeypatch.setattr(PrivateMean, "_execute", refuse)
+    with warnings.catch_warnings(), ledger:
+        warnings.simplefilter("error")
+        with pytest.raises(KeyError, match="not as planned"):
+            model._fit_private(X, None, None, None, approve=approve)
+    assert len(ledger.report()) == 0 and not hasattr(model, "certificate_")
+    (plan,) = told
+    assert plan.certificate == plan.whole == promised
+
+
 STEPS = StandardScaler(), PrivateLogisticRegression()
 
 
