@@ -656,6 +656,47 @@ def test_what_is_not_finite_is_not_published(bad, before, monkeypatch):
     assert not drawn and not hasattr(model, "mean_")
 
 
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning")
+def test_what_a_scenario_draws_of_a_pool_is_what_is_released_of(monkeypatch):
+    """By a generator that is not that of the noise."""
+    told = []
+
+    def realise(self, rows, y, rng):
+        told.append((rows, y, rng))
+        return rows[:20] / 2, y
+
+    monkeypatch.setattr(_BoundRecord, "realises", True)
+    monkeypatch.setattr(_BoundRecord, "realise", realise, raising=False)
+    generator = np.random.default_rng(0)
+    model = PrivateMean(accountant=NO_NOISE, bounds=(-1, 1), random_state=generator)
+    model.fit(X)
+    # the number of records, by which sums are divided, is that of the table
+    assert model.mean_ == pytest.approx(X[:20].sum(axis=0) / 2 / 40, abs=1e-6)
+    ((rows, y, rng),) = told
+    np.testing.assert_array_equal(rows, X)
+    assert y is None and rng is not generator
+
+
+@pytest.mark.parametrize("name", ["scenario", "accountant"])
+def test_parameters_are_of_their_kind_and_checked_whatever_the_switches(name):
+    """And before any table is looked at."""
+    bad = {
+        "scenario": RecordScenario(relation="other"),
+        "accountant": PrivacyLoss(epsilon=-1.0),
+    }[name]
+    for held, kind in ((bad, ValueError), (object(), TypeError)):
+        model = PrivateMean(bounds=(-1, 1), **{name: held})
+        with (
+            config_context(skip_parameter_validation=True),
+            pytest.raises(kind, match="parameter"),
+        ):
+            model.fit("no table")
+    own = PrivacyLoss()
+    fitted = PrivateMean(bounds=(-1, 1), accountant=own).fit(X)
+    own.set_params(epsilon=9.0)
+    assert fitted.accountant_.epsilon == 1.0
+
+
 def test_groups_have_an_entry_for_each_record():
     blocks = BlocksScenario(RecordScenario())
     for groups in (np.arange(39), np.arange(41)):
