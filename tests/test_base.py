@@ -680,15 +680,16 @@ def test_what_a_scenario_draws_of_a_pool_is_what_is_released_of(monkeypatch):
 @pytest.mark.parametrize("name", ["scenario", "accountant"])
 def test_parameters_are_of_their_kind_and_checked_whatever_the_switches(name):
     """And before any table is looked at."""
-    bad = {
-        "scenario": RecordScenario(relation="other"),
-        "accountant": PrivacyLoss(epsilon=-1.0),
+    bad, said = {
+        "scenario": (RecordScenario(relation="other"), "'relation'"),
+        "accountant": (PrivacyLoss(epsilon=-1.0), "'epsilon'"),
     }[name]
-    for held, kind in ((bad, ValueError), (object(), TypeError)):
+    kinds = (bad, ValueError, said), (object(), TypeError, f"'{name}' must be")
+    for held, kind, match in kinds:
         model = PrivateMean(bounds=(-1, 1), **{name: held})
         with (
             config_context(skip_parameter_validation=True),
-            pytest.raises(kind, match="parameter"),
+            pytest.raises(kind, match=match),
         ):
             model.fit("no table")
     own = PrivacyLoss()
