@@ -622,6 +622,22 @@ def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
     assert model.mean_ == pytest.approx(listed.mean(axis=0), abs=1e-6)
 
 
+def test_steps_without_noise_before_an_estimator_void_its_promise(monkeypatch):
+    """Besides whatever its own parameters take from the rows."""
+    monkeypatch.setattr(base, "unnoised_steps", lambda callback: ["'scaler'"])
+    monkeypatch.setattr(Watched, "said", ("of a parameter",))
+    model = Watched(accountant=NO_NOISE, bounds=(-1, 1))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X)
+    told = [str(w.message) for w in caught if w.category is PrivacyLeakWarning]
+    assert told == [
+        "Watched: of a parameter.",
+        f"Watched: {base.UNNOISED_STEP.format(repr('scaler'))}.",
+    ]
+    assert not model.certificate_.certified
+
+
 @pytest.mark.parametrize("stage", ["check_rows", "check_table"])
 def test_what_a_scenario_rules_out_is_refused_before_anything_is_calibrated(
     stage, monkeypatch
