@@ -22,6 +22,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from skpuffer import base
+from skpuffer._template._rows import public_groups
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.base import FLOATING_POINT, _cells_as_cells
@@ -31,6 +33,7 @@ from skpuffer.compose import (
     PublicPreprocessing,
     make_private_pipeline,
 )
+from skpuffer.compose._feature_map import FeatureMap
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import (
     EstimatedGuaranteeWarning,
@@ -52,7 +55,7 @@ from skpuffer.preprocessing import (
     PublicOneHotEncoder,
     RowNormClipper,
 )
-from skpuffer.releases import PublicContext
+from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios import (
     AttributeScenario,
     BlocksScenario,
@@ -61,6 +64,7 @@ from skpuffer.scenarios import (
     RecordScenario,
     SimulatorScenario,
 )
+from skpuffer.scenarios._record import _BoundRecord
 from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean
 from skpuffer.synthesis import PrivateTableSynthesizer
@@ -78,6 +82,8 @@ PRIVATE = [e.instance for e in all_estimators() if not isinstance(e.instance, PU
 
 X = np.random.default_rng(0).uniform(-1, 1, size=(40, 3))
 y = (X[:, 0] > 0).astype(int)
+#: Next to none: what is released is what was computed.
+NO_NOISE = GroupPrivacy(1e12, alpha=math.inf, noise="laplace")
 
 
 #: Those that read cells have one for missing values, or a public number.
@@ -565,6 +571,181 @@ def test_callbacks_are_told_the_certificate_of_what_is_released():
     ]
     assert [name for _, name, _, _ in heard][1:3] == ["release", "release"]
     assert [told for *_, told in heard] == [None, promised, promised, promised]
+
+
+class Watched(PrivateMean):
+    """A mean that says where its template stands; what it tells, tests decide."""
+
+    said = ()
+
+    def _leaks(self):
+        return self.said
+
+
+def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
+    """By the scenario: what it rules out, and what its parameters and maps tell."""
+    seen = []
+    listed = X[:, :2] / 2
+
+    def check_rows(self, rows):
+        seen.append(("rows", rows))
+        return listed
+
+    def check_table(self, rows, y):
+        seen.append(("table", rows, y))
+
+    def leaks(self, rows, secret=None):
+        seen.append(("leaks", rows, secret))
+        return ("of the scenario",)
+
+    for look in (check_rows, check_table, leaks):
+        monkeypatch.setattr(_BoundRecord, look.__name__, look)
+    monkeypatch.setattr(Watched, "said", ("of a parameter",))
+    features = FeatureMap(
+        FunctionTransformer(), None, "mapped by hand", leaks=("of the map",)
+    )
+    model = Watched(accountant=NO_NOISE, bounds=(-1, 1))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model._fit_private(X[:, :2], None, None, None, feature_map=features)
+    told = [str(w.message) for w in caught if w.category is PrivacyLeakWarning]
+    parts = "parameter", "scenario", "map"
+    assert [part in said for part, said in zip(parts, told, strict=True)] == [True] * 3
+    assert not model.certificate_.certified
+    assert "mapped by hand" in model.certificate_.assumptions
+    for part in parts:
+        assert any(f"of the {part}" in said or f"of a {part}" in said for said in told)
+    assert [of for of, *_ in seen] == ["rows", "table", "leaks"]
+    np.testing.assert_array_equal(seen[0][1], X[:, :2])
+    assert seen[1][1] is listed and seen[1][2] is None and seen[2][1] is listed
+    # and what it lists is what is released of
+    assert model.mean_ == pytest.approx(listed.mean(axis=0), abs=1e-6)
+
+
+def test_steps_without_noise_before_an_estimator_void_its_promise(monkeypatch):
+    """Besides whatever its own parameters take from the rows."""
+    monkeypatch.setattr(base, "unnoised_steps", lambda callback: ["'scaler'"])
+    monkeypatch.setattr(Watched, "said", ("of a parameter",))
+    model = Watched(accountant=NO_NOISE, bounds=(-1, 1))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X)
+    told = [str(w.message) for w in caught if w.category is PrivacyLeakWarning]
+    assert told == [
+        "Watched: of a parameter.",
+        f"Watched: {base.UNNOISED_STEP.format(repr('scaler'))}.",
+    ]
+    assert not model.certificate_.certified
+
+
+@pytest.mark.parametrize("stage", ["check_rows", "check_table"])
+def test_what_a_scenario_rules_out_is_refused_before_anything_is_calibrated(
+    stage, monkeypatch
+):
+    def refuse(self, *_):
+        raise ScenarioError("no such records")
+
+    monkeypatch.setattr(_BoundRecord, stage, refuse)
+    monkeypatch.setattr(GroupPrivacy, "calibrate", None)
+    with pytest.raises(ScenarioError, match="no such records"):
+        PrivateMean(accountant=NO_NOISE, bounds=(-1, 1)).fit(X)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("before", [True, False])
+def test_what_is_not_finite_is_not_published(bad, before, monkeypatch):
+    """Before noise is drawn it is no release at all; behind it the budget is spent."""
+    drawn = []
+    if before:
+        monkeypatch.setattr(
+            QueryRelease, "run", lambda self, X, y: np.array([0.0, bad, 0.0])
+        )
+        monkeypatch.setattr(base, "add_noise", lambda *_, **__: drawn.append(1))
+    else:
+        monkeypatch.setattr(
+            Watched, "_execute", lambda *_: np.array([0.0, bad, 0.0]), raising=False
+        )
+    model = Watched(accountant=NO_NOISE, bounds=(-1, 1))
+    said = "which no noise hides" if before else "publishes nothing; the budget"
+    with pytest.raises(ValueError, match=said):
+        model.fit(X)
+    assert not drawn and not hasattr(model, "mean_")
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning")
+def test_what_a_scenario_draws_of_a_pool_is_what_is_released_of(monkeypatch):
+    """By a generator that is not that of the noise."""
+    told = []
+
+    def realise(self, rows, y, rng):
+        told.append((rows, y, rng))
+        return rows[:20] / 2, y
+
+    monkeypatch.setattr(_BoundRecord, "realises", True)
+    monkeypatch.setattr(_BoundRecord, "realise", realise, raising=False)
+    generator = np.random.default_rng(0)
+    model = PrivateMean(accountant=NO_NOISE, bounds=(-1, 1), random_state=generator)
+    model.fit(X)
+    # the number of records, by which sums are divided, is that of the table
+    assert model.mean_ == pytest.approx(X[:20].sum(axis=0) / 2 / 40, abs=1e-6)
+    ((rows, y, rng),) = told
+    np.testing.assert_array_equal(rows, X)
+    assert y is None and rng is not generator
+
+
+@pytest.mark.parametrize("name", ["scenario", "accountant"])
+def test_parameters_are_of_their_kind_and_checked_whatever_the_switches(name):
+    """And before any table is looked at."""
+    bad, said = {
+        "scenario": (RecordScenario(relation="other"), "'relation'"),
+        "accountant": (PrivacyLoss(epsilon=-1.0), "'epsilon'"),
+    }[name]
+    kinds = (bad, ValueError, said), (object(), TypeError, f"'{name}' must be")
+    for held, kind, match in kinds:
+        model = PrivateMean(bounds=(-1, 1), **{name: held})
+        with (
+            config_context(skip_parameter_validation=True),
+            pytest.raises(kind, match=match),
+        ):
+            model.fit("no table")
+    own = PrivacyLoss()
+    fitted = PrivateMean(bounds=(-1, 1), accountant=own).fit(X)
+    own.set_params(epsilon=9.0)
+    assert fitted.accountant_.epsilon == 1.0
+
+
+def test_groups_have_an_entry_for_each_record():
+    blocks = BlocksScenario(RecordScenario())
+    for groups in (np.arange(39), np.arange(41)):
+        with pytest.raises(ValueError, match="inconsistent numbers"):
+            public_groups(blocks, groups, 40)
+    assert public_groups(blocks, np.repeat([7, 3], 2), 4) == (0, 0, 1, 1)
+    assert public_groups(blocks, None, 4) is None
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning")
+def test_who_approves_of_a_release_is_told_first_and_may_stop_it(monkeypatch):
+    """Before a warning, a ledger or a draw."""
+    told = []
+
+    def approve(plan):
+        told.append(plan)
+        raise KeyError("not as planned")
+
+    def refuse(*_):
+        raise AssertionError("something was computed of the rows")
+
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (np.inf, 1e-5)})
+    model = PrivateMean(bounds=(-1, 1), random_state=0)
+    promised = model.fit(X).certificate_
+    monkeypatch.setattr(PrivateMean, "_execute", refuse)
+    with warnings.catch_warnings(), ledger:
+        warnings.simplefilter("error")
+        with pytest.raises(KeyError, match="not as planned"):
+            model._fit_private(X, None, None, None, approve=approve)
+    assert len(ledger.report()) == 0 and not hasattr(model, "certificate_")
+    (plan,) = told
+    assert plan.certificate == plan.whole == promised
 
 
 STEPS = StandardScaler(), PrivateLogisticRegression()

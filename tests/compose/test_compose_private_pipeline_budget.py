@@ -266,6 +266,24 @@ def test_a_ceiling_is_reached_and_not_passed():
 
 
 @pytest.mark.parametrize(
+    "first, second, said",
+    [
+        (0.25, 0.75, None),
+        (0.25, 0.75 + 3e-6, "together cost"),
+        (1.5, None, "nothing is left for 'two'"),
+    ],
+)
+def test_a_ceiling_is_known_before_there_are_rows(first, second, said):
+    own = [None if epsilon is None else pure(epsilon) for epsilon in (first, second)]
+    model = two_scalers(*own, accountant=pure(1.0))
+    if said is None:
+        assert model.preview(400, n_features=3).certificate.epsilon == 1.0
+        return
+    with pytest.raises(ValueError, match=said):
+        model.preview(400, n_features=3)
+
+
+@pytest.mark.parametrize(
     "accountant, at",
     [
         (PrivacyLoss(1.0, 1e-6, noise="gaussian"), {"delta": 1e-6}),
