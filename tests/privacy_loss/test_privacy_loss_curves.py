@@ -24,6 +24,7 @@ from skpuffer.privacy_loss._curves import (
     WorstCurve,
     costs_at,
 )
+from skpuffer.privacy_loss._gaussian import gaussian_delta
 
 mus = st.floats(0.01, 5)
 
@@ -320,3 +321,12 @@ def test_without_noise_no_epsilon_is_known():
     curve = GaussianCurve(math.inf)
     assert curve.epsilon(0.5) == curve.renyi(2.0) == math.inf
     assert curve.delta(10.0) == 1.0
+    far = [math.inf, -math.inf, 800.0, -800.0, 0.0]
+    for mu, known in (
+        (0.0, [0.0, 1.0, 0.0, 1.0, 0.0]),
+        (0.5, [0.0, 1.0, 0.0, 1.0, GaussianCurve(0.5).delta(0.0)]),
+        (math.inf, [1.0] * 5),
+    ):
+        # one by one and as an array
+        assert [gaussian_delta(e, mu) for e in far] == known
+        assert gaussian_delta(np.array(far), mu).tolist() == pytest.approx(known)
