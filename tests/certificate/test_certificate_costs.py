@@ -1244,6 +1244,19 @@ def test_the_best_of_a_poisson_number_of_laplace_runs():
         assert made.delta(epsilon) == pytest.approx(known, rel=1e-2, abs=1e-9)
 
 
+@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0])
+def test_the_trade_off_of_the_best_of_few_gaussian_runs(mu):
+    """The mean number of runs at what the largest ratio of the densities leaves."""
+    runs = {"kind": "random_runs", "mean": 1.2, "shape": "inf"}
+    made = recomputed(BEST | {"curve": gaussian(mu), "runs": runs})
+    rate = optimize.brentq(lambda r: r / -math.expm1(-r) - 1.2, 0.01, 2.0)
+    far = rate * normal_delta(mu, 0.0)
+    for rest in (mu, 2 * mu, 3 * mu):
+        known = 1.2 * normal_delta(mu, rest)
+        assert made.delta(far + rest) == pytest.approx(known, rel=5e-3)
+        assert made.delta(far + rest) >= known * (1 - 1e-9)
+
+
 def test_the_best_of_runs_of_what_tells_nothing():
     made = recomputed(BEST | {"curve": gaussian(0.0)})
     assert made.renyi(4.0) == pytest.approx(math.log(4.0) / 3)

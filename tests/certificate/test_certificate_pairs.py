@@ -1,5 +1,6 @@
 """Steps of every kind: their costs at an order, and what several of them add up to."""
 
+import json
 import math
 
 import numpy as np
@@ -9,6 +10,20 @@ from scipy import integrate, stats
 from skpuffer.certificate._composition import composed_delta, composed_epsilon
 from skpuffer.certificate._curves import alternatives, recomputed
 from skpuffer.certificate._pairs import pairs_of, renyi_of
+from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.privacy_loss import (
+    BoundedRangePair,
+    MixturePair,
+    PoissonPair,
+    PurePair,
+    ShiftPair,
+    SubsetPair,
+)
+from skpuffer.privacy_loss._curves import SymmetricPair
+from skpuffer.privacy_loss._distribution import _directions
+from skpuffer.privacy_loss._dominating_pairs import ReplacePoissonPair, SubsetGroupPair
+from skpuffer.privacy_loss._poisson_groups import GaussianPoissonPair
+from skpuffer.privacy_loss._renyi import renyi_of_pair
 
 from .test_certificate_costs import MU, SYMMETRIC, batch, moved
 from .test_certificate_rules import gaussian, losses, normal_delta, pair, shifted
@@ -235,3 +250,64 @@ def test_a_group_of_short_and_of_long_moves(mu, first, second):
             known = np.maximum(a - math.exp(epsilon) * b, 0.0).sum() * step
             found = float(ask(np.array([epsilon]))[0])
             assert found == pytest.approx(known, rel=1e-6, abs=1e-9)
+
+
+# -- the pairs of the product and those of the second path -----------------------------
+
+NOISES = {
+    "gaussian": GaussianNoise(1.5).curve(1.0),
+    "laplace": LaplaceNoise(2.0).curve(1.0),
+}
+OWN = {
+    "shift": ShiftPair,
+    "symmetric": SymmetricPair,
+    "poisson": lambda noise: PoissonPair(noise, 0.2),
+    "subset": lambda noise: SubsetPair(noise, 0.2),
+    "replaced": lambda noise: ReplacePoissonPair(noise, 0.2),
+    "mixture": lambda noise: MixturePair(noise, 3, 0.2),
+    "once": lambda noise: MixturePair(noise, 1, 0.2),
+    "group of subsets": lambda noise: SubsetGroupPair(noise, 20, 4, 3),
+    "subsets that show": lambda noise: SubsetGroupPair(noise, 5, 4, 2),
+    "group": lambda noise: GaussianPoissonPair(noise, 0.2, 2, 1),
+    "group that is added": lambda noise: GaussianPoissonPair(noise, 0.2, 3, 0),
+    "pure": lambda _: PurePair(0.7),
+    "choice": lambda _: BoundedRangePair(0.7),
+}
+
+
+#: Of other noise than Gaussian a group in a Poisson batch has no pair, and a pure step
+#: has none at all.
+CASES = [
+    (name, noise)
+    for name in OWN
+    for noise in NOISES
+    if noise == "gaussian"
+    or name not in ("group", "group that is added", "pure", "choice")
+]
+
+
+@pytest.mark.parametrize("name, noise", CASES)
+def test_a_pair_of_the_product_tells_what_the_second_path_says(name, noise):
+    own = OWN[name](NOISES[noise])
+    (made,) = pairs_of(json.loads(json.dumps(own.to_dict())))
+    at = np.array([0.0, 0.03, 0.2, 0.6, 1.4])
+    for found, known in (
+        (own.delta(at), made.forward(at)),
+        (own.reverse(at), made.backward(at)),
+    ):
+        assert np.asarray(found) == pytest.approx(known, rel=1e-6, abs=1e-12)
+    # each of which takes the second path long
+    slow = {"choice": (), "group": (2.0,), "group that is added": (2.0,)}
+    for alpha in slow.get(name, (1.5, 2.0, 6.0)):
+        worse = [renyi_divergence_of(each, alpha) for each in _directions(own)]
+        cost = renyi_of(made, alpha)
+        # which are bounds, and near ones
+        assert cost * (1 - 1e-5) <= max(worse) <= cost * 1.03 + 1e-6
+
+
+def renyi_divergence_of(own, alpha):
+    if hasattr(own, "renyi_costs"):
+        return own.renyi_costs((alpha,))[0]
+    if hasattr(own, "renyi"):
+        return own.renyi(alpha)
+    return float(renyi_of_pair(own, (alpha,))[0])

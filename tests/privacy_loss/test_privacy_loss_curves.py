@@ -24,6 +24,7 @@ from skpuffer.privacy_loss._curves import (
     WorstCurve,
     costs_at,
 )
+from skpuffer.privacy_loss._gaussian import gaussian_delta
 
 mus = st.floats(0.01, 5)
 
@@ -304,3 +305,28 @@ def test_a_gaussian_curve_is_the_same_from_the_other_side(mu):
         assert curve.delta(epsilon) == pytest.approx(known, rel=1e-12, abs=1e-15)
     assert curve.delta(701.0) == 0.0
     assert curve.delta(0.0) == pytest.approx(math.erf(mu / math.sqrt(8)), rel=1e-9)
+
+
+def test_curves_that_are_no_trade_off_of_noise_are_added_by_their_costs():
+    """A worst curve is attained by no pair of laws, which steps would be."""
+    worst = WorstCurve((ONE, LaplaceNoise(1.0).curve(0.5)))
+    made = compose_curves([worst, TWO])
+    assert isinstance(made, RenyiCurve)
+    for alpha, cost in zip(made.orders, made.epsilons, strict=True):
+        assert cost == pytest.approx(worst.renyi(alpha) + TWO.renyi(alpha))
+    assert len(made.orders) > 10
+
+
+def test_without_noise_no_epsilon_is_known():
+    curve = GaussianCurve(math.inf)
+    assert curve.epsilon(0.5) == curve.renyi(2.0) == math.inf
+    assert curve.delta(10.0) == 1.0
+    far = [math.inf, -math.inf, 800.0, -800.0, 0.0]
+    for mu, known in (
+        (0.0, [0.0, 1.0, 0.0, 1.0, 0.0]),
+        (0.5, [0.0, 1.0, 0.0, 1.0, GaussianCurve(0.5).delta(0.0)]),
+        (math.inf, [1.0] * 5),
+    ):
+        # one by one and as an array
+        assert [gaussian_delta(e, mu) for e in far] == known
+        assert gaussian_delta(np.array(far), mu).tolist() == pytest.approx(known)

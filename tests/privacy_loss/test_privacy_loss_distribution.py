@@ -337,6 +337,25 @@ def test_the_worse_direction_counts(count, turned):
         assert curve.renyi(alpha) >= max(costs) * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_beside_a_symmetric_step_either_direction_counts(turned, is_first):
+    pair, coin = Table((0.9, 0.1), (0.99, 0.01)), Coin(0.3)
+    pair = Table(pair.second, pair.first) if turned else pair
+    steps = ((pair, 1), (coin, 1)) if is_first else ((coin, 1), (pair, 1))
+    curve = PrivacyLossCurve(steps)
+    answers = np.array([coin.truth, 1 - coin.truth])
+    p = np.outer(pair.first, answers).ravel()
+    q = np.outer(pair.second, answers[::-1]).ravel()
+    for epsilon in (0.1, 1.0, 2.2):
+        known = max(
+            np.maximum(a - math.exp(epsilon) * b, 0.0).sum()
+            for a, b in ((p, q), (q, p))
+        )
+        assert known * (1 - 1e-9) <= curve.delta(epsilon) <= known * 1.01
+        assert epsilon * (1 - 1e-6) <= curve.epsilon(known) <= epsilon * 1.01
+
+
 def test_no_noise_costs_everything():
     curve = PrivacyLossCurve(((gaussian(math.inf), 3),))
     assert curve.epsilon(1e-5) == math.inf
