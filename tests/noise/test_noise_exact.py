@@ -100,6 +100,16 @@ def test_where_the_first_bits_do_not_tell_the_others_do():
     assert abs(found.mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / n)
 
 
+def test_bits_that_follow_count_as_often_as_the_ratio_is_large():
+    """The first 64 leave a product near a half open by 2**-32, far above round-off."""
+    n, ratio = 3000, 3 * 2.0**30
+    word = np.full(n, 2**33 // 3, dtype=np.uint64)
+    found = rounded_multiple(ratio, np.zeros(n, int), word, np.random.default_rng(0))
+    assert set(found) == {0, 1}
+    # 2**33 is two more than a multiple of three
+    assert abs(found.mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / n)
+
+
 def test_numbers_of_the_same_first_bits_are_as_often_below_as_above():
     n = 3000
     same = np.full(n, 2**63, dtype=np.uint64)

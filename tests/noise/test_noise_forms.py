@@ -247,6 +247,16 @@ def test_noise_in_other_units():
                 made.in_units(units)
 
 
+def test_lengths_in_standard_deviations():
+    moves = np.array([[2.0, 4.0], [0.0, -8.0]])
+    found = GaussianNoise((2.0, 4.0)).whitened(moves)
+    np.testing.assert_array_equal(found, [[1.0, 1.0], [0.0, -2.0]])
+    np.testing.assert_array_equal(GaussianNoise(2.0).whitened(moves), moves / 2)
+    noise = CorrelatedGaussianNoise(0.5, covariance=[[4.0, 2.0], [2.0, 5.0]])
+    # the Cholesky factor is (2, 0), (1, 2)
+    np.testing.assert_allclose(noise.whitened(moves), [[2.0, 3.0], [0.0, -8.0]])
+
+
 @pytest.mark.parametrize("factor", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize(
     "noise, shift",
