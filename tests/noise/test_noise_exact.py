@@ -2,6 +2,7 @@
 
 import copy
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -100,6 +101,16 @@ def test_where_the_first_bits_do_not_tell_the_others_do():
     assert abs(found.mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / n)
 
 
+def test_bits_that_follow_count_as_often_as_the_ratio_is_large():
+    """The first 64 leave a product near a half open by 2**-32, far above round-off."""
+    n, ratio = 3000, 3 * 2.0**30
+    word = np.full(n, 2**33 // 3, dtype=np.uint64)
+    found = rounded_multiple(ratio, np.zeros(n, int), word, np.random.default_rng(0))
+    assert set(found) == {0, 1}
+    # 2**33 is two more than a multiple of three
+    assert abs(found.mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / n)
+
+
 def test_numbers_of_the_same_first_bits_are_as_often_below_as_above():
     n = 3000
     same = np.full(n, 2**63, dtype=np.uint64)
@@ -110,8 +121,6 @@ def test_numbers_of_the_same_first_bits_are_as_often_below_as_above():
 @given(st.floats(1e-3, 2.0**39), st.integers(0, 8), st.integers(0, 2**64 - 1))
 def test_rounding_is_that_of_fractions(ratio, whole, word):
     """As of a number of 64 bits, except within the last of them."""
-    from fractions import Fraction
-
     exact = Fraction(ratio) * (whole + Fraction(word, 2**64))
     found = int(
         rounded_multiple(
@@ -124,6 +133,20 @@ def test_rounding_is_that_of_fractions(ratio, whole, word):
     step = Fraction(ratio) / 2**64
     assert math.floor(exact + Fraction(1, 2)) <= found
     assert found <= math.floor(exact + step + Fraction(1, 2))
+
+
+def test_products_of_many_digits_are_rounded_as_fractions_are():
+    """So large that their last digits are parts of the steps themselves."""
+    rng = np.random.default_rng(6)
+    n = 2000
+    ratio, whole = rng.uniform(2.0**38, 2.0**40, n), np.full(n, 40)
+    words = rng.integers(0, 2**64, n, dtype=np.uint64)
+    for down, add in ((False, Fraction(1, 2)), (True, 0)):
+        found = rounded_multiple(ratio, whole, words, rng, down=down)
+        for each, r, word in zip(found, ratio, words, strict=True):
+            least = Fraction(r) * (40 + Fraction(int(word), 2**64)) + add
+            most = least + Fraction(r) / 2**64
+            assert math.floor(least) <= each <= math.floor(most)
 
 
 @pytest.mark.parametrize("scale", [0.4, 3.0, 1000.0])

@@ -247,6 +247,16 @@ def test_noise_in_other_units():
                 made.in_units(units)
 
 
+def test_lengths_in_standard_deviations():
+    moves = np.array([[2.0, 4.0], [0.0, -8.0]])
+    found = GaussianNoise((2.0, 4.0)).whitened(moves)
+    np.testing.assert_array_equal(found, [[1.0, 1.0], [0.0, -2.0]])
+    np.testing.assert_array_equal(GaussianNoise(2.0).whitened(moves), moves / 2)
+    noise = CorrelatedGaussianNoise(0.5, covariance=[[4.0, 2.0], [2.0, 5.0]])
+    # the Cholesky factor is (2, 0), (1, 2)
+    np.testing.assert_allclose(noise.whitened(moves), [[2.0, 3.0], [0.0, -8.0]])
+
+
 @pytest.mark.parametrize("factor", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize(
     "noise, shift",
@@ -351,3 +361,20 @@ def test_costs_of_heavy_tails_are_not_below(alpha, u, exponent, exact, error):
     cost = GeneralizedCauchyNoise(exponent=exponent).renyi(alpha, u)
     assert exact * (1 + 0.9 * error - 1e-14) <= cost
     assert cost <= exact * (1 + 1.1 * error + 1e-14)
+
+
+@pytest.mark.parametrize("shape", [(3,), (0, 3), (4, 4, 3)])
+@pytest.mark.parametrize(
+    "noise",
+    [
+        CorrelatedGaussianNoise(covariance=np.eye(3)),
+        DegenerateGaussianNoise(factor=[[1.0], [2.0], [-1.0]]),
+        L2LaplaceNoise(),
+        L2LaplaceNoise((1.0, 2.0, 3.0)),
+    ],
+)
+def test_each_vector_has_a_draw_of_its_own(noise, shape):
+    drawn = noise.sample(shape, np.random.default_rng(2))
+    assert drawn.shape == shape
+    first = drawn[..., 0].ravel()
+    assert len(np.unique(first)) == first.size

@@ -443,3 +443,18 @@ def test_logarithm_of_the_moment_is_concave_at_all_orders(k, alpha):
     chords = np.diff(value) / np.diff(v)
     assert np.all(np.diff(chords) <= 1e-9 * chords[:-1])
     assert chords[0] <= _cauchy_moments.moment_slope(n, k) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("count", [512, 513, 769])
+def test_many_moments_are_those_of_each(count):
+    """Of more than are computed at once, with one left for the last block."""
+    rng = np.random.default_rng(count)
+    n, u = rng.uniform(0.1, 60, count), rng.uniform(0.0, 3.0, count)
+    n[::3] = np.rint(n[::3]) + 1
+    found = _cauchy_moments.log_moment(n, 2.5, u)
+    for at in (0, 1, 2, 255, 256, count - 2, count - 1):
+        expected = float(_cauchy_moments.log_moment(n[at], 2.5, u[at]))
+        assert found[at] == pytest.approx(expected, rel=1e-12)
+    twice = _cauchy_moments.log_moment(np.append(n, n), 2.5, np.append(u, u))
+    np.testing.assert_array_equal(twice[:count], twice[count:])
+    np.testing.assert_allclose(twice[:count], found, rtol=1e-12)

@@ -258,3 +258,15 @@ def test_an_l2_shift_costs_the_lesser_of_two_bounds(alpha, u):
 def test_which_bound_is_the_lesser_depends_on_the_move():
     made, shift = noise(1.5), Shift(4.0, norm=2, dim=2)
     assert made.renyi(30.0, shift) < 30 * made.fisher_information * 16 / 2 * 0.9
+
+
+@pytest.mark.parametrize("beta", [1.25, 1.5, 1.75])
+@pytest.mark.parametrize("norm", [2.5, 3, math.inf])
+def test_a_shift_in_a_larger_norm_costs_what_its_l2_norm_does(norm, beta):
+    made, alpha, dim = noise(beta), 4.0, 10**6
+    longest = dim ** (1 / 2 - 1 / norm) * 1e-3
+    expected = alpha * made.fisher_information * longest**2 / 2
+    cost = made.renyi(alpha, Shift(1e-3, norm=norm, dim=dim))
+    assert cost == pytest.approx(expected, rel=1e-12)
+    # and as much as an l2 shift of that length
+    assert cost == pytest.approx(made.renyi(alpha, Shift(longest, 2, dim)), rel=1e-12)

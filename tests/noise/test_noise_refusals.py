@@ -237,6 +237,14 @@ CASES = {
         lambda: BufferedToeplitz((1.0,), (0.1,)),
         "'decays' must be in the range",
     ),
+    "one decay of 1": (
+        lambda: BufferedToeplitz((0.5, 1.0), (0.1, 0.1)),
+        "'decays' must be in the range",
+    ),
+    "one large weight": (
+        lambda: BufferedToeplitz((0.9, 0.5), (3.0, 0.1)),
+        "'weights' is so large that the noise would grow",
+    ),
     "weight of a buffer": (lambda: BufferedToeplitz((0.5,), (0.0,)), "'weights'"),
     "buffers that differ": (
         lambda: BufferedToeplitz((0.5, 0.4), (0.1,)),

@@ -621,3 +621,9 @@ def test_noise_that_grows_is_refused_and_no_other():
         else:
             Toeplitz(tuple(column))
     assert min(found.values()) > 50
+
+
+def test_a_block_has_no_more_diagonals_than_steps():
+    assert restarted(banded_square_root(4), every=2).bandwidth == 2
+    assert restarted(banded_square_root(2), every=4).bandwidth == 2
+    assert restarted(banded_inverse_square_root(2), every=3).bandwidth == 3
