@@ -330,6 +330,17 @@ def test_choices_of_one_round_move_by_no_more_than_its_range(x, one, other, at, 
         assert np.ptp(sums[1] - sums[0]) <= scores.ranges(relation)[1] + 1e-9
 
 
+def test_who_goes_from_one_choice_to_another_moves_both():
+    scores = RankScores(0, (0.1, 0.5, 0.9), 0.0, 1.0)
+    # of those below the median a fifth is below the first, and so at the other end
+    assert scores.ranges("add_remove") == pytest.approx((1.0, 1.6))
+    for relation in ("replace", "relabel"):
+        assert scores.ranges(relation) == pytest.approx((2.0, 3.2))
+    # of four in the last round, a record is in two at most
+    levels = (0.01, 0.25, 0.4, 0.5, 0.6, 0.75, 0.99)
+    assert RankScores(0, levels, 0.0, 1.0).ranges("replace")[-1] == pytest.approx(3.84)
+
+
 def test_quartiles_are_chosen_by_the_law_of_their_rounds():
     # three records; the middle one of the quartiles is chosen as if alone
     x, scale = np.array([0.2, 0.5, 0.6]), 0.7

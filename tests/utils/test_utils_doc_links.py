@@ -36,7 +36,12 @@ def test_the_page_is_that_of_the_public_name(thing, monkeypatch):
     # a page of the reference: of a public name in its room
     assert name in sys.modules[room].__all__
     assert getattr(sys.modules[room], name) is type(thing)
-    assert link in estimator_html_repr(thing)
+
+
+@pytest.mark.parametrize("thing", [PrivateMean(), PrivacyLoss(), RecordScenario()])
+def test_it_is_shown_where_an_object_is(thing, monkeypatch):
+    monkeypatch.setenv("SKPUFFER_DOCS_URL", "https://docs.example/skpuffer/")
+    assert thing._get_doc_link() in estimator_html_repr(thing)
 
 
 def test_without_an_address_there_is_no_link(monkeypatch, unpublished):
