@@ -580,6 +580,8 @@ def _inside(c: dict[str, Any]) -> Iterator[Finding]:
         if kind == "finite_overlap":
             yield from _summing(f"{path}.first", node["first"])
             yield from _summing(f"{path}.second", node["second"])
+        elif kind == "coupling":
+            yield from _lengths(path, node)
         elif kind == "atom_moves":
             masses = np.atleast_2d(node["masses"])
             for at, row in enumerate(masses.tolist()):
@@ -595,6 +597,24 @@ def _inside(c: dict[str, Any]) -> Iterator[Finding]:
                 yield _shortfall(path, node, c["confidence"])
         elif kind == "ellipsoid":
             yield from _longest(path, node)
+
+
+def _lengths(path: str, node: dict[str, Any]) -> Iterator[Finding]:
+    """Lengths of moves are those of the steps beside them, in units of the shift."""
+    shift = node["shift"]
+    units = 1.0 if shift["weights"] is None else np.array(shift["weights"], float)
+    for at, moves in enumerate(node["couplings"]):
+        if moves.get("steps") is None:
+            continue
+        steps = np.array(moves["steps"], float) / units
+        found = np.linalg.norm(steps, number(shift["norm"]), axis=1)
+        stated = np.array([number(radius) for radius in moves["radii"]])
+        place = f"{path}.couplings[{at}].radii"
+        if stated.shape == found.shape and np.allclose(stated, found, EXACT, 0):
+            most = float(max(stated)), float(max(found))
+            yield _follows(place, "the lengths of the steps", *most)
+        else:
+            yield _wrong(place, "are not the lengths of the steps")
 
 
 def _summing(path: str, masses: list[float], error: float = 1e-9) -> Iterator[Finding]:

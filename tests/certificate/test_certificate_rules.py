@@ -781,6 +781,43 @@ def test_masses_sum_to_one(curve, path):
     assert not any(p.startswith(path[:-3]) for p in wrong_in(of_priors(COUPLING)))
 
 
+@pytest.mark.parametrize(
+    "norm, weights, radii",
+    [
+        (2.0, None, [0.0, 5.0]),
+        (1.0, None, [0.0, 7.0]),
+        ("inf", None, [0.0, 4.0]),
+        (2.0, [3.0, 2.0], [0.0, math.sqrt(5)]),
+    ],
+)
+def test_lengths_of_moves_are_those_of_the_steps(norm, weights, radii):
+    moves = COUPLING["couplings"][0] | {"steps": [[0.0, 0.0], [-3.0, 4.0]]}
+
+    def coupling(**changed):
+        return of_priors(
+            COUPLING
+            | {
+                "shift": shift(9.0, norm=norm, dim=2) | {"weights": weights},
+                "couplings": [COUPLING["couplings"][0], moves | changed],
+            }
+        )
+
+    place = "curve.couplings[1].radii"
+    honest = {f.field: f for f in findings_of(coupling(radii=radii))}
+    assert honest[place].state == State.RECOMPUTED
+    assert honest[place].found == pytest.approx(radii[1])
+    # of lengths without steps there is nothing to compare
+    assert "curve.couplings[0].radii" not in honest
+    short = [[0.0, 0.0], [-2.9, 4.0 * 0.99]]
+    for lie in (
+        {"radii": radii, "steps": short},
+        {"radii": [1e-9, radii[1]]},
+        {"radii": [radii[0], radii[1] * (1 + 2e-6)]},
+        {"radii": [*radii, radii[1]]},
+    ):
+        assert "not the lengths of the steps" in reason(coupling(**lie), place)
+
+
 def test_masses_are_held_to_nine_digits_and_those_of_counts_to_six():
     values = {"kind": "finite_overlap", "first": [0.5, 0.5 + 9e-10], "odds": 1.0}
     near = under_belief(gaussian(1.0), values | {"second": [0.5, 0.5 - 9e-10]})
