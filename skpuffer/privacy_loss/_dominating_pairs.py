@@ -171,10 +171,11 @@ class PoissonPair(DominatingPair, kind="poisson_pair"):
         q = self.rate
         epsilon = np.asarray(epsilon, float)
         value = np.zeros_like(epsilon)
-        inside = epsilon < -math.log1p(-q)
+        out = math.log1p(-q) if q < 1 else -math.inf  # how likely it is left out
+        inside = epsilon < -out
         epsilon = epsilon[inside]
         # 1 - (1 - q) exp(epsilon), without its cancellation
-        left = -np.expm1(epsilon + math.log1p(-q))
+        left = -np.expm1(epsilon + out)
         value[inside] = left * self._one(math.log(q) + epsilon - np.log(left))
         return value
 

@@ -265,3 +265,11 @@ def test_no_epsilon_within_reach_is_no_error():
     one_way = pair(1.0, 0.01, 0, 3)
     beyond = np.array([1.0, 5.0])
     np.testing.assert_array_equal(one_way.delta(beyond), [0.0, 0.0])
+
+
+def test_who_is_in_every_batch_is_told_as_without_batches():
+    pair = PoissonPair(GaussianNoise().curve(1.5), 1.0)
+    at = np.array([-2.0, 0.0, 0.5, 3.0])
+    known = GaussianNoise().delta(at, Shift(1.5))
+    np.testing.assert_allclose(pair.delta(at), known, rtol=1e-12)
+    np.testing.assert_allclose(pair.reverse(at), known, rtol=1e-12)
