@@ -13,13 +13,23 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.base import clone
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import (
+    GeneralWasserstein,
+    GroupPrivacy,
+    PrivacyLoss,
+    RenyiDP,
+)
 from skpuffer.distributions import Discrete
 from skpuffer.exceptions import CompositionError
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy import Certificate, Notion, compose
 from skpuffer.privacy_loss import renyi_to_approximate
-from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
+from skpuffer.releases import (
+    GradientRelease,
+    PublicContext,
+    QueryRelease,
+    Sensitivity,
+)
 from skpuffer.scenarios import (
     AttributeScenario,
     DiffusionScenario,
@@ -609,3 +619,17 @@ def test_laplace_beside_gaussian_noise_is_by_privacy_losses(pure, delta):
     assert total.epsilon < renyi_to_approximate(orders, costs, delta)
     again = Certificate.from_dict(json.loads(json.dumps(total.to_dict())))
     assert again.to_approximate(delta).epsilon == total.epsilon
+
+
+def test_events_of_copies_are_those_of_one_as_often():
+    run = GradientRelease(n_records=1000, batch_size=100, n_steps=5)
+    at_an_order = RenyiDP(1.0, alpha=4.0, delta=None)
+    one, other = (
+        accountant.calibrate(run, RecordScenario()).certificate
+        for accountant in (at_an_order, PrivacyLoss(1.0, 1e-5))
+    )
+    ((pair, n_steps),) = one.events
+    assert n_steps == 5
+    assert compose([one], counts=[3]).events == ((pair, 15),)
+    both = compose([other, one], counts=[1, 3], alpha=4.0).events
+    assert both == (*other.curve.steps, (pair, 15))
