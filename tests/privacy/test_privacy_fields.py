@@ -221,7 +221,11 @@ def test_only_of_one_named_table_arbitrary_records_count_under_its_coupling():
         (ONE, replace(anyone, coupling_id="replace:4"), True),
         (ONE, replace(anyone, coupling_id="add_remove:6", relation="add_remove"), True),
         (ONE, replace(anyone, coupling_id="replace:2"), False),
-        (ONE, replace(anyone, coupling_id="add_remove:5", relation="add_remove"), 0),
+        (
+            ONE,
+            replace(anyone, coupling_id="add_remove:5", relation="add_remove"),
+            False,
+        ),
         (ONE, replace(anyone, table=None), False),
         (ONE, replace(anyone, table="nights"), False),
         (replace(ONE, table=None), anyone, False),
