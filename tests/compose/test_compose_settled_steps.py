@@ -96,7 +96,7 @@ def test_private_steps_are_fitted_where_they_stand_and_know_what_is_before(publi
         ("first", TWICE),
         (
             "inner",
-            Pipeline([("no", "passthrough"), ("one", PRIVATE), ("two", SHIFTED)]),
+            Pipeline([("one", PRIVATE), ("two", SHIFTED), ("no", "passthrough")]),
         ),
         (
             "union",
