@@ -103,6 +103,12 @@ def test_a_parameter_is_by_default_what_is_stated(room):
     assert not wrong
 
 
+def test_defaults_of_the_library_are_read():
+    """What is stated in a form that nobody reads would be compared with nothing."""
+    stated = dict(stated_defaults(skpuffer.accountants.GroupPrivacy))
+    assert {"epsilon": "1.0", "delta": "None"}.items() <= stated.items()
+
+
 def test_another_default_is_noticed():
     def f(a, b=1.0, c=True, d=None, e="x"):
         """Do nothing.

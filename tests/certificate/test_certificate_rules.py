@@ -839,7 +839,7 @@ def test_events_of_a_group_cost_the_worst_way_to_change_it():
     costs = {}
     for order in (2.0, 4.0):
         for p, q in (added, added[::-1], replaced):
-            mean = sum(p**order * q ** (1 - order)) * width
+            mean = (p**order * q ** (1 - order)).sum() * width
             costs[order] = max(costs.get(order, 0.0), math.log(mean) / (order - 1))
     curve = {"kind": "renyi", "orders": [2.0, 4.0], "epsilons": [0.0, 0.0]}
     curve["epsilons"] = [3 * costs[2.0], 3 * costs[4.0]]

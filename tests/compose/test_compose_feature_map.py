@@ -128,32 +128,32 @@ def test_a_record_is_looked_at_in_company_of_each_kind(company, change):
 
 
 def test_no_company_is_left_out():
-    """All together, eight alone, two halves, backwards, and four halves by chance."""
-    seen = []
+    """All together, the first alone, two halves, backwards, and halves by chance."""
 
-    def note(X):
-        seen.append(X[:, 0].astype(int).tolist())
-        return X
+    def seen(n, **options):
+        tables = set()
 
-    rows = np.column_stack([np.arange(N), np.ones(N)])
-    step = FeatureMap(FunctionTransformer(note), None, "")
-    step.check_by_record(rows)
-    ids = list(range(N))
-    fixed = [ids, *([i] for i in range(8)), ids[::2], ids[1::2], ids[::-1]]
-    assert seen[:12] == fixed
-    assert len(seen) == 16 and len({tuple(half) for half in seen[12:]}) == 4
-    assert all(N / 4 < len(half) < 3 * N / 4 for half in seen[12:])
+        def note(X):
+            tables.add(tuple(X[:, 0].astype(int).tolist()))
+            return X
+
+        rows = np.column_stack([np.arange(n), np.ones(n)])
+        step = FeatureMap(FunctionTransformer(note), None, "")
+        step.check_by_record(rows, **options)
+        return tables
+
+    ids = tuple(range(N))
+    chosen = {ids, ids[::2], ids[1::2], ids[::-1]}
+    alone = {one for one in seen(N) if len(one) == 1}
+    assert alone == {(i,) for i in range(8)}
+    by_chance = seen(N) - chosen - alone
+    assert chosen <= seen(N) and len(by_chance) == 4
+    assert all(N / 4 < len(half) < 3 * N / 4 for half in by_chance)
     # the same for each fit: nothing is told by which are looked at
-    first, seen[:] = list(seen), []
-    step.check_by_record(rows)
-    assert seen == first
-    # fewer than eight are all looked at alone
-    seen.clear()
-    step.check_by_record(rows[:3])
-    assert seen[:4] == [[0, 1, 2], [0], [1], [2]]
-    seen.clear()
-    step.check_by_record(rows, n_rows=2)
-    assert seen[1:4] == [[0], [1], ids[::2]]
+    assert seen(N) == seen(N)
+    # fewer than eight are all looked at alone, or as many as are asked for
+    assert {one for one in seen(3) if len(one) == 1} == {(0,), (1,), (2,)}
+    assert {one for one in seen(N, n_rows=2) if len(one) == 1} == {(0,), (1,)}
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ IN_POLARS = pl.DataFrame({"a": [1.0, 2.0]})
     ],
 )
 def test_the_same_cells_are_no_public_ones(public, private, same):
-    """Whatever kind of table it is, and whichever of its cells they are."""
+    """Who passes views of the private table as public rows is told, of either kind."""
     assert is_same(public, private) is same
 
 

@@ -331,7 +331,7 @@ def test_public_rows_must_be_others():
         (frame, frame.assign(more=1.0)),
         # no record is there twice, but these are the same cells
         (X, X[:, ::-1]),
-        (frame, frame[["a", "b"]].assign(c=0.5)),
+        (frame, pd.DataFrame({"a": frame["a"], "b": X[::-1, 1], "c": 0.5}, copy=False)),
     ):
         said = refusal(steps, table=table, reference=reference)
         assert "holds the private records" in said

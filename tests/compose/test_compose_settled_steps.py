@@ -80,9 +80,8 @@ def test_a_step_that_returns_other_records_is_refused():
             Flow(base=X, rows=X).after("a", FunctionTransformer(function), ())
 
 
-def told(name, node, flow):
-    """A private step that notes where it was asked for, and scales by public rows."""
-    told.of.append((name, flow.released, np.asarray(flow.rows)))
+def scaled_by_public_rows(name, node, flow):
+    """What stands for a private step once it was fitted."""
     return FrozenEstimator(StandardScaler().fit(PUBLIC[:, : flow.rows.shape[1]]))
 
 
@@ -91,14 +90,13 @@ BY_PUBLIC = StandardScaler().fit(PUBLIC).transform
 
 
 @pytest.mark.parametrize("public", [None, PUBLIC], ids=["alone", "reference"])
-def test_private_steps_are_asked_for_where_they_stand_and_what_they_stand_behind(
-    public,
-):
+def test_private_steps_are_fitted_where_they_stand_and_know_what_is_before(public):
+    """To the rows that public and released steps have made, and to no others."""
     steps = [
         ("first", TWICE),
         (
             "inner",
-            Pipeline([("no", "passthrough"), ("one", PRIVATE), ("two", SHIFTED)]),
+            Pipeline([("one", PRIVATE), ("two", SHIFTED), ("no", "passthrough")]),
         ),
         (
             "union",
@@ -112,9 +110,14 @@ def test_private_steps_are_asked_for_where_they_stand_and_what_they_stand_behind
         ),
         ("last", PRIVATE),
     ]
-    told.of = []
+    told = []
+
+    def note(name, node, flow):
+        told.append((name, flow.released, np.asarray(flow.rows)))
+        return scaled_by_public_rows(name, node, flow)
+
     flow = Flow(base=X, rows=X, public=public)
-    done, released = settle_all(steps, flow, told)
+    done, released = settle_all(steps, flow, note)
     behind_inner = BY_PUBLIC(2 * X) + 1
     behind_union = np.hstack([BY_PUBLIC(behind_inner), 2 * behind_inner])
     scaled = StandardScaler().fit(PUBLIC[:, :2]).transform(behind_union[:, :2])
@@ -128,8 +131,8 @@ def test_private_steps_are_asked_for_where_they_stand_and_what_they_stand_behind
             np.hstack([scaled, behind_union[:, 3:]]),
         ),
     ]
-    assert [one[:2] for one in told.of] == [one[:2] for one in expected]
-    for (name, _, rows), (*_, known) in zip(told.of, expected, strict=True):
+    assert [one[:2] for one in told] == [one[:2] for one in expected]
+    for (name, _, rows), (*_, known) in zip(told, expected, strict=True):
         np.testing.assert_allclose(rows, known, err_msg=name)
     assert released == ("inner__one", "union__p", "columns__q", "last")
     assert [name for name, _ in done] == [name for name, _ in steps]
@@ -138,6 +141,6 @@ def test_private_steps_are_asked_for_where_they_stand_and_what_they_stand_behind
 def test_public_steps_are_fitted_on_public_rows_at_their_place():
     step = StandardScaler()
     flow = Flow(base=X, rows=X, public=PUBLIC).after("a", TWICE, ())
-    fitted, released = settle(clone(step), "b", flow, told)
+    fitted, released = settle(clone(step), "b", flow, scaled_by_public_rows)
     assert released == ()
     np.testing.assert_allclose(fitted.mean_, 2 * PUBLIC.mean(axis=0))

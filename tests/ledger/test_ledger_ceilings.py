@@ -278,6 +278,9 @@ def test_each_ceiling_is_of_what_promises_its_notion():
         own.total("renyi_dp")
     for name in own.limits:
         assert own.total(name).notion == own.total(Notion.of(name)).notion == name
+
+
+def test_of_one_ceiling_the_total_needs_no_name_and_of_others_there_is_none():
     alone = ledger(approximate_dp=(2.0, 1e-5))
     alone.enter(certificate("gaussian"))
     assert alone.total() == alone.total("approximate_dp") == certificate("gaussian")

@@ -456,5 +456,4 @@ def test_many_moments_are_those_of_each(count):
         expected = float(_cauchy_moments.log_moment(n[at], 2.5, u[at]))
         assert found[at] == pytest.approx(expected, rel=1e-12)
     twice = _cauchy_moments.log_moment(np.append(n, n), 2.5, np.append(u, u))
-    np.testing.assert_array_equal(twice[:count], twice[count:])
-    np.testing.assert_allclose(twice[:count], found, rtol=1e-12)
+    np.testing.assert_allclose(twice, np.append(found, found), rtol=1e-12)

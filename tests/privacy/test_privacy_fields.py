@@ -204,8 +204,9 @@ def test_a_composition_is_about_tables_only_if_every_part_is(parts):
             assert found.notion == notion
             assert found.alpha == asked.get("alpha")
             assert found.delta == asked.get("delta", 0.0)
+        if notion is not None:
             # about a record of whom something is believed it is under a prior
-            known = [replace(c, record="a row of people") for c in order]
+            known = [replace(c, record="a row of people") for c in both]
             believed = compose(known, **asked).notion
             assert believed == Notion.of(notion).pufferfish
     if expected[0] is not None:
@@ -213,34 +214,47 @@ def test_a_composition_is_about_tables_only_if_every_part_is(parts):
         assert compose(both).epsilon == pytest.approx(0.5)
 
 
-def test_only_of_one_named_table_arbitrary_records_count_under_its_coupling():
-    """Of as many records as the coupling changes, which has to be known."""
-    anyone = replace(OTHER, coupling_id="replace:3")
-    for one, other, of_one_table in (
-        (ONE, anyone, True),
-        (ONE, replace(anyone, coupling_id="replace:4"), True),
-        (ONE, replace(anyone, coupling_id="add_remove:6", relation="add_remove"), True),
-        (ONE, replace(anyone, coupling_id="replace:2"), False),
-        (ONE, replace(anyone, coupling_id="add_remove:5", relation="add_remove"), 0),
-        (ONE, replace(anyone, table=None), False),
-        (ONE, replace(anyone, table="nights"), False),
-        (replace(ONE, table=None), anyone, False),
-        (replace(ONE, table=None), replace(anyone, table=None), False),
-        (replace(ONE, coupling_count=None), anyone, False),
-        (replace(ONE, coupling_id=None), anyone, False),
-        (replace(ONE, coupling_id=None), replace(anyone, coupling_id=None), False),
-    ):
-        for order in ([one, other], [other, one]):
-            if not of_one_table:
-                with pytest.raises(CompositionError, match="different couplings"):
-                    compose(order)
-                continue
-            found = compose(order)
-            assert found.coupling_id == "of days" and found.relation == "replace"
-            assert found.epsilon == pytest.approx(1.25)
-            assert any(
-                "of which 3 records differ" in text for text in found.assumptions
-            )
+ANYONE = replace(OTHER, coupling_id="replace:3")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"coupling_id": "replace:4"},
+        {"coupling_id": "add_remove:6", "relation": "add_remove"},
+    ],
+)
+def test_arbitrary_records_of_a_table_count_under_its_coupling(change):
+    """If they are as many as the coupling changes, or more."""
+    other = replace(ANYONE, **change)
+    for order in ([ONE, other], [other, ONE]):
+        found = compose(order)
+        assert found.coupling_id == "of days" and found.relation == "replace"
+        assert found.epsilon == pytest.approx(1.25)
+        assert any("of which 3 records differ" in text for text in found.assumptions)
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        ({}, {"coupling_id": "replace:2"}),
+        ({}, {"coupling_id": "add_remove:5", "relation": "add_remove"}),
+        ({}, {"table": None}),
+        ({}, {"table": "nights"}),
+        ({"table": None}, {}),
+        ({"table": None}, {"table": None}),
+        ({"coupling_count": None}, {}),
+        ({"coupling_id": None}, {}),
+        ({"coupling_id": None}, {"coupling_id": None}),
+    ],
+)
+def test_fewer_records_or_those_of_no_one_named_table_do_not(one, other):
+    """Nor where nobody knows how many records the coupling changes."""
+    parts = [replace(ONE, **one), replace(ANYONE, **other)]
+    for order in (parts, parts[::-1]):
+        with pytest.raises(CompositionError, match="different couplings"):
+            compose(order)
 
 
 def test_columns_of_a_composition_are_those_of_its_table():

@@ -541,16 +541,15 @@ def test_bad_shapes_are_refused(shape):
 
 
 @pytest.mark.parametrize(
-    "ask, values",
+    "ask, name, values",
     [
-        ("renyi", [1.0, 0.5, -2.0]),
-        ("epsilon", [0.0, 1.0, -0.1, 2.0, 1e-310]),
-        ("delta", []),
+        ("renyi", "alpha", [1.0, 0.5, -2.0]),
+        ("epsilon", "delta", [0.0, 1.0, -0.1, 2.0, 1e-310]),
+        ("delta", "epsilon", []),
     ],
 )
-def test_what_a_curve_is_not_asked_is_refused(ask, values):
+def test_orders_and_budgets_that_are_none_are_refused(ask, name, values):
     best = BestRunCurve(GaussianCurve(0.3), RandomRuns(5.0, 1.0))
-    name = {"renyi": "alpha"}.get(ask, "delta" if ask == "epsilon" else "epsilon")
     for value in (*values, math.nan):
         with pytest.raises(ValueError, match=f"'{name}'"):
             getattr(best, ask)(value)

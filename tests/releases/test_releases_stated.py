@@ -156,8 +156,8 @@ def test_of_certain_trials_every_step_takes_all():
         np.testing.assert_array_equal(batch, np.arange(100))
 
 
-def test_records_at_the_end_of_many_are_drawn_as_often_as_others():
-    """Whatever is drawn first: of hits that come too often there are as many."""
+def test_more_is_drawn_until_the_last_record_had_its_chance():
+    """Where records come so often that what is drawn at first ends before."""
 
     class Often:
         def __init__(self):

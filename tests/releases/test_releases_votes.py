@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise
-from skpuffer.noise._on_grid import noise_grid
 from skpuffer.releases import PublicContext, VoteRelease
 from skpuffer.releases._votes import noisy_counts
+from skpuffer.utils._entropy import secret_generator
 
 
 def release(**changes):
@@ -170,16 +170,25 @@ def test_groups_are_public_facts_that_a_scenario_is_told_of():
     assert release(n_teachers=4, groups=groups, context=own).context is own
 
 
-def test_counts_are_released_on_a_grid_of_whole_parts():
-    rng, noise = np.random.default_rng(0), GaussianNoise(3.0)
-    counts = np.array([[7, 2, 1]])
-    step = noise_grid(noise, 100, integer=True)
+@pytest.mark.parametrize("scale, step", [(3.0, 2.0**-19), (2.0**35, 1.0)])
+def test_counts_are_released_in_steps_that_the_noise_and_the_records_set(scale, step):
+    """Never coarser than counts are, and as seldom finer as many records allow."""
+    counts, rng = np.tile([7, 2, 1], (50, 1)), secret_generator()
+    votes = release(n_records=2**26)
     for found in (
-        noisy_counts(counts, noise, rng, 100),
-        release().with_noise(counts, noise, rng),
+        noisy_counts(counts, GaussianNoise(scale), rng, 2**26),
+        votes.with_noise(counts, GaussianNoise(scale), rng),
     ):
         assert found.shape == counts.shape
         steps = found / step
-        np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
-    whole = noisy_counts(counts, DiscreteLaplaceNoise(3.0), rng)
-    np.testing.assert_array_equal(whole, np.round(whole))
+        np.testing.assert_array_equal(steps, np.rint(steps))
+        # half of 150 numbers of steps are odd
+        assert np.any(steps % 2)
+
+
+def test_noise_of_integers_leaves_counts_whole():
+    counts, noise = np.tile([7, 2, 1], (50, 1)), DiscreteLaplaceNoise(3.0)
+    for rng in (secret_generator(), np.random.default_rng(0)):
+        found = noisy_counts(counts, noise, rng)
+        np.testing.assert_array_equal(found, np.rint(found))
+        assert np.any(found != counts)

@@ -275,7 +275,7 @@ def test_the_secret_cannot_be_summarised(options):
         (PrivateCDF(bounds=(0, 1)), "counts of a grid are another"),
         (PrivateQuantile(bounds=(0, 1)), "quantiles are chosen by scores"),
     ],
-    ids=lambda part: type(part).__name__,
+    ids=["summary", "scaler", "cdf", "quantile"],
 )
 def test_who_states_laws_of_one_vector_does_not_know_those_of_another(model, said):
     """Though these would be of as many numbers."""
