@@ -576,44 +576,56 @@ _OF_PRIORS = (
 def _inside(c: dict[str, Any]) -> Iterator[Finding]:
     """What has to agree within a curve."""
     for path, node in _nodes(c["curve"], "curve"):
-        kind = node.get("kind")
-        if kind == "finite_overlap":
-            yield from _summing(f"{path}.first", node["first"])
-            yield from _summing(f"{path}.second", node["second"])
-        elif kind == "coupling":
-            yield from _lengths(path, node)
-        elif kind == "atom_moves":
-            masses = np.atleast_2d(node["masses"])
-            for at, row in enumerate(masses.tolist()):
-                yield from _summing(
-                    f"{path}.masses{f'[{at}]' * (len(masses) > 1)}", row
-                )
-        elif kind == "count_law":
-            whole = [*node["weights"], node["beyond"]]
-            yield from _summing(f"{path}.weights", whole, 1e-6)
-        elif kind in _OF_SLICES:
-            yield from _slices(path, node)
-            if kind == "sampled_joint_slices":
-                yield _shortfall(path, node, c["confidence"])
-        elif kind == "ellipsoid":
-            yield from _longest(path, node)
+        # what one part keeps from being computed excuses no other
+        try:
+            yield from list(_within(path, node, c))
+        except (ArithmeticError, IndexError, ValueError) as error:
+            kind = type(error).__name__
+            yield _unknown(path, f"what is stated cannot be computed ({kind})")
+
+
+def _within(path: str, node: dict[str, Any], c: dict[str, Any]) -> Iterator[Finding]:
+    kind = node.get("kind")
+    if kind == "finite_overlap":
+        yield from _summing(f"{path}.first", node["first"])
+        yield from _summing(f"{path}.second", node["second"])
+    elif kind == "coupling":
+        yield from _lengths(path, node)
+    elif kind == "atom_moves":
+        masses = np.atleast_2d(node["masses"])
+        for at, row in enumerate(masses.tolist()):
+            yield from _summing(f"{path}.masses{f'[{at}]' * (len(masses) > 1)}", row)
+    elif kind == "count_law":
+        whole = [*node["weights"], node["beyond"]]
+        yield from _summing(f"{path}.weights", whole, 1e-6)
+    elif kind in _OF_SLICES:
+        yield from _slices(path, node)
+        if kind == "sampled_joint_slices":
+            yield _shortfall(path, node, c["confidence"])
+    elif kind == "ellipsoid":
+        yield from _longest(path, node)
 
 
 def _lengths(path: str, node: dict[str, Any]) -> Iterator[Finding]:
-    """Lengths of moves are those of the steps beside them, in units of the shift."""
+    """Lengths of moves are those of the steps beside them, in units of the shift.
+
+    That they agree says nothing of where they come from, so only a lie is found here.
+    """
     shift = node["shift"]
     units = 1.0 if shift["weights"] is None else np.array(shift["weights"], float)
     for at, moves in enumerate(node["couplings"]):
         if moves.get("steps") is None:
             continue
+        place = f"{path}.couplings[{at}].radii"
+        stated = [number(radius) for radius in moves["radii"]]
+        dims = {len(step) for step in moves["steps"]}
+        known = {shift["dim"], np.size(units) if np.ndim(units) else None} - {None}
+        if len(moves["steps"]) != len(stated) or len(dims | known) != 1:
+            yield _wrong(place, "there is no step of the same kind for each of them")
+            continue
         steps = np.array(moves["steps"], float) / units
         found = np.linalg.norm(steps, number(shift["norm"]), axis=1)
-        stated = np.array([number(radius) for radius in moves["radii"]])
-        place = f"{path}.couplings[{at}].radii"
-        if stated.shape == found.shape and np.allclose(stated, found, EXACT, 0):
-            most = float(max(stated)), float(max(found))
-            yield _follows(place, "the lengths of the steps", *most)
-        else:
+        if not np.allclose(stated, found, EXACT, 0):
             yield _wrong(place, "are not the lengths of the steps")
 
 

@@ -61,7 +61,8 @@ from ._candidates import (
     Candidate,
     Reading,
     candidate_of,
-    check_records,
+    check_held_out,
+    check_whole,
     innermost,
     read_part,
     targets_of,
@@ -435,11 +436,13 @@ class BasePrivateSearch(
             scored = read_part(candidate.estimator, X_scored, y_held, random_state)
             # rows that the scenario rules out are refused by either part's plan
             planned = reading.plan(first)
-            check_records(scored, planned)
-            # of public rows, which may be these very ones, parts are not enough to tell
-            X_whole = candidate.mapped(made, X)
-            whole = read_part(candidate.estimator, X_whole, y, random_state)
-            check_records(whole, planned)
+            check_held_out(scored, planned)
+
+            def whole(candidate: Candidate = candidate, made: Any = made) -> Reading:
+                rows = candidate.mapped(made, X)
+                return read_part(candidate.estimator, rows, y, random_state)
+
+            check_whole(whole, planned, n_records)
             if score is None:
                 score = _score_for(self.scoring, reading.inner)
             tryings.append(

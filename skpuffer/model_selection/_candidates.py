@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,8 @@ from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.compose._feature_map import refuse_mixing
 from skpuffer.compose._fixed_steps import foreign_frozen
 from skpuffer.compose._step_kinds import step_kinds
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.scenarios._base import BoundScenario
 from skpuffer.utils._reading import is_frame, row_count, to_pandas
 from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import safe_indexing
@@ -38,7 +39,8 @@ __all__ = [
     "Candidate",
     "Reading",
     "candidate_of",
-    "check_records",
+    "check_held_out",
+    "check_whole",
     "held_out_context",
     "innermost",
     "read_part",
@@ -401,13 +403,13 @@ def held_out_context(plan: FitPlan, n_records: int) -> PublicContext:
     return replace(context, n_records=n_records, groups=None)
 
 
-def check_records(reading: Reading, plan: FitPlan) -> None:
-    """Refuse records that no promise would hold for.
+def check_held_out(reading: Reading, plan: FitPlan) -> None:
+    """Refuse held-out records that no promise would hold for.
 
     Parameters
     ----------
     reading : Reading
-        Of the held-out part, or of the whole table.
+        Of the held-out part.
     plan : FitPlan
         Of a fit to the other one.
 
@@ -423,7 +425,37 @@ def check_records(reading: Reading, plan: FitPlan) -> None:
     bound = plan.task.scenario.bind(context)
     rows = bound.check_rows(table.X)
     bound.check_table(rows, table.y)
-    for leak in bound.leaks(rows, table.secret):
+    _refuse_leaks(bound, reading, rows)
+
+
+def check_whole(read: Callable[[], Reading], plan: FitPlan, n_records: int) -> None:
+    """Refuse a table that is the public one of a scenario, which no part of it may be.
+
+    Parameters
+    ----------
+    read : callable
+        Reads the whole table; called only where a scenario has anything to compare.
+    plan : FitPlan
+        Of a fit to a part.
+    n_records : int
+        Of the whole table.
+
+    Raises
+    ------
+    UnsupportedError
+        If something else is told of the records.
+    """
+    try:
+        bound = plan.task.scenario.bind(held_out_context(plan, n_records))
+    except ScenarioError:
+        return  # it speaks of as many records as a part has, and parts are looked at
+    if type(bound).leaks is not BoundScenario.leaks:
+        whole = read()
+        _refuse_leaks(bound, whole, whole.table.X)
+
+
+def _refuse_leaks(bound: BoundScenario, reading: Reading, rows: Any) -> None:
+    for leak in bound.leaks(rows, reading.table.secret):
         raise _leaking(reading.inner, leak)
 
 

@@ -803,19 +803,34 @@ def test_lengths_of_moves_are_those_of_the_steps(norm, weights, radii):
         )
 
     place = "curve.couplings[1].radii"
-    honest = {f.field: f for f in findings_of(coupling(radii=radii))}
-    assert honest[place].state == State.RECOMPUTED
-    assert honest[place].found == pytest.approx(radii[1])
-    # of lengths without steps there is nothing to compare
-    assert "curve.couplings[0].radii" not in honest
+    # neither says where the other comes from, and lengths alone have nothing beside
+    assert not any(
+        f.field.endswith("radii") for f in findings_of(coupling(radii=radii))
+    )
     short = [[0.0, 0.0], [-2.9, 4.0 * 0.99]]
     for lie in (
         {"radii": radii, "steps": short},
         {"radii": [1e-9, radii[1]]},
         {"radii": [radii[0], radii[1] * (1 + 2e-6)]},
-        {"radii": [*radii, radii[1]]},
     ):
         assert "not the lengths of the steps" in reason(coupling(**lie), place)
+    for odd in (
+        {"radii": [*radii, radii[1]]},
+        {"radii": radii, "steps": []},
+        {"radii": radii, "steps": [[0.0, 0.0], [-3.0, 4.0, 0.0]]},
+        {"radii": radii, "steps": [[0.0], [radii[1]]]},
+    ):
+        assert "no step of the same kind" in reason(coupling(**odd), place)
+        # nor does what cannot be read there excuse masses that are lost
+        both = wrong_in(coupling(**odd, masses=[0.005, 0.005]))
+        assert {place, "curve.couplings[1].masses"} <= set(both)
+
+
+def test_what_one_part_keeps_from_being_computed_excuses_no_other():
+    ragged = COUPLING["couplings"][0] | {"masses": [[0.5, 0.5], [1.0]]}
+    lost = COUPLING["couplings"][0] | {"masses": [0.005, 0.005]}
+    curve = COUPLING | {"couplings": [ragged, lost]}
+    assert "curve.couplings[1].masses" in wrong_in(of_priors(curve))
 
 
 def test_masses_are_held_to_nine_digits_and_those_of_counts_to_six():

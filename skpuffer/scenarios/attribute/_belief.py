@@ -1,5 +1,6 @@
 """Facts of an attribute scenario whose prior is a declared belief."""
 
+import itertools
 from collections.abc import Hashable
 from typing import Any
 
@@ -97,9 +98,10 @@ class BoundBelief(BoundScenario):
     def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
         """Sentence, if public rows of a belief are the private ones."""
         scenario, context = self.scenario, self.context
-        target = target_of(scenario, context)
+        # targets may be named as a column that is read all the same
+        named = dict.fromkeys((target_of(scenario, context), None))
         mine = list(columns_of(X))
-        for table in scenario._public_tables():
+        for table, target in itertools.product(scenario._public_tables(), named):
             # of what a belief leaves to its rest its rows say nothing, and rows that
             # are not read as the data is are others
             try:
