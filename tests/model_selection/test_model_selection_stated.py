@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpuffer._preview import UnreadRows
 from skpuffer._template._on_grid import ON_GRID
@@ -23,7 +23,12 @@ from skpuffer.accountants import (
 )
 from skpuffer.base import SEEDED
 from skpuffer.compose import PublicPreprocessing
-from skpuffer.exceptions import PrivacyLeakWarning, SeededNoiseWarning, UnsupportedError
+from skpuffer.exceptions import (
+    PrivacyLeakWarning,
+    PrivacyWarning,
+    SeededNoiseWarning,
+    UnsupportedError,
+)
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.model_selection import _base as searches
@@ -34,8 +39,10 @@ from skpuffer.noise._on_grid import noise_grid
 from skpuffer.scenarios import (
     AttributeScenario,
     BinnedLaw,
+    BlocksScenario,
     BoundedOdds,
     DeclaredOdds,
+    RecordScenario,
 )
 
 RNG = np.random.default_rng(0)
@@ -354,6 +361,50 @@ def test_public_rows_of_a_belief_that_are_the_private_ones_are_refused(kind):
     others = TABLE.assign(a=-TABLE["a"])
     found = counted(scenario).fit(others, Y).certificate_
     assert found.certified and found.notion == "approximate_pufferfish"
+
+
+@pytest.mark.parametrize("name", ["a", "b", "t"])
+def test_targets_that_are_named_as_a_column_hide_no_public_rows(name):
+    """Which a column of the table by the same name is read beside."""
+    targets = pd.Series(Y, name=name)
+    made = counted(believed(TABLE, "odds"))
+    with pytest.raises(UnsupportedError, match="cannot keep.*the private records"):
+        made.fit(TABLE, targets)
+    model = made.estimator.set_params(accountant=made.accountant)
+    with pytest.warns(PrivacyWarning):
+        assert not model.fit(TABLE, targets).certificate_.certified
+
+
+def test_a_scenario_of_as_many_records_as_a_part_has_is_searched_under():
+    blocks = BlocksScenario(RecordScenario(), sizes=[70, 5])
+    model = PrivateGaussianNB(scenario=blocks, classes=[0, 1], bounds=(-0.5, 0.5))
+    made = search(model, {"priors": [None]}, accountant=PrivacyLoss(1.0, 1e-5))
+    made.set_params(trials="each", validation_fraction=0.5)
+    stated = made.preview(150, n_features=2).certificate
+    assert made.fit(X, Y).certificate_.epsilon == stated.epsilon == 1.0
+
+
+def test_rows_are_mapped_once_more_only_to_be_compared():
+    """Only a scenario that has public rows compares the whole table."""
+    seen = []
+
+    def noted(rows):
+        seen.append(len(rows))
+        return rows
+
+    def whole(scenario):
+        made = counted(scenario, row_wise=["step"])
+        steps = [("step", FunctionTransformer(noted)), ("model", made.estimator)]
+        made.set_params(estimator=Pipeline(steps), param_grid={"model__priors": [None]})
+        if scenario is None:
+            made.set_params(accountant=PrivacyLoss(1.0, 1e-5))
+        seen.clear()
+        made.fit(TABLE[["a", "b"]], Y)
+        return seen.count(len(TABLE))
+
+    # no public row is a private one
+    public = TABLE.assign(a=-TABLE["a"])
+    assert whole(believed(public, "odds")) == whole(None) + 1
 
 
 def test_public_rows_that_are_held_out_are_refused():

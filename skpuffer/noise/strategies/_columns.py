@@ -69,6 +69,8 @@ def best_columns(n_steps: int, bandwidth: int) -> BandedRows:
     # Columns at the end, which are cut off, are made of length one as well: no record
     # pays more for them.
     start = np.repeat(np.array(column)[:, np.newaxis], n_steps, axis=1)
+    if n_steps == 1:
+        return BandedRows(((1.0,),))  # there is no other column
 
     def cost(x: Floats) -> tuple[float, Floats]:
         with np.errstate(all="ignore"):
