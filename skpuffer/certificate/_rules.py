@@ -576,9 +576,12 @@ _OF_PRIORS = (
 def _inside(c: dict[str, Any]) -> Iterator[Finding]:
     """What has to agree within a curve."""
     for path, node in _nodes(c["curve"], "curve"):
-        # what one part keeps from being computed excuses no other
+        # what one part keeps from being computed excuses no other, nor what was found
+        # of it before
         try:
-            yield from list(_within(path, node, c))
+            yield from _within(path, node, c)
+        except NotRecomputableError as error:
+            yield _unknown(path, str(error))
         except (ArithmeticError, IndexError, ValueError) as error:
             kind = type(error).__name__
             yield _unknown(path, f"what is stated cannot be computed ({kind})")

@@ -831,6 +831,19 @@ def test_what_one_part_keeps_from_being_computed_excuses_no_other():
     lost = COUPLING["couplings"][0] | {"masses": [0.005, 0.005]}
     curve = COUPLING | {"couplings": [ragged, lost]}
     assert "curve.couplings[1].masses" in wrong_in(of_priors(curve))
+    # nor what was found of it before, nor what comes behind
+    vector = ELLIPSOID | {"kind": "shifted_noise"}
+    vector["shift"] = shift(3.0, dim=2) | {"weights": [1.0, 2.0]}
+    sampled = SAMPLED | {"vector": vector, "weights": [0.5, 0.4]}
+    parts = [sampled, COUPLING | {"couplings": [lost]}]
+    curve = {"kind": "worst_curve", "curves": parts}
+    found = findings_of(of_priors(curve, confidence=0.9))
+    assert not any(f.field == "curve" for f in found)
+    wrong = wrong_in(of_priors(curve, confidence=0.9))
+    ends = {path.rpartition(".")[2] for path in wrong}
+    assert {"weights", "masses"} <= ends
+    reasons = [f.reason for f in found if f.state == State.NOT_RECOMPUTABLE]
+    assert any("weighted moves is a search" in text for text in reasons)
 
 
 def test_masses_are_held_to_nine_digits_and_those_of_counts_to_six():
