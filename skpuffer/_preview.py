@@ -223,6 +223,8 @@ class PreviewMixin:
             groups=groups,
             released=vars(self).get("_released"),
         )
+        if model.random_state is not None:
+            plan = plan.seeded()
         noise = plan.calibration.noise
         return Preview(
             estimator=type(self).__name__,

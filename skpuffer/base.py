@@ -27,6 +27,7 @@ from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
 from skpuffer._template._rows import RowsMixin, name_of_target, public_groups
 from skpuffer.accountants import Accountant
 from skpuffer.noise._on_grid import add_noise
+from skpuffer.privacy import _plain_data
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
@@ -70,7 +71,7 @@ DEFAULT_DELTA = _parameters.DEFAULT_DELTA
 FLOATING_POINT = _on_grid.FLOATING_POINT
 
 #: What a certificate says of noise that can be drawn again.
-SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise"
+SEEDED = _plain_data.SEEDED
 
 #: What an estimator cannot see of the steps before it.
 UNTOUCHED_ROWS = (
@@ -268,6 +269,8 @@ class PrivateEstimatorMixin(
                 opening.scenario, X, y, secret, groups, feature_map
             )
         plan = self._plan_fit(opening, table, released)
+        if opening.seeded:
+            plan = plan.seeded()
         if approve is not None:
             approve(plan)
         task, release, calibration = plan.task, plan.release, plan.calibration
@@ -410,7 +413,6 @@ class PrivateEstimatorMixin(
         if table.feature_map is not None:
             assumed.append(table.feature_map.assumption)
             leaks = (*leaks, *table.feature_map.leaks)
-        assumed.append(SEEDED if opening.seeded else None)
 
         certificate = calibration.certificate.assuming(*filter(None, assumed))
         # one value read off the rows outside of the promise is enough to void it

@@ -295,9 +295,8 @@ def test_preprocessing_reads_made_up_rows_of_the_right_types():
 
 
 def test_a_warm_start_is_seen():
-    model = PrivateLogisticRegression(
-        warm_start=True, classes=[0, 1], random_state=0
-    ).fit(np.eye(40), np.arange(40) % 2)
+    model = PrivateLogisticRegression(warm_start=True, classes=[0, 1])
+    model.fit(np.eye(40), np.arange(40) % 2)
     again = model.preview(40, n_features=40)
     assert WARM_STARTED in again.certificate.assumptions
     assert again.certificate == model.fit(np.eye(40), np.arange(40) % 2).certificate_

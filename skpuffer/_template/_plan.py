@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -148,3 +148,11 @@ class FitPlan:
     certificate: Certificate
     whole: Certificate
     leaks: tuple[str, ...]
+
+    def seeded(self) -> FitPlan:
+        """Return this plan with certificates of seeded noise."""
+        return replace(
+            self,
+            certificate=self.certificate.as_seeded(),
+            whole=self.whole.as_seeded(),
+        )

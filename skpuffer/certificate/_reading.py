@@ -157,9 +157,8 @@ def _check_version(plain: dict[str, Any]) -> None:
             "else."
         )
     version = plain.get("version")
-    if isinstance(version, bool) or version != 2:
+    if isinstance(version, bool) or version != 3:
         raise CertificateFileError(
-            "certificate.version must be 2. One of version 1 says less, and is written "
-            "anew by Certificate.from_dict(...).to_dict(); a newer one is for a newer "
-            "skpuffer."
+            "certificate.version must be 3. An older one says less: write it anew by "
+            "Certificate.from_dict(...).to_dict(). A newer one is for a newer skpuffer."
         )

@@ -57,6 +57,7 @@ _PREMISES = {
     "relation": "that neighbouring tables differ so",
     "coupling_id": "that this is the coupling of the tables",
     "composable": "that other releases rest on the same coupling",
+    "seeded": "whether the noise came from a seed",
     "confidence": "that the public sample was drawn as is said",
     "profile": "that the slices are these",
     "table": "that this is the table that was read",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +61,9 @@ _PROMISE = (
     "composable",
     "n_releases",
 )
+
+#: Why steps with noise from a seed leave an estimate.
+_SEEDED_STEPS = "noise from a seed is not independent of other noise from that seed"
 
 #: Part of a budget that a split may leave before another one is looked for.
 _UNSPENT = 0.01
@@ -193,8 +196,16 @@ class Budget:
         return {"alpha": check_order_or_delta(alpha, None)}
 
     def composed(self, certificates: Sequence[Certificate]) -> Certificate:
-        """Return what several releases promise together."""
-        return compose(certificates, **self.at)
+        """Return what several releases promise together.
+
+        That is an estimate where noise came from a seed: composition needs independent
+        noise, and what another fit drew from the seed may be the same.
+        """
+        fresh = [replace(c, seeded=False) for c in certificates]
+        total = compose(fresh, **self.at)
+        if any(c.seeded for c in certificates):
+            total = replace(total, seeded=True).as_estimate(_SEEDED_STEPS)
+        return total
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from skpuffer.exceptions import UnsupportedError
 from skpuffer.scenarios import Scenario
 from skpuffer.utils._checks import check_count, check_positive, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._listeners import CarriesListeners
 from skpuffer.utils._reading import (
     as_table,
     is_frame,
@@ -95,6 +96,7 @@ class _Opening:
 class PrivatePipeline(
     PreviewMixin,
     DocLinkMixin,
+    CarriesListeners,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     ReleasedStepsMixin,
 ):

@@ -12,7 +12,6 @@ from skpuffer._template._announce import announce, announce_gain
 from skpuffer._template._on_grid import on_grid
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer.accountants._base import bind
-from skpuffer.base import SEEDED
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
@@ -177,7 +176,7 @@ class PATEAggregator(
         calibration, digits = on_grid(calibration, release, rng)
         certificate = calibration.certificate.assuming(digits)
         if seeded:
-            certificate = certificate.assuming(SEEDED)
+            certificate = certificate.as_seeded()
         # for all its answers, before any of them; a ledger may refuse
         ledger = callback.subcontext(task_name="release")
         metadata = {"certificate": certificate}

@@ -110,7 +110,7 @@ class PrivacyLedger:
     >>> ledger = PrivacyLedger(":memory:", {"approximate_dp": (2.0, 1e-5)})
     >>> mean = PrivateMean(accountant=PrivacyLoss(noise="gaussian"), bounds=(0, 1))
     >>> with ledger:
-    ...     mean = mean.set_params(random_state=0).fit(X)
+    ...     mean = mean.fit(X)
     >>> ledger.total()
     Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
     >>> ledger.remaining()

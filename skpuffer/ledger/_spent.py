@@ -127,6 +127,13 @@ class Spent:
                 "the last of its assumptions say why: "
                 f"{'; '.join(certificate.assumptions[-2:])}."
             )
+        if certificate.seeded:
+            raise NotComposableError(
+                f"The ledger refuses this release ({certificate!r}): its noise comes "
+                "from a seed. Two releases with one seed have the same noise, and "
+                "their difference has none. Use random_state=None, also within "
+                "ensembles such as BaggingClassifier, which seed their members."
+            )
         reasons = [book.why_not(kind) for book in self.books]
         if None not in reasons:
             ceilings = "; ".join(

@@ -72,16 +72,18 @@ class Start:
         """
         if self.certificate is None:
             return run
-        if not self.certificate.certified:
+        weak = "is an estimate" if not self.certificate.certified else None
+        if weak is None and self.certificate.seeded:
+            weak = "has noise from a seed"
+        if weak is not None:
             warn(
-                f"What the parameter {self.name!r} starts from was released with an "
-                "estimate for a certificate, so that of this fit, which goes on from "
-                "it, is an estimate too: no guarantee. Start from a model with a "
-                "promise.",
+                f"The certificate of what the parameter {self.name!r} starts from "
+                f"{weak}, so the certificate of this fit is an estimate: no guarantee. "
+                "Start from a model with a promise and without a seed.",
                 EstimatedGuaranteeWarning,
             )
             return run.as_estimate(
-                f"{self.assumption}, which is an estimate: {self.certificate!r}"
+                f"{self.assumption}, whose certificate {weak}: {self.certificate!r}"
             )
         # an estimate stays one, whatever was promised before it
         if not run.certified:

@@ -241,6 +241,8 @@ class BasePrivateSearch(
             accountant, table.readings, table.score, table.n_scored, runs, rng
         )
         certificate = _stated(plan.certificate, runs, assumed)
+        if seeded:
+            certificate = certificate.as_seeded()
         # what scikit-learn tells of the steps before this one
         leaks = tuple(map(UNNOISED_STEP.format, unnoised_steps(callback)))
         for leak in leaks:
@@ -535,6 +537,8 @@ class BasePrivateSearch(
         score = _score_for(self.scoring, readings[0].inner)
         plan = plan_search(accountant, readings, score, held, runs, rng)
         certificate = _stated(plan.certificate, runs, assumed)
+        if seeded:
+            certificate = certificate.as_seeded()
         announce_weakness(self, certificate)
         error = plan.release.noise_error(plan.noise)
         return Preview(
@@ -601,7 +605,6 @@ def _stated(
     assumed: Sequence[str],
 ) -> Certificate:
     """Return the certificate of a search with what it rests on besides its trials."""
-    # of noise from a seed each of its fits says so already
     if runs is None:
         return certificate.assuming(*assumed, _EVERY)
     law = next((name for name, shape in _SHAPES.items() if shape == runs.shape), None)

@@ -209,6 +209,7 @@ def _refuse_unfit(trials: Sequence[Trial]) -> None:
                 "which an (epsilon, delta) promise follows: nothing is known of the "
                 "best of several such releases."
             )
+        part._refuse_sum()
         # In a part of the table may be any of the records that a coupling moves, and a
         # chain or a block with gaps is another table.
         if not part.composable or arbitrary_count(part) is None:

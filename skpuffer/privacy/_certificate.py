@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from skpuffer.exceptions import UncertifiedError
+from skpuffer.exceptions import CompositionError, UncertifiedError
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._card import certificate_card
@@ -13,7 +13,7 @@ from ._display import certificate_html, certificate_text
 from ._events import Events
 from ._guesses import GuessesMixin
 from ._notions import Notion
-from ._plain_data import PlainDataMixin
+from ._plain_data import SEEDED, PlainDataMixin
 
 __all__ = ["Certificate"]
 
@@ -94,6 +94,10 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
         one belief about the same are composed first and amplified once.
     composable : bool
         Whether it may be added to others at all.
+    seeded : bool
+        Whether the noise came from a seed. The noise of two such releases may be the
+        same, and their difference shows the data without any noise. So a seeded
+        certificate is never added to another one, and ledgers refuse it.
     assumptions : tuple of str
         What must be true for the promise to hold, in sentences.
     sensitivity : float or None
@@ -166,6 +170,7 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
     columns: tuple[str, ...] | None = None
     record: str | None = None
     composable: bool = False
+    seeded: bool = False
     assumptions: tuple[str, ...] = ()
     sensitivity: float | None = None
     norm: float | None = None
@@ -239,6 +244,19 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
                 "'support' or 'confidence'; confidence= for simulations)."
             )
 
+    def _refuse_sum(self) -> None:
+        """Raise where this is nothing that others may be added to."""
+        if not self.certified:
+            raise CompositionError(
+                f"{self!r} is an estimate: estimates cannot be added to a promise."
+            )
+        if self.seeded:
+            raise CompositionError(
+                f"{self!r} of {self.release!r} has noise from a seed, so it adds up "
+                "with no other release. Two fits with one seed have the same noise, "
+                "and their difference has none. Use random_state=None."
+            )
+
     def as_asked(self, epsilon: float) -> "Certificate":
         """Return this certificate at the budget asked for, if its epsilon is near it.
 
@@ -275,6 +293,10 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
             composable=False,
             assumptions=(*self.assumptions, reason),
         )
+
+    def as_seeded(self) -> "Certificate":
+        """Return this certificate with the statement that its noise has a seed."""
+        return replace(self, seeded=True).assuming(SEEDED)
 
     def assuming(self, *assumptions: str) -> "Certificate":
         """Return this certificate with further assumptions written into it."""

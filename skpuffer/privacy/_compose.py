@@ -112,11 +112,7 @@ def compose(
     if not certificates:
         raise CompositionError("There is no certificate to compose.")
     for certificate in certificates:
-        if not certificate.certified:
-            raise CompositionError(
-                f"{certificate!r} is an estimate: estimates cannot be added to a "
-                "promise."
-            )
+        certificate._refuse_sum()
     if counts is not None:
         certificates = _counted(certificates, list(counts))
     if any(c.notion in INFORMATION for c in certificates):

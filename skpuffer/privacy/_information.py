@@ -128,11 +128,7 @@ def mixed_information(certificates: "Iterable[Certificate]") -> "Certificate":
     if not certificates:
         raise CompositionError("There is no certificate to compose.")
     for certificate in certificates:
-        if not certificate.certified:
-            raise CompositionError(
-                f"{certificate!r} is an estimate: estimates cannot be added to a "
-                "promise."
-            )
+        certificate._refuse_sum()
     _refuse_other_notions(certificates)
     about = {c.notion for c in certificates if c.notion != Notion.MUTUAL_INFORMATION}
     if len(about) != 1:

@@ -74,6 +74,7 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
                 f"{certificate!r} states no epsilon that is promised, so nothing "
                 "follows for several blocks."
             )
+        certificate._refuse_sum()
         # a notion that is new may not bound what each block tells by itself
         if certificate.notion.approximate is None:
             raise CompositionError(

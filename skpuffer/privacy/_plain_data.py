@@ -1,6 +1,6 @@
 """A certificate as plain data, and back."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from skpuffer.utils._digest import digest_of_plain
@@ -9,15 +9,18 @@ from skpuffer.utils._plain import from_plain, to_plain
 if TYPE_CHECKING:
     from ._certificate import Certificate
 
-__all__ = ["SCHEMA", "VERSION", "PlainDataMixin"]
+__all__ = ["SCHEMA", "SEEDED", "VERSION", "PlainDataMixin"]
 
 #: What the data of a certificate says it is, and the version of its fields and curves.
 #: A field, a notion or a kind of curve that is new is a new version.
-SCHEMA, VERSION = "skpuffer.certificate", 2
+SCHEMA, VERSION = "skpuffer.certificate", 3
+
+#: What a certificate says of noise that can be drawn again.
+SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise"
 
 #: Fields by the version that they came with, if not the first. Left out in an older one
 #: they are at their defaults, which promise nothing.
-_SINCE = {"events": 2}
+_SINCE = {"events": 2, "seeded": 3}
 
 #: The version from which on there is a digest.
 _DIGESTED = 2
@@ -136,6 +139,9 @@ class PlainDataMixin:
                 if name in names
             }
         )
+        # what older versions said in words alone
+        if version < _SINCE["seeded"] and SEEDED in made.assumptions:
+            made = replace(made, seeded=True)
         rest = {name: value for name, value in plain.items() if name != "digest"}
         if version >= _DIGESTED and plain.get("digest") != digest_of_plain(rest):
             raise ValueError(

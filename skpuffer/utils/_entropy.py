@@ -7,10 +7,11 @@ operating system.
 """
 
 import secrets
+from typing import Any
 
 import numpy as np
 
-__all__ = ["is_secret", "secret_generator", "spawned"]
+__all__ = ["is_secret", "own_stream", "secret_generator", "spawned"]
 
 _KEY_BITS = 256
 _ROUNDS = 20
@@ -59,3 +60,25 @@ def spawned(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
     if is_secret(rng):
         return [secret_generator() for _ in range(n)]
     return rng.spawn(n)
+
+
+def own_stream(random_state: Any) -> Any:
+    """Return the `random_state` of a copy, which shares no stream with the original.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    int, RandomState, Generator or None
+        A generator that is independent of the given one; a seed or None as it is.
+    """
+    if isinstance(random_state, np.random.Generator):
+        try:
+            return random_state.spawn(1)[0]
+        except TypeError:  # made without a seed sequence
+            return np.random.default_rng(random_state.integers(2**63, size=4))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.RandomState(random_state.randint(2**31 - 1, size=4))
+    return random_state

@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any, Protocol
 
+from ._entropy import own_stream
+
 __all__ = [
     "Carried",
     "CarriesListeners",
@@ -240,7 +242,17 @@ def end_carrying(parts: Iterable[Any], fit: str) -> None:
 
 
 class CarriesListeners:
-    """Mixin of estimators that release: copies in other processes are heard of too."""
+    """Mixin of estimators that release, for copies of them.
+
+    Listeners of this process hear of copies in other processes too, and a clone draws
+    noise from a stream of its own.
+    """
+
+    def __sklearn_clone__(self) -> Any:
+        copy: Any = super().__sklearn_clone__()  # type: ignore[misc]
+        # a copy of a generator would draw the same noise again, in each fold of a table
+        copy.random_state = own_stream(self.random_state)  # type: ignore[attr-defined]
+        return copy
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = dict(super().__getstate__())  # type: ignore[call-overload]

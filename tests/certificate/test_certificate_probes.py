@@ -126,7 +126,7 @@ def _check_numbers(plain):
 def test_which_numbers_there_are():
     plain = {
         "schema": 1,
-        "version": 2,
+        "version": 3,
         "digest": 3,
         "none": 0,
         "zero": 0.0,
@@ -377,8 +377,8 @@ def test_the_digest_is_of_everything_else():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"schema": "x"}, {"version": 3}, {"version": True}]
+    "changes", [{"schema": "x"}, {"version": 2}, {"version": True}]
 )
 def test_another_schema_is_refused_before_its_fields(changes):
     with pytest.raises(CertificateFileError, match="certificate.(schema|version) must"):
-        read_certificate({"schema": "skpuffer.certificate", "version": 2} | changes)
+        read_certificate({"schema": "skpuffer.certificate", "version": 3} | changes)

@@ -47,12 +47,13 @@ def stated(curve, **fields):
     """All of a certificate about tables, of which a record is replaced."""
     usual = {
         "schema": "skpuffer.certificate",
-        "version": 2,
+        "version": 3,
         "notion": "approximate_dp",
         "relation": "replace",
         "coupling_id": "replace:2",
         "coupling_count": 2,
         "composable": True,
+        "seeded": False,
         "confidence": 1.0,
         "delta": 0.0,
         "event_delta": 0.0,

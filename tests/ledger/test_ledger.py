@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import BaggingClassifier
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer
@@ -161,41 +161,53 @@ class _WithoutCallbacks(ClassifierMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
 
+def several(n, **parameters):
+    """Classifiers side by side, in an ensemble that passes no callbacks on."""
+    members = [(f"model{i}", model()) for i in range(n)]
+    return VotingClassifier(members, **parameters)
+
+
 def test_where_callbacks_are_not_passed_on_a_fit_is_heard_of(ledger):
     pipeline = make_pipeline(RowNormClipper(), _WithoutCallbacks(model()))
     pipeline.set_callbacks(ledger).fit(X, Y)
     assert len(ledger.report()) == 1
     with ledger:
-        BaggingClassifier(model(), 3, n_jobs=2).fit(X, Y)
+        several(3, n_jobs=2).fit(X, Y)
     assert len(ledger.report()) == 4
     # when all is done nobody listens
     model().fit(X, Y)
     assert len(ledger.report()) == 4
 
 
+def test_members_that_an_ensemble_seeds_are_refused(ledger):
+    # scikit-learn draws a seed of 31 bits for each member
+    with ledger, pytest.raises(LedgerRefusal, match="seed"):
+        BaggingClassifier(model(), 2).fit(X, Y)
+    assert len(ledger.report()) == 0
+
+
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_where_callbacks_are_not_passed_on_copies_elsewhere_are_heard_of(
     ledger, backend
 ):
-    bagged = BaggingClassifier(model(), 2, bootstrap=False, n_jobs=2)
-    pipeline = make_pipeline(RowNormClipper(), bagged)
+    voting = several(2, n_jobs=2)
+    pipeline = make_pipeline(RowNormClipper(), voting)
     with joblib.parallel_config(backend):
         pipeline.set_callbacks(ledger).fit(X, Y)
     assert len(ledger.report()) == 2
     # neither they nor their like take anything along when all is done
-    bagged.estimators_[0].fit(X, Y)
-    clone(bagged).fit(X, Y)
-    assert not hasattr(bagged.estimator, "_skl_callbacks")
+    voting.estimators_[0].fit(X, Y)
+    clone(voting).fit(X, Y)
+    assert not any(hasattr(one, "_skl_callbacks") for _, one in voting.estimators)
     assert len(ledger.report()) == 2
 
 
 def test_within_a_search_over_processes_too(ledger):
-    grid = {"baggingclassifier__n_estimators": [1, 2]}
-    bagged = BaggingClassifier(model(), bootstrap=False)
-    pipeline = make_pipeline(RowNormClipper(), bagged)
+    grid = {"votingclassifier__voting": ["hard", "soft"]}
+    pipeline = make_pipeline(RowNormClipper(), several(2))
     found = GridSearchCV(pipeline, grid, cv=2, n_jobs=2, refit=False)
     found.set_callbacks(ledger).fit(X, Y)
-    assert len(ledger.report()) == 2 * (1 + 2)
+    assert len(ledger.report()) == 2 * 2 * 2
 
 
 def test_in_a_block_private_searches_of_other_processes_are_heard_of(ledger):

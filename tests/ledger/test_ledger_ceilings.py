@@ -42,9 +42,7 @@ def certificate(name):
     if name == "sgd":
         rng = np.random.default_rng(0)
         X = rng.uniform(-0.5, 0.5, (200, 2))
-        model = PrivateSGDClassifier(
-            accountant=PrivacyLoss(0.5, 1e-5), batch_size=20, random_state=0
-        )
+        model = PrivateSGDClassifier(accountant=PrivacyLoss(0.5, 1e-5), batch_size=20)
         return model.fit(X, X[:, 0] > 0).certificate_
     accountant, scenario = {
         "gaussian": (PrivacyLoss(0.5, 1e-5), RecordScenario()),

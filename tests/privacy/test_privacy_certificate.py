@@ -12,12 +12,19 @@ import pytest
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.distributions import PointMass, Samples
-from skpuffer.exceptions import UncertifiedError
+from skpuffer.exceptions import CompositionError, UncertifiedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
-from skpuffer.privacy import Certificate, Notion, compose
+from skpuffer.privacy import (
+    Certificate,
+    Notion,
+    compose,
+    mixed_information,
+    parallel,
+)
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
+from skpuffer.utils._digest import digest_of_plain
 
 RELEASE = QueryRelease(
     query=lambda X, y: X.mean(axis=0),
@@ -80,6 +87,7 @@ def test_what_is_left_out_promises_nothing():
         "confidence": 1.0,
         "rpp_epsilon": math.inf,
         "composable": False,
+        "seeded": False,
         "n_releases": 1,
     }
 
@@ -396,13 +404,13 @@ def test_samples_are_never_a_promise():
 
 def test_data_of_a_certificate_names_its_schema_and_version():
     plain = Certificate(notion="pure_dp", epsilon=1.0, alpha=math.inf).to_dict()
-    assert (plain["schema"], plain["version"]) == ("skpuffer.certificate", 2)
+    assert (plain["schema"], plain["version"]) == ("skpuffer.certificate", 3)
     assert Certificate.from_dict(plain).epsilon == 1.0
     for wrong in ({"schema": "other"}, {"schema": None}, {"version": "1"}):
         with pytest.raises(ValueError, match="not that of a certificate"):
             Certificate.from_dict(plain | wrong)
     with pytest.raises(ValueError, match="newer"):
-        Certificate.from_dict(plain | {"version": 3})
+        Certificate.from_dict(plain | {"version": 4})
     del plain["schema"]
     with pytest.raises(ValueError, match="schema"):
         Certificate.from_dict(plain)
@@ -504,13 +512,47 @@ def test_the_digest_is_of_what_is_meant_and_not_of_how_it_is_written():
     assert Certificate.from_dict(plain | {"confidence": 1, "delta": 0})
 
 
-def test_data_of_the_first_version_is_still_read():
+@pytest.mark.parametrize(
+    "version, since", [(1, ("events", "seeded")), (2, ("seeded",))]
+)
+def test_data_of_an_older_version_is_still_read(version, since):
     certificate = CERTIFICATES["renyi_dp"]()
-    plain = certificate.to_dict() | {"version": 1}
-    del plain["digest"], plain["events"]
+    plain = certificate.to_dict() | {"version": version}
+    plain = {name: held for name, held in plain.items() if name not in since}
+    if version > 1:
+        del plain["digest"]
+        plain["digest"] = digest_of_plain(plain)
+    else:
+        del plain["digest"]
     assert Certificate.from_dict(plain) == certificate
-    with pytest.raises(ValueError, match="unknown .'events'"):
-        Certificate.from_dict(plain | {"events": None})
+    with pytest.raises(ValueError, match=f"unknown .*{since[-1]}"):
+        Certificate.from_dict(plain | {since[-1]: None})
+
+
+def test_an_older_seeded_certificate_is_read_as_seeded():
+    seeded = CERTIFICATES["renyi_dp"]().as_seeded()
+    plain = seeded.to_dict() | {"version": 1}
+    del plain["digest"], plain["events"], plain["seeded"]
+    assert Certificate.from_dict(plain) == seeded
+
+
+def test_seeded_certificates_add_up_with_nothing():
+    fresh = CERTIFICATES["renyi_dp"]()
+    budget = Certificate(
+        notion="mutual_information", mutual_information=0.1, composable=True
+    )
+    # the same certificates are added up without the seed
+    assert compose([fresh, fresh]).n_releases == parallel([fresh, fresh]).n_releases
+    for own, together in ((fresh, compose), (fresh, parallel), (budget, compose)):
+        with pytest.raises(CompositionError, match="seed"):
+            together([own.as_seeded(), own])
+        with pytest.raises(CompositionError, match="seed"):
+            together([own.as_seeded()])
+    secret = dataclasses.replace(
+        budget, notion="record_mutual_information", table_information=0.2
+    )
+    with pytest.raises(CompositionError, match="seed"):
+        mixed_information([secret, secret.as_seeded()])
 
 
 def test_a_certificate_states_what_its_curve_is_composed_of():
