@@ -9,6 +9,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 
 from skpuffer._template._elsewhere import SUMMED_ELSEWHERE
 from skpuffer._template._on_grid import (
+    CHOSEN_ON_GRID,
     FLOATING_POINT,
     NO_ROOM,
     ON_GRID,
@@ -84,7 +85,7 @@ CASES = {
         PrivateQuantile(**BOUNDS),
         X,
         None,
-        [RECORDS, CHOICES, CLIPPED, UNTOUCHED_ROWS, FLOATING_POINT],
+        [RECORDS, CHOICES, CLIPPED, UNTOUCHED_ROWS, CHOSEN_ON_GRID],
     ),
     "distribution": (
         PrivateCDF(**BOUNDS, bins=4),

@@ -12,8 +12,10 @@ from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
     QueryRelease,
+    SelectionRelease,
     VoteRelease,
 )
+from skpuffer.utils._entropy import is_secret
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Calibration
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from skpuffer.utils._types import Floats
 
 __all__ = [
+    "CHOSEN_ON_GRID",
     "FLOATING_POINT",
     "NO_ROOM",
     "ON_GRID",
@@ -48,6 +51,14 @@ SUMS_ON_GRID = (
     "sums of gradients and their noise are rounded to a public grid; the noise is "
     "drawn in floating point, of bits that a stream cipher (ChaCha20) makes of the "
     "operating system's, and is off its distribution by rounding, far below a step"
+)
+
+#: The same of a choice by noisy scores, of which no number leaves.
+CHOSEN_ON_GRID = (
+    "what is released is a point of a public grid, chosen by noisy scores: its last "
+    "digits tell no more than the rest; the noise of scores is drawn in floating "
+    "point, of bits that a stream cipher (ChaCha20) makes of the operating system's, "
+    "so chances of choices are off by rounding"
 )
 
 #: What the grid rests on, where noise pays for it.
@@ -108,6 +119,8 @@ def on_grid(
         What the last digits of what is released tell.
     """
     noise, certificate = calibration.noise, calibration.certificate
+    if type(release) is SelectionRelease and release.on_grid and is_secret(rng):
+        return calibration, CHOSEN_ON_GRID
     statement = _EXECUTED_ON_GRID.get(type(release))
     uncovered = ""
     if rounding is not None and np.any(rounding):

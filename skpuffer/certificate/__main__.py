@@ -22,8 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if no number contradicts the others, 1 if one does or, under ``--strict``, if
-        that of the promise cannot be recomputed, 2 if the file is no certificate.
+        0 if the number of the promise was recomputed and no number contradicts the
+        others, 1 if one does, 2 if the file is no certificate, 3 if no number
+        contradicts the others and that of the promise cannot be recomputed.
     """
     parser = argparse.ArgumentParser(
         prog="python -m skpuffer.certificate",
@@ -32,11 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("file", nargs="?", help="the JSON of certificate.to_dict()")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="fail as well where the number of the promise cannot be recomputed",
-    )
     parser.add_argument(
         "--schema", action="store_true", help="print the JSON Schema, and check nothing"
     )
@@ -55,8 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     encoding = sys.stdout.encoding or "utf-8"
     # whatever it is that is printed to
     print(text.encode(encoding, "backslashreplace").decode(encoding))
-    confirmed = report.is_promise_recomputed or not given.strict
-    return 0 if report.follows and confirmed else 1
+    if not report.follows:
+        return 1
+    return 0 if report.is_promise_recomputed else 3
 
 
 if __name__ == "__main__":

@@ -32,6 +32,10 @@ class RangedScores(Protocol):
         Then scores alone decide, and any noise on them may.
         """
 
+    @property
+    def on_grid(self) -> bool:
+        """Whether candidates are points of a public grid, whatever they weigh."""
+
     def ranges(self, relation: str) -> tuple[float, ...]:
         """Ranges, for each round, of how far the scores move with one record.
 
@@ -128,6 +132,11 @@ class SelectionRelease(Release):
     def is_finite(self) -> bool:
         """Whether all candidates are public, finitely many, and weigh the same."""
         return all(scores.is_finite for scores in self.scores)
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether all that may be chosen is on a public grid; False where unsaid."""
+        return all(getattr(scores, "on_grid", False) for scores in self.scores)
 
     def ranges(self, relation: str) -> tuple[float, ...]:
         """Return how far scores move apart with one record, for each round.

@@ -34,8 +34,9 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
 
     What leaves is a value for each quantile, chosen by how many records lie on the
     wrong side of it. Its error is about the logarithm of the range over epsilon, in
-    ranks, so it falls with the number of records and with the budget: there is no grid
-    whose width would be left.
+    ranks, so it falls with the number of records and with the budget. The value is the
+    middle of one of 2**52 equal cells within the bounds, or a multiple of `resolution`.
+    So its last digits say nothing of a record.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,10 @@ __all__ = ["RankScores", "grid_size", "halvings"]
 
 #: Candidates of a grid at most.
 MOST = 2**24
+
+# Cells of the public grid within the bounds where no resolution is given, and in one
+# step of a resolution.
+_FINE, _IN_STEP = 2**52, 2**20
 
 # Within which a value is a multiple of the resolution, in steps: those that are written
 # in decimals are rounded.
@@ -75,8 +79,10 @@ class RankScores:
     With L records below a value and G above it, its score for the quantile at the
     level q is minus ``max((1 - q) L - q (n - L), q G - (1 - q) (n - G), 0)``, with n
     the records of the table at hand: how many it is away from the rank of the quantile.
-    Values between two records share a score, and all of the range is a candidate;
-    with a resolution, only its multiples from the lower bound are.
+    Values between two records share a score. The candidates are the middles of 2**52
+    equal cells within the bounds, and records are rounded to the ends of these cells.
+    So what is chosen is a public number, whose last digits say nothing of a record.
+    With a resolution, only its multiples from the lower bound are candidates.
 
     Of several quantiles the middle one is chosen first, and those on either side of it
     in later rounds, each among the records between two that were chosen before.
@@ -139,6 +145,9 @@ class RankScores:
         """Whether a grid of values is chosen from, by their scores alone."""
         return self.resolution is not None and self.dim == 1
 
+    #: Cells and multiples are public.
+    on_grid: ClassVar[bool] = True
+
     def ranges(self, relation: str) -> tuple[float, ...]:
         """Return how far scores move apart with one record, for each round."""
         found = []
@@ -154,7 +163,12 @@ class RankScores:
         """Choose a value for each level, by scores with noise of their own."""
         x = np.clip(np.asarray(X)[:, self.position], self.low, self.high)
         if self.resolution is None:
-            return self._between(np.sort(x), self.low, self.high, noise, rng)
+            width = self.high - self.low
+            ends = np.rint((x - self.low) / width * _FINE).astype(np.int64)
+            found = self._between(np.sort(ends), _FINE, noise, rng)
+            return np.clip(
+                self.low + width * ((found + 0.5) / _FINE), self.low, self.high
+            )
         # in steps from the lower bound; as written in decimals, a multiple may be off
         step, size = self.resolution, grid_size(self.low, self.high, self.resolution)
         steps = (x - self.low) / step
@@ -168,46 +182,42 @@ class RankScores:
             at = _chosen(below, upto[:size], level, len(x), 0.0, noise, rng)
             found = np.array([at])
         else:
+            # a multiple is the middle of a step
+            half = _IN_STEP // 2
+            ends = np.rint(steps * _IN_STEP).astype(np.int64) + half
             tied = steps == nearest
-            spread = np.where(tied, steps - 0.5 + rng.random(len(x)), steps)
-            inside = self._between(np.sort(spread), -0.5, size - 0.5, noise, rng)
-            found = np.clip(np.rint(inside), 0, size - 1)
+            ends[tied] += rng.integers(-half, half, np.count_nonzero(tied))
+            inside = self._between(np.sort(ends), size * _IN_STEP, noise, rng)
+            found = inside // _IN_STEP
         values: Floats = np.minimum(self.low + step * found, self.high)
         return values
 
     def _between(
-        self,
-        x: Floats,
-        low: float,
-        high: float,
-        noise: Noise,
-        rng: np.random.Generator,
-    ) -> Floats:
-        """Choose values of a range, among sorted records within it."""
-        # by place, from the lower bound to the upper one: a value, and the records
+        self, ends: Indices, size: int, noise: Noise, rng: np.random.Generator
+    ) -> Indices:
+        """Choose cells of a grid, by sorted records at the ends of cells."""
+        # by place, from the lower bound to the upper one: a cell, and the records
         # below it
-        values = np.full(self.dim + 2, low, dtype=float)
-        values[-1] = high
+        cells = np.zeros(self.dim + 2, dtype=np.int64)
+        cells[-1] = size - 1
         below = np.zeros(self.dim + 2, dtype=np.intp)
-        below[-1] = len(x)
+        below[-1] = len(ends)
         for chosen in halvings(self.levels):
             for one in chosen:
                 left, right = one.left + 1, one.right + 1
                 first = below[left]
-                inside = x[first : below[right]]
-                edges = np.concatenate([[values[left]], inside, [values[right]]])
+                inside = ends[first : below[right]]
+                edges = np.concatenate([[cells[left]], inside, [cells[right] + 1]])
                 widths = np.diff(edges)
                 with np.errstate(divide="ignore"):
-                    # a value of an interval is as likely as any other of it
+                    # a cell between two records is as likely as any other of these
                     measure = np.log(widths)
                 ranks = np.arange(len(inside) + 1)
                 n = len(inside)
                 at = _chosen(ranks, ranks, one.level, n, measure, noise, rng)
-                value = edges[at] + rng.random() * widths[at]
-                # rounding must not lead out of the interval
-                values[one.place + 1] = np.clip(value, edges[at], edges[at + 1])
+                cells[one.place + 1] = edges[at] + rng.integers(widths[at])
                 below[one.place + 1] = first + at
-        return values[1:-1]
+        return cells[1:-1]
 
 
 def _chosen(

@@ -31,7 +31,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._template._on_grid import ON_GRID, SUMS_ON_GRID
+from skpuffer._template._on_grid import CHOSEN_ON_GRID, ON_GRID, SUMS_ON_GRID
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
@@ -504,7 +504,7 @@ def check_certificate_is_plain_data(estimator: BaseEstimator) -> None:
 def check_certificate_names_its_limits(estimator: BaseEstimator) -> None:
     """The certificate says what last digits tell, and names steps fitted before it."""
     said = _fit(clone(estimator)).certificate_.assumptions
-    digits = (FLOATING_POINT, ON_GRID, SUMS_ON_GRID)
+    digits = (CHOSEN_ON_GRID, FLOATING_POINT, ON_GRID, SUMS_ON_GRID)
     # of a search the model has digits, and so has its score
     most = 2 if _is_search(estimator) else 1
     assert 1 <= sum(sentence.startswith(digits) for sentence in said) <= most

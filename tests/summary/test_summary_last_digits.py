@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from skpuffer._template._on_grid import CHOSEN_ON_GRID
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.summary import PrivateMean
+from skpuffer.base import FLOATING_POINT
+from skpuffer.summary import PrivateMean, PrivateQuantile
 
 from ..last_digits import reachable
 
@@ -48,3 +50,26 @@ def test_no_table_is_ruled_out_by_last_digits(seeded):
         # numbers of either are met by chance, and as often
         assert ruled_out[0] > 0.4
         assert abs(ruled_out[1] - ruled_out[0]) < 4 * math.sqrt(0.5 / N_FITS)
+
+
+def on_public_grid(values, low, high):
+    """Whether numbers are middles of the 2**52 equal cells between the bounds."""
+    cells = np.floor((values - low) / (high - low) * 2.0**52)
+    near = cells + np.array([-1, 0, 1])[:, None]  # where floats are as far apart
+    return (values == low + (high - low) * ((near + 0.5) / 2.0**52)).any(axis=0)
+
+
+@pytest.mark.parametrize("levels", [0.5, [0.25, 0.5, 0.75]])
+def test_quantiles_are_points_of_a_grid_that_no_record_moves(levels):
+    """Drawn between two records in floating point, hardly one of them would be."""
+    rng = np.random.default_rng(0)
+    low, high = -0.75, 1000.0
+    table = rng.uniform(size=(60, 1)) ** 3 / 100
+    model = PrivateQuantile(quantiles=levels, bounds=(low, high))
+    fits = [model.fit(table).quantiles_.ravel() for _ in range(40)]
+    assert on_public_grid(np.concatenate(fits), low, high).all()
+    x = np.sort(table[:, 0])
+    drawn = x[:-1] + rng.random(59) * np.diff(x)
+    assert on_public_grid(drawn, low, high).mean() < 0.1
+    assumptions = model.certificate_.assumptions
+    assert CHOSEN_ON_GRID in assumptions and FLOATING_POINT not in assumptions
