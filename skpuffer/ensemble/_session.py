@@ -119,7 +119,7 @@ class VoteSession:
                 "left. Ask less; or set a larger 'n_queries' beforehand, which takes "
                 "more noise in each answer."
             )
-        if n_queries and not self.n_answers_left:
+        if n_queries and self.n_answers_left <= 0:
             raise QueryBudgetError(
                 f"All max_answers={self._release.max_answers} answers of the release "
                 f"{name!r} are given. Set a larger 'max_answers' beforehand."
