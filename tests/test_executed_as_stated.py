@@ -3,16 +3,16 @@
 import math
 import pickle
 import sys
-from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logsumexp
 from scipy.stats import binom, norm
 from sklearn.base import clone
 
 from skpuffer._template._on_grid import ON_GRID
-from skpuffer.accountants import Best, OverlapAmplification, PrivacyLoss
+from skpuffer.accountants import Best, OverlapAmplification, PrivacyLoss, RenyiDP
 from skpuffer.accountants._compatibility import _scenarios
 from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.linear_model import (
@@ -25,6 +25,7 @@ from skpuffer.linear_model import (
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.noise._on_grid import add_noise, noise_grid
+from skpuffer.privacy_loss import GaussianPoissonPair
 from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.releases import _sampling as schemes
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
@@ -287,42 +288,61 @@ def test_no_record_moves_a_sum_further_than_stated(
 # -- groups in Poisson batches -------------------------------------------------------
 
 
-@cache
-def loss_of_groups(k, rate, scale, first, second):
-    """Densities of a sum on a grid when a group's part moves it, for both tables."""
-    x = np.linspace(-12, 12 + 2 * k / scale, 40_001)
-    chances = binom.pmf(np.arange(k + 1), k, rate)
-
-    def density(move):
-        means = move * np.arange(k + 1) / scale
-        return sum(c * norm.pdf(x - m) for c, m in zip(chances, means, strict=True))
-
-    return density(first), density(second), x[1] - x[0]
+def log_densities(k, rate, move):
+    """Of a sum of noise of scale one, which records of a group move where drawn."""
+    x = np.linspace(-25, 25, 20_001)
+    chances = binom.logpmf(np.arange(k + 1), k, rate)
+    means = move * np.arange(k + 1)
+    return logsumexp(chances[:, None] + norm.logpdf(x - means[:, None]), axis=0)
 
 
-@pytest.mark.parametrize("rate", [0.2, 0.5, 0.6, 0.9, 1.0])
-@pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("relation", ["add_remove", "replace"])
-def test_groups_in_poisson_batches_cost_what_a_pair_of_tables_does(relation, k, rate):
-    n, scale = 100, 1.5
-    release = GradientRelease(
-        n_records=n, n_steps=1, sampling="poisson", batch_size=round(rate * n)
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.6, 0.95])
+@pytest.mark.parametrize("first, second", [(1, 0), (0, 2), (3, 0), (1, 1), (2, 3)])
+@pytest.mark.parametrize("mu", [0.4, 1.5])
+def test_groups_in_poisson_batches_cost_what_two_tables_do(first, second, mu, rate):
+    """Two tables whose groups move a sum to either side, at any rate."""
+    pair = GaussianPoissonPair(
+        GaussianNoise(1 / mu).curve(1.0), rate=rate, first=first, second=second
     )
-    scenario = RecordScenario(k=k, relation=relation)
-    found = PrivacyLoss(1.0, 1e-5).certify(GaussianNoise(scale), release, scenario)
-    first, second = (1.0, 0.0) if relation == "add_remove" else (1.0, -1.0)
-    p, q, step = loss_of_groups(k, rate, scale, first, second)
+    p, q = log_densities(first, rate, mu), log_densities(second, rate, -mu)
+    step = 50 / 20_000
+    epsilon = np.array([0.0, 0.2, 1.0, 3.0])
+    for curve, ahead, behind in ((pair.delta, p, q), (pair.reverse, q, p)):
+        excess = np.exp(ahead) - np.exp(epsilon[:, None] + behind)
+        truth = np.maximum(excess, 0).sum(axis=1) * step
+        np.testing.assert_allclose(curve(epsilon), truth, rtol=1e-3, atol=1e-7)
+    orders = (1.5, 2.0, 4.0, 9.0)
+    costs = pair.renyi_costs(orders)
+    truth = np.array([renyi(alpha, p, q) for alpha in orders])
+    assert np.all(costs >= truth * (1 - 1e-6))
+    # so noise of 0.7 times the scale would be found out
+    assert np.all(0.7**2 * np.array(costs) <= truth)
+
+
+def renyi(alpha, ahead, behind):
+    step = 50 / 20_000
+    logarithm = logsumexp(alpha * ahead + (1 - alpha) * behind) + math.log(step)
+    return float(logarithm / (alpha - 1))
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.6, 0.9, 1.0])
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_a_certificate_covers_groups_in_both_directions(relation, k, rate):
+    """Of a run of one step, for two tables: the group is there, or is another one."""
+    release = GradientRelease(
+        n_records=100, n_steps=1, sampling="poisson", batch_size=round(rate * 100)
+    )
+    scenario, noise = RecordScenario(k=k, relation=relation), GaussianNoise(1.5)
+    p = log_densities(k, rate, 1 / 1.5)
+    q = log_densities(0 if relation == "add_remove" else k, rate, -1 / 1.5)
     for epsilon in (0.1, 0.5, 1.0, 2.0):
-        for one, other in ((p, q), (q, p)):
-            truth = float(np.maximum(one - math.exp(epsilon) * other, 0).sum() * step)
-            assert found.curve.delta(epsilon) >= truth - 1e-7
-        # and no certificate is far above: less noise would break it
-        less = PrivacyLoss(1.0, 1e-5).certify(
-            GaussianNoise(scale / 0.7), release, scenario
-        )
-        most = max(
-            float(np.maximum(one - math.exp(epsilon) * other, 0).sum() * step)
-            for one, other in ((p, q), (q, p))
-        )
-        if relation == "add_remove" and most > 1e-4:
-            assert less.curve.delta(epsilon) < most
+        found = PrivacyLoss(1.0, 1e-5).certify(noise, release, scenario)
+        for ahead, behind in ((p, q), (q, p)):
+            excess = np.exp(ahead) - np.exp(epsilon + behind)
+            truth = float(np.maximum(excess, 0).sum() * 50 / 20_000)
+            assert found.curve.delta(epsilon) >= truth - 1e-6
+    for alpha in (2.0, 8.0):
+        found = RenyiDP(1.0, alpha=alpha, delta=None).certify(noise, release, scenario)
+        truth = max(renyi(alpha, p, q), renyi(alpha, q, p))
+        assert found.epsilon >= truth * (1 - 1e-6)
