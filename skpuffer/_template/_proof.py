@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from skpuffer.accountants._base import check_values
 from skpuffer.accountants._facts_once import FactsOnce
 
 from ._on_grid import on_grid, without_room
@@ -57,6 +58,7 @@ def proved(
     # of one draw, where they are simulated: no chance is between search and proof
     bound = FactsOnce(bound)
     searched = accountant.calibrate(release, bound, rng)
+    check_values(searched.noise, release, joint=True)
     found, digits = on_grid(searched, release, rng, rounding, any_records)
     bare, certificate = found.noise, searched.certificate
     for _ in range(2):

@@ -432,17 +432,9 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         Raises
         ------
         UncertifiedError
-            If the noise is not finite, or costs more than the budget.
+            If the noise costs more than the budget.
         """
         told = found.certificate
-        if isinstance(found.noise, Noise) and not np.all(
-            np.isfinite(found.noise.scale)
-        ):
-            raise UncertifiedError(
-                f"{type(self).__name__} found no finite noise for the release "
-                f"{release.name!r}. Nothing is released, and nothing is spent. Use a "
-                "larger budget or another accountant."
-            )
         certificate = self._as_asked(self._certified_by_draws(found, release, bound))
         self._check_spent(certificate, release)
         return replace(
@@ -926,12 +918,19 @@ def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
     TypeError
         If `noise` is not a :class:`Noise`.
     UnsupportedError
-        If the noise is on the integers, and the release is not known to be integer; or
-        if its coordinates depend on each other, and the release is not one vector.
+        If the noise has another number of coordinates; if it is on the integers, and
+        the release is not known to be integer; or if its coordinates depend on each
+        other, and the release is not one vector.
     """
     if not isinstance(noise, Noise):
         raise TypeError(
             f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
+        )
+    dim = getattr(release, "dim", None)
+    if dim is not None and noise.dim not in (None, dim):
+        raise UnsupportedError(
+            f"The noise has {noise.dim} coordinates, and the release {release.name!r} "
+            f"has {dim}. Use noise of a single scale, or of one for each coordinate."
         )
     # steps, votes and stages are drawn part by part, and their costs added up
     if noise.joint and not (joint and type(release) is QueryRelease):

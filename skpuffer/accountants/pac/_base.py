@@ -172,8 +172,8 @@ class _InformationAccountant(Accountant):
         """Find what a given noise promises."""
         # refused before anything is drawn
         self._check_noise(noise, outputs)
-        # Fresh draws each time: a noise chosen by how these came out would not be fixed.
-        # Only a noise of our own is certified again, by the draws that were fresh then.
+        # Fresh draws each time: a noise chosen by how these came out would not be
+        # fixed. The noise of a search is certified by those that were fresh for it.
         rng = np.random.default_rng(None if self._draws is None else self._draws[0])
         bounded = self._bounded(noise, outputs, rng)
         return self._certificate(noise, bounded, outputs, bound, rng)
