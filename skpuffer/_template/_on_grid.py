@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer.noise._on_grid import (
+    MOST_ROOM,
     draws_exactly,
     less_room_for_grid,
     noise_grid,
     with_room_for_grid,
 )
+from skpuffer.privacy_loss.overlap import PairwiseOverlapCurve
+from skpuffer.privacy_loss.overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -133,8 +136,12 @@ def on_grid(
     trained = type(release) is GradientRelease
     larger = None
     if calibration.by_sensitivity and certificate.sensitivity:
+        # pairs of records that nearly agree have so much room, and others any
+        in_pairs = isinstance(certificate.curve, PairwiseOverlapCurve)
         larger = with_room_for_grid(
-            noise, *_to_cover(noise, certificate, release, rounding, any_records)
+            noise,
+            *_to_cover(noise, certificate, release, rounding, any_records),
+            most=ROOM_OF_PAIRS if in_pairs else MOST_ROOM,
         )
     if larger is None:
         return calibration, f"{statement}; {NO_ROOM}{uncovered}"
@@ -158,7 +165,7 @@ def without_room(
         To be drawn.
     certificate : Certificate
         Of the sensitivity.
-    release, rounding, any_records
+    release, rounding, any_records : optional
         As for :func:`on_grid`.
 
     Returns

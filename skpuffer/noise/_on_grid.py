@@ -27,6 +27,7 @@ from ._gaussian import GaussianNoise
 from ._laplace import LaplaceNoise
 
 __all__ = [
+    "MOST_ROOM",
     "add_noise",
     "draws_exactly",
     "less_room_for_grid",
@@ -45,7 +46,7 @@ _BITS, _LEAST_BITS = 30, 10
 _FEW_RECORDS = 16
 
 #: What the grid may add to noise; beyond, nothing is rounded.
-_MOST_ROOM = 2.0**-7
+MOST_ROOM = 2.0**-7
 
 #: Largest scale over grid of which products are rounded in double precision.
 _LARGEST_RATIO = 2.0**40
@@ -181,6 +182,8 @@ def with_room_for_grid(
     dim: int,
     units: Floats | float = 1.0,
     moved: float = 0.0,
+    *,
+    most: float = MOST_ROOM,
 ) -> Noise | None:
     """Return noise that covers a sensitivity and the rounding to its grid.
 
@@ -203,16 +206,18 @@ def with_room_for_grid(
     moved : float, default=0.0
         How much further records may move the exact value than the sensitivity says, as
         a share of it: they may have been rounded one by one.
+    most : float, default=2**-7
+        Share of the scale that may be added.
 
     Returns
     -------
     Noise or None
-        None where that would take more than a hundredth more.
+        None where that would take more.
     """
     # of the largest scale that may come of it: its grid is no finer
-    widest = _widened(noise, _MOST_ROOM)
+    widest = _widened(noise, MOST_ROOM)
     share = _share(widest, n_records, sensitivity, norm, dim, units, moved)
-    return _widened(noise, share) if share <= _MOST_ROOM else None
+    return _widened(noise, share) if share <= most else None
 
 
 def less_room_for_grid(
@@ -232,7 +237,7 @@ def less_room_for_grid(
     ----------
     noise : Noise
         That is drawn.
-    n_records, sensitivity, norm, dim, units, moved
+    n_records, sensitivity, norm, dim, units, moved : optional
         As for `with_room_for_grid`.
 
     Returns
@@ -254,7 +259,7 @@ def _share(
 ) -> float:
     """How much further the exact value moves on the grid of a noise, as a share."""
     grid = noise_grid(noise, n_records)
-    if grid is None or not dim or not 0 < (sensitivity or 0.0) < math.inf:
+    if grid is None or not dim or not sensitivity or not 0 < sensitivity < math.inf:
         return math.inf
     # a sensitivity that one coordinate has alone counts in the norm of the noise
     steps = np.broadcast_to(2 * grid / units, (dim,))

