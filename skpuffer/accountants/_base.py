@@ -2,7 +2,6 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -455,7 +454,7 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         return again.certify(found.noise, release, bound)
 
     def _check_spent(self, certificate: Certificate, release: Any) -> None:
-        """Refuse a certificate of more than the budget, or of another promise."""
+        """Refuse a certificate of more than the budget."""
         for name, field in _SPENT.items():
             asked = getattr(self, name, None)
             if asked is None:
@@ -794,15 +793,15 @@ def name_of(accountant: Accountant) -> str:
     # scikit-learn takes as long for it as a calibration does
     params = {k: repr(v) for k, v in accountant.get_params(deep=False).items()}
     at = type(accountant), *params.values(), get_config()["print_changed_only"]
+    if len(_NAMES) > _MOST_NAMES:
+        _NAMES.clear()
     if at not in _NAMES:
         _NAMES[at] = " ".join(repr(accountant).split())
-        if len(_NAMES) > _MOST_NAMES:
-            _NAMES.popitem(last=False)
     return _NAMES[at]
 
 
 # By value; each is of a few public parameters.
-_NAMES: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+_NAMES: dict[tuple[Any, ...], str] = {}
 _MOST_NAMES = 1000
 
 
