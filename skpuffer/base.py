@@ -21,9 +21,9 @@ from skpuffer._template._elsewhere import (
     SUMMED_ELSEWHERE,
     ElsewhereMixin,
 )
-from skpuffer._template._on_grid import on_grid
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
+from skpuffer._template._proof import proved
 from skpuffer._template._rows import RowsMixin, name_of_target, public_groups
 from skpuffer.accountants import Accountant
 from skpuffer.noise._on_grid import add_noise
@@ -394,22 +394,16 @@ class PrivateEstimatorMixin(
             leaks = (*leaks, *bound.leaks(rows, table.secret))
             if rows is not table.X:
                 task = replace(task, X=_cells_as_cells(rows, table.X))
-        # from facts about the release: only an empirical prior puts rows among them
-        calibration = accountant.calibrate(release, bound, opening.rng)
-        if calibration.certificate.record_sensitivity is not None:
-            # not at import, as most fits hide any record and compare with nothing
-            from skpuffer.accountants._gain import stating_gain
-
-            calibration = stating_gain(calibration, accountant.epsilon, release, bound)
         rounding = None
         if isinstance(table.X, TableElsewhere):
             rounding = table.X.rounding(release.contribution)
-        calibration, digits = on_grid(
-            calibration, release, opening.rng, rounding, scenario.any_records
+        # from facts about the release: only an empirical prior puts rows among them
+        calibration = proved(
+            accountant, release, bound, opening.rng, rounding, scenario.any_records
         )
         if table.has_target:
             assumed += [bound.target_assumption, table.of_no_target]
-        assumed += [UNTOUCHED_ROWS, digits]
+        assumed.append(UNTOUCHED_ROWS)
         if table.feature_map is not None:
             assumed.append(table.feature_map.assumption)
             leaks = (*leaks, *table.feature_map.leaks)

@@ -122,7 +122,9 @@ class CompositionError(ValueError):
 
 
 class UncertifiedError(ValueError):
-    """A guarantee was asked of a certificate that holds an estimate only.
+    """A guarantee was asked for that no certificate gives.
+
+    A certificate may hold an estimate only, or noise may cost more than the budget.
 
     Examples
     --------

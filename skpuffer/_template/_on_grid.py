@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.noise._on_grid import draws_exactly, noise_grid, with_room_for_grid
+from skpuffer.noise._on_grid import (
+    MOST_ROOM,
+    draws_exactly,
+    less_room_for_grid,
+    noise_grid,
+    with_room_for_grid,
+)
+from skpuffer.privacy_loss.overlap import PairwiseOverlapCurve
+from skpuffer.privacy_loss.overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -19,6 +27,7 @@ from skpuffer.utils._entropy import is_secret
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Calibration
+    from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
     from skpuffer.utils._types import Floats
 
@@ -31,6 +40,7 @@ __all__ = [
     "ROUNDED_SUMS",
     "SUMS_ON_GRID",
     "on_grid",
+    "without_room",
 ]
 
 #: What a certificate says of any noise, which theorems take for a real number.
@@ -137,27 +147,67 @@ def on_grid(
         return calibration, statement
     # The engine makes the room in a run, as it knows how many parameters there are.
     trained = type(release) is GradientRelease
-    dim = _MANY_PARAMETERS if trained else release.dim
     larger = None
-    if calibration.by_sensitivity and dim and certificate.sensitivity:
+    if calibration.by_sensitivity and certificate.sensitivity:
+        # pairs of records that nearly agree have so much room, and others any
+        in_pairs = isinstance(certificate.curve, PairwiseOverlapCurve)
         larger = with_room_for_grid(
             noise,
-            release.n_records,
-            certificate.sensitivity,
-            noise.norm if certificate.norm is None else certificate.norm,
-            dim,
-            release.unit_array,
-            0.0
-            if rounding is None
-            else _rounded_share(
-                release, certificate, noise.norm, rounding, any_records
-            ),
+            *_to_cover(noise, certificate, release, rounding, any_records),
+            most=ROOM_OF_PAIRS if in_pairs else MOST_ROOM,
         )
     if larger is None:
         return calibration, f"{statement}; {NO_ROOM}{uncovered}"
     if not trained:
         calibration = replace(calibration, noise=larger)
     return calibration, f"{statement}; {ROUNDED_SUMS}"
+
+
+def without_room(
+    noise: Noise,
+    certificate: Certificate,
+    release: Any,
+    rounding: Floats | None = None,
+    any_records: bool = False,
+) -> Noise:
+    """Return the part of a noise that is left when it covers the rounding to its grid.
+
+    Parameters
+    ----------
+    noise : Noise
+        To be drawn.
+    certificate : Certificate
+        Of the sensitivity.
+    release, rounding, any_records : optional
+        As for :func:`on_grid`.
+
+    Returns
+    -------
+    Noise
+    """
+    covered = _to_cover(noise, certificate, release, rounding, any_records)
+    return less_room_for_grid(noise, *covered)
+
+
+def _to_cover(
+    noise: Noise,
+    certificate: Certificate,
+    release: Any,
+    rounding: Floats | None,
+    any_records: bool,
+) -> tuple[Any, ...]:
+    """What the room for a grid is made for, as `with_room_for_grid` takes it."""
+    trained = type(release) is GradientRelease
+    return (
+        release.n_records,
+        certificate.sensitivity,
+        noise.norm if certificate.norm is None else certificate.norm,
+        _MANY_PARAMETERS if trained else release.dim,
+        release.unit_array,
+        0.0
+        if rounding is None
+        else _rounded_share(release, certificate, noise.norm, rounding, any_records),
+    )
 
 
 def _rounded_share(

@@ -4,13 +4,20 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from reprlib import repr as brief
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 
-from skpuffer.exceptions import PrivacyWarning, ScenarioError, UnsupportedError
+from skpuffer.exceptions import (
+    PrivacyWarning,
+    ScenarioError,
+    UncertifiedError,
+    UnsupportedError,
+)
 from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
 from skpuffer.privacy import Certificate
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
@@ -24,6 +31,7 @@ from skpuffer.utils._warn import warn
 from ._families import AUTO, FAMILIES, TRIED, least_error, mean_square, told_choice
 
 __all__ = [
+    "ROUNDING",
     "Account",
     "Accountant",
     "Calibration",
@@ -53,6 +61,11 @@ class Calibration:
         Whether the promise depends on the noise by the ratio of the certificate's
         `sensitivity` to its scale alone, so that noise of a larger scale keeps it for a
         sensitivity that is larger in proportion.
+    accountant : Accountant or None, default=None
+        Candidate that found the noise, where an accountant asks several.
+    draws : object, default=None
+        Seed of the draws on which the certificate rests, where an accountant simulates:
+        noise is certified again by the same draws.
 
     Examples
     --------
@@ -71,6 +84,8 @@ class Calibration:
     certificate: Certificate
     warnings: tuple[str, ...] = ()
     by_sensitivity: bool = False
+    accountant: "Accountant | None" = None
+    draws: Any = None
 
 
 @dataclass(frozen=True)
@@ -151,8 +166,20 @@ class Support:
 #: Facts that are stated rather than computed.
 _AT_HAND = (Adjacency, RecordBelief)
 
+#: How much of a budget noise may cost more than it, in parts of it, for rounding.
+ROUNDING = 1e-6
+
 #: Relations of neighbouring tables that the accountants here know.
 RELATIONS = ("add_remove", "replace")
+
+
+#: Fields of a certificate that are bounded by parameters of an accountant.
+_SPENT = {
+    "epsilon": "epsilon",
+    "delta": "delta",
+    "budget": "mutual_information",
+    "max_fallback": "fallback",
+}
 
 
 class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
@@ -227,6 +254,9 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
     #: the one that is taken among equals.
     _usual_family: ClassVar[str] = "gaussian"
 
+    #: Seed of the draws of a simulation, where noise is certified by the same again.
+    _draws: Any = None
+
     #: Whether a law of how many records differ is read: by means of trade-offs.
     _by_law = False
 
@@ -257,6 +287,13 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         float
         """
         return math.inf
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn reads the signature anew each time, for each word of a text
+        names: list[str] = super()._get_param_names()
+        return names
 
     def check(self) -> None:
         """Check the parameters by plain code; an error names the parameter."""
@@ -332,12 +369,14 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         bound = bind(scenario, release)
         check_values(noise, release, self._takes_joint_noise)
         found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
-        # a budget of another name is stated by those who have one
-        if found.certificate.epsilon is None:
-            return found
-        # a scale found numerically spends the budget to its last digits only
-        stated = found.certificate.as_asked(self.epsilon)
-        return replace(found, certificate=stated)
+        return replace(found, certificate=self._as_asked(found.certificate))
+
+    def _as_asked(self, certificate: Certificate) -> Certificate:
+        """Return a certificate at the budget asked for, if it is near it."""
+        # a scale found numerically spends the budget to its last digits only; a budget
+        # of another name is stated by those who have one
+        known = certificate.epsilon is not None
+        return certificate.as_asked(self.epsilon) if known else certificate
 
     def certify(
         self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
@@ -371,6 +410,66 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
     ) -> Certificate:
         """Find what a noise promises, once all that is given is checked."""
         return self._account(release, bound, noise.norm).certify(noise)
+
+    def _certified_again(
+        self, found: Calibration, release: Any, bound: BoundScenario
+    ) -> Certificate:
+        """Certify the noise of a search from the noise, within the budget.
+
+        Parameters
+        ----------
+        found : Calibration
+            Its noise is certified. Of its certificate nothing is taken but what it says
+            of other noises.
+        release : QueryRelease, GradientRelease, VoteRelease or SelectionRelease
+        bound : BoundScenario
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        UncertifiedError
+            If the noise costs more than the budget.
+        """
+        told = found.certificate
+        certificate = self._as_asked(self._certified_by_draws(found, release, bound))
+        self._check_spent(certificate, release)
+        return replace(
+            certificate,
+            choice=told.choice,
+            noise_gain=told.noise_gain,
+            confidence=min(certificate.confidence, told.confidence),
+        )
+
+    def _certified_by_draws(
+        self, found: Calibration, release: Any, bound: BoundScenario
+    ) -> Certificate:
+        """Certify the noise of a search by whom, and by the draws, that found it."""
+        again = self
+        if found.draws is not None:
+            again = clone(self)
+            again._draws = found.draws
+        return again.certify(found.noise, release, bound)
+
+    def _check_spent(self, certificate: Certificate, release: Any) -> None:
+        """Refuse a certificate of more than the budget."""
+        for name, field in _SPENT.items():
+            asked = getattr(self, name, None)
+            if asked is None:
+                continue
+            cost = getattr(certificate, field)
+            cost = math.inf if cost is None else cost
+            if cost <= asked * (1 + ROUNDING):
+                continue
+            raise UncertifiedError(
+                f"The noise that {type(self).__name__} found for the release "
+                f"{release.name!r} costs {name}={cost:.6g}, more than the "
+                f"{float(asked):g} of its parameter. Nothing is released, and nothing "
+                "is spent. Its calibrate() and certify() disagree: correct them, or "
+                "use another accountant."
+            )
 
     def supports(self, release: Any, scenario: Scenario | BoundScenario) -> Support:
         """Whether this accountant can account for the release under the scenario.
@@ -691,7 +790,19 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
 
 def name_of(accountant: Accountant) -> str:
     """Return the text of an accountant in one line."""
-    return " ".join(repr(accountant).split())
+    # scikit-learn takes as long for it as a calibration does
+    params = {k: repr(v) for k, v in accountant.get_params(deep=False).items()}
+    at = type(accountant), *params.values(), get_config()["print_changed_only"]
+    if len(_NAMES) > _MOST_NAMES:
+        _NAMES.clear()
+    if at not in _NAMES:
+        _NAMES[at] = " ".join(repr(accountant).split())
+    return _NAMES[at]
+
+
+# By value; each is of a few public parameters.
+_NAMES: dict[tuple[Any, ...], str] = {}
+_MOST_NAMES = 1000
 
 
 def _gain_of_least(
@@ -806,12 +917,19 @@ def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
     TypeError
         If `noise` is not a :class:`Noise`.
     UnsupportedError
-        If the noise is on the integers, and the release is not known to be integer; or
-        if its coordinates depend on each other, and the release is not one vector.
+        If the noise has another number of coordinates; if it is on the integers, and
+        the release is not known to be integer; or if its coordinates depend on each
+        other, and the release is not one vector.
     """
     if not isinstance(noise, Noise):
         raise TypeError(
             f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
+        )
+    dim = getattr(release, "dim", None)
+    if dim is not None and noise.dim not in (None, dim):
+        raise UnsupportedError(
+            f"The noise has {noise.dim} coordinates, and the release {release.name!r} "
+            f"has {dim}. Use noise of a single scale, or of one for each coordinate."
         )
     # steps, votes and stages are drawn part by part, and their costs added up
     if noise.joint and not (joint and type(release) is QueryRelease):

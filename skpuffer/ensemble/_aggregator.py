@@ -9,8 +9,8 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_gain
-from skpuffer._template._on_grid import on_grid
 from skpuffer._template._parameters import scenario_and_accountant
+from skpuffer._template._proof import proved
 from skpuffer.accountants._base import bind
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count, noise_generator
@@ -172,9 +172,9 @@ class PATEAggregator(
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
         rng, seeded = noise_generator(self.random_state)
-        calibration = accountant.calibrate(release, scenario, rng)
-        calibration, digits = on_grid(calibration, release, rng)
-        certificate = calibration.certificate.assuming(digits)
+        bound = bind(scenario, release)
+        calibration = proved(accountant, release, bound, rng)
+        certificate = calibration.certificate
         if seeded:
             certificate = certificate.as_seeded()
         # for all its answers, before any of them; a ledger may refuse
@@ -183,7 +183,6 @@ class PATEAggregator(
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
         tell(self, metadata, ledger)
         announce(self, certificate, seeded, calibration.noise.is_zero)
-        bound = bind(scenario, release)
         announce_gain(self, calibration, accountant, release, bound)
         self.certificate_ = certificate
         self.noise_ = calibration.noise

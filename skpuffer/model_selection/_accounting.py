@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from skpuffer._template._on_grid import on_grid
+from skpuffer._template._proof import proved
 from skpuffer.accountants import (
     GroupPrivacy,
     OverlapAmplification,
@@ -196,10 +196,8 @@ def plan_search(
         if release is None:
             release = score.release(context)
         bound = plans[0].task.scenario.bind(context)
-        calibration = _of_score(one).calibrate(release, bound, rng)
-        calibration, digits = on_grid(calibration, release, rng)
-        scored = calibration.certificate.assuming(digits)
-        trials = [Trial(plan.whole, scored) for plan in plans]
+        calibration = proved(_of_score(one), release, bound, rng)
+        trials = [Trial(plan.whole, calibration.certificate) for plan in plans]
         return one, plans, calibration, trials
 
     def together(trials: Sequence[Trial]) -> Certificate:
@@ -223,9 +221,12 @@ def plan_search(
         # where any noise would do it says so itself
         bound = plans[0].task.scenario.bind(release.context)
         accountant.calibrate(release, bound)
+    whole = together(trials).as_asked(budget)
+    # of the noise of the trials, found anew since it was last within the budget
+    accountant._check_spent(whole, release)
     found = SearchPlan(
         certificate=replace(
-            together(trials).as_asked(budget),
+            whole,
             accountant=name_of(accountant),
             choice=_compared(trials, runs, asked),
         ),

@@ -27,8 +27,10 @@ from ._gaussian import GaussianNoise
 from ._laplace import LaplaceNoise
 
 __all__ = [
+    "MOST_ROOM",
     "add_noise",
     "draws_exactly",
+    "less_room_for_grid",
     "noise_grid",
     "sample_on_grid",
     "to_grid",
@@ -44,7 +46,7 @@ _BITS, _LEAST_BITS = 30, 10
 _FEW_RECORDS = 16
 
 #: What the grid may add to noise; beyond, nothing is rounded.
-_MOST_ROOM = 2.0**-7
+MOST_ROOM = 2.0**-7
 
 #: Largest scale over grid of which products are rounded in double precision.
 _LARGEST_RATIO = 2.0**40
@@ -180,6 +182,8 @@ def with_room_for_grid(
     dim: int,
     units: Floats | float = 1.0,
     moved: float = 0.0,
+    *,
+    most: float = MOST_ROOM,
 ) -> Noise | None:
     """Return noise that covers a sensitivity and the rounding to its grid.
 
@@ -202,21 +206,65 @@ def with_room_for_grid(
     moved : float, default=0.0
         How much further records may move the exact value than the sensitivity says, as
         a share of it: they may have been rounded one by one.
+    most : float, default=2**-7
+        Share of the scale that may be added.
 
     Returns
     -------
     Noise or None
-        None where that would take more than a hundredth more.
+        None where that would take more.
     """
     # of the largest scale that may come of it: its grid is no finer
-    grid = noise_grid(_widened(noise, _MOST_ROOM), n_records)
-    if grid is None or not 0 < sensitivity < math.inf:
-        return None
+    widest = _widened(noise, MOST_ROOM)
+    share = _share(widest, n_records, sensitivity, norm, dim, units, moved)
+    return _widened(noise, share) if share <= most else None
+
+
+def less_room_for_grid(
+    noise: Noise,
+    n_records: int,
+    sensitivity: float | None,
+    norm: float,
+    dim: int | None,
+    units: Floats | float = 1.0,
+    moved: float = 0.0,
+) -> Noise:
+    """Return the noise that is left for a sensitivity beside the rounding to the grid.
+
+    The inverse of `with_room_for_grid`, from the noise that is drawn on its own grid.
+
+    Parameters
+    ----------
+    noise : Noise
+        That is drawn.
+    n_records, sensitivity, norm, dim, units, moved : optional
+        As for `with_room_for_grid`.
+
+    Returns
+    -------
+    Noise
+    """
+    share = _share(noise, n_records, sensitivity, norm, dim, units, moved)
+    return noise.with_scale(np.asarray(noise.scale) / (1 + share))
+
+
+def _share(
+    noise: Noise,
+    n_records: int,
+    sensitivity: float | None,
+    norm: float,
+    dim: int | None,
+    units: Floats | float,
+    moved: float,
+) -> float:
+    """How much further the exact value moves on the grid of a noise, as a share."""
+    grid = noise_grid(noise, n_records)
+    if grid is None or not dim or not sensitivity or not 0 < sensitivity < math.inf:
+        return math.inf
     # a sensitivity that one coordinate has alone counts in the norm of the noise
     steps = np.broadcast_to(2 * grid / units, (dim,))
     rounded = max(float(np.linalg.norm(steps, p)) for p in (norm, noise.norm))
-    share = rounded / sensitivity + moved
-    return _widened(noise, share) if share <= _MOST_ROOM else None
+    return rounded / sensitivity + moved
 
 
 def _widened(noise: Noise, share: float) -> Noise:

@@ -150,4 +150,7 @@ class EmpiricalLosses:
         i = larger[-1]
         # between two points delta is linear in exp(epsilon)
         left = mass[i] - (delta - self.infinity)
-        return math.log(left / kept[i]) if left > 0 else float(starts[i])
+        if left <= 0:
+            return float(starts[i])
+        # where losses are too large for exponentials, so is epsilon
+        return math.log(left / kept[i]) if kept[i] > 0 else math.inf

@@ -292,15 +292,20 @@ class SampledPrivacyLoss(Accountant):
         while miss(low) <= 0:
             low, high = low - math.log(4), low
         root = brentq(miss, low, high, xtol=1e-6)
+        # samples make it a little rough: up to where the budget is kept
+        step = 1e-6
+        while miss(root) > 0:
+            root, step = root + step, 2 * step
         noise = unit.with_scale(clip * math.exp(root))
         certificate = self._certificate(noise, steps, fact, bound, seed)
-        return Calibration(noise, certificate)
+        return Calibration(noise, certificate, draws=seed)
 
     def _certify(
         self, steps: Any, fact: Adjacency, bound: BoundScenario, noise: Noise
     ) -> Certificate:
         """Estimate what a given noise costs."""
-        return self._certificate(noise, steps, fact, bound, self._seed(None))
+        seed = self._seed(None) if self._draws is None else self._draws
+        return self._certificate(noise, steps, fact, bound, seed)
 
     # -- the parts ----------------------------------------------------------------
 
@@ -349,7 +354,8 @@ class SampledPrivacyLoss(Accountant):
         """Estimate epsilon in one direction (Algorithms 5 and 6)."""
         losses, rejected = self._sample(draw, rng)
         # rejected losses count as infinite ones: with that much mass no epsilon will do
-        if rejected >= self.delta:
+        # and no noise hides a loss that is none
+        if rejected >= self.delta or not np.all(np.isfinite(losses)):
             return math.inf
         half_width = self.half_width or width_for(losses, n_steps)
         # fine enough to resolve one step's losses, coarse enough for the memory

@@ -14,7 +14,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, dataclass, field, fields, make_dataclass
 from dataclasses import replace as replace_fields
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -22,9 +22,17 @@ import pytest
 from sklearn.base import clone
 
 import skpuffer
+from skpuffer._template._proof import proved
 from skpuffer.accountants import Support
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import UncertifiedError, UnsupportedError
+from skpuffer.noise import (
+    DiscreteLaplaceNoise,
+    GaussianNoise,
+    GeneralizedCauchyNoise,
+    GeneralizedGaussianNoise,
+    LaplaceNoise,
+)
 from skpuffer.noise.strategies import banded_square_root
 from skpuffer.privacy import Certificate
 from skpuffer.releases import (
@@ -180,6 +188,36 @@ def said(certificate):
     return told | {"curve": answers(certificate.curve)}
 
 
+#: Noise of other families, other norms and no spread, at the scale of what was found.
+OTHERS = (
+    GaussianNoise,
+    LaplaceNoise,
+    partial(GeneralizedGaussianNoise, beta=1.3),
+    GeneralizedCauchyNoise,
+    DiscreteLaplaceNoise,
+    lambda scale: GaussianNoise(0.0 * scale),
+    lambda scale: None,
+)
+
+
+def _of_other_noise(other, made):
+    scale = float(np.max(made.noise.scale))
+    return replace_fields(made, noise=other(scale))
+
+
+def lying(accountant, lie):
+    """An accountant of a subclass that claims other than what it finds."""
+
+    def calibrate(self, release, scenario, random_state=None):
+        if not callable(lie):
+            return lie
+        return lie(kind.calibrate(self, release, scenario, random_state))
+
+    kind = type(accountant)
+    made = type(f"Lying{kind.__name__}", (kind,), {"calibrate": calibrate})
+    return made(**accountant.get_params(deep=False))
+
+
 class AccountantContract:
     """Inherit, and set `kind`, `modes`, and the methods that make cases."""
 
@@ -297,6 +335,60 @@ class AccountantContract:
                 found.certificate.alpha,
                 found.certificate.delta,
             )
+
+    def proved(self, mode, lie=None, size=1):
+        """What is left to release of what a search found, or of what it claims."""
+        release, scenario = self.case(self.growths[0], size)
+        accountant = self.make(mode)
+        if lie is not None:
+            # what an honest search finds is known already
+            claimed = lie(self.found(mode, self.growths[0]))
+            accountant = lying(accountant, claimed)
+        bound = scenario.bind(release.context)
+        return proved(accountant, release, bound, np.random.default_rng(0))
+
+    def test_what_is_released_is_proved_from_its_noise(self, mode):
+        release, scenario = self.case(self.growths[0])
+        made = self.proved(mode)
+        spent = self.spent(made.certificate)
+        assert 1 - self.left <= spent <= 1 + 1e-6
+        back = self.make(mode).certify(made.noise, release, scenario)
+        assert self.spent(back) == pytest.approx(spent, rel=self.left)
+        assert back.notion == made.certificate.notion
+
+    def test_a_search_that_finds_too_little_noise_is_caught(self, mode):
+        def less(made, share):
+            scale = share * np.asarray(made.noise.scale)
+            return replace_fields(made, noise=made.noise.with_scale(scale))
+
+        if mode == self.modes[0]:
+            with pytest.raises(UncertifiedError, match="more than"):
+                self.proved(mode, partial(less, share=0.5))
+        try:
+            made = self.proved(mode, partial(less, share=0.99))
+        except UncertifiedError:
+            return
+        # a few searches leave a little of the budget, which less noise spends
+        back = self.make(mode).certify(made.noise, *self.case(self.growths[0]))
+        assert self.spent(back) <= 1 + 1e-6
+
+    def test_noise_of_another_kind_is_proved_or_refused(self):
+        mode, (release, scenario) = self.modes[0], self.case(self.growths[0])
+        for other in OTHERS:
+            claimed = partial(_of_other_noise, other)
+            try:
+                made = self.proved(mode, claimed)
+            except (ValueError, TypeError):
+                continue
+            back = self.make(mode).certify(made.noise, release, scenario)
+            assert self.spent(back) <= 1 + self.above
+            assert self.spent(made.certificate) <= 1 + 1e-6
+
+    def test_what_was_found_for_another_release_is_caught(self):
+        mode = self.modes[0]
+        small = self.found(mode, self.growths[0])
+        with pytest.raises(UncertifiedError, match="more than"):
+            self.proved(mode, lambda made: small, size=3)
 
     def test_less_noise_would_not_do(self, mode):
         release, scenario = self.case(self.growths[0])

@@ -8,15 +8,19 @@ from scipy.stats import norm
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
+from skpuffer._template._proof import proved
 from skpuffer.accountants import Best, OverlapAmplification
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
+from skpuffer.noise._on_grid import noise_grid
 from skpuffer.privacy import Certificate, compose
 from skpuffer.privacy_loss.overlap import PairwiseOverlapCurve
+from skpuffer.privacy_loss.overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario, BinnedLaw, BoundedOdds
 from skpuffer.training import Logistic, RecordGradient
+from skpuffer.utils._checks import noise_generator
 
 #: Masses of four numbers given either value of the secret.
 VALUES = (0.0, 0.6, 0.8, 1.0)
@@ -97,6 +101,31 @@ def test_the_noise_is_enough_and_hardly_more():
     )
     assert capped.certificate.fallback == pytest.approx(0.5, rel=1e-3)
     assert capped.certificate.epsilon < 0.2
+
+
+@pytest.mark.parametrize("apart", [1e-12, 1e-6, 0.3])
+def test_records_that_nearly_agree_pay_for_the_rounding_of_a_sum(apart):
+    """Their sums may be on either side of a step of the grid, whatever the noise."""
+    values = (0.0, apart, 1.0)
+    rows = pd.DataFrame({"sex": list("ffffmmm"), "x": [*values, 0.0, *values]})
+    asked = OverlapAmplification(0.2, delta=0.01, max_fallback=20.0)
+    release, scenario = total(), believing(rows)
+    bound = scenario.bind(release.context)
+    found = proved(asked, release, bound, noise_generator(None)[0])
+    assert any(
+        "the noise covers them" in text for text in found.certificate.assumptions
+    )
+    certified = found.certificate.curve
+    costs = np.array(certified.overlap.costs)
+    step = float(noise_grid(found.noise, release.n_records))
+    # in units of the final noise: the move of the exact value, and of both roundings
+    moved = np.array([[0, apart, 1], [apart, 0, 1 - apart], [1, 1 - apart, 0]])
+    moved = np.where(moved > 0, moved + 2 * step, 0.0) / found.noise.scale
+    assert np.all(moved <= certified.curve.gaussian_mu * costs * (1 + 1e-12))
+    # the positive control: without room for the rounding they would not
+    before = certified.curve.gaussian_mu * (costs - ROOM_OF_PAIRS)
+    assert moved[0, 1] > before[0, 1]
+    assert costs[0, 0] == 0
 
 
 def test_pairs_are_added_up_pair_by_pair():

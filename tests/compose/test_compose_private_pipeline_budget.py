@@ -251,7 +251,7 @@ def two_scalers(first=None, second=None, **params):
 def test_a_ceiling_is_reached_and_not_passed():
     """Pure budgets add up exactly, so that all there is can be spent, and no more."""
     spent = two_scalers(pure(0.25), pure(0.75), accountant=pure(1.0)).fit(X)
-    assert spent.certificate_.epsilon == 1.0
+    assert 1 - 1e-12 < spent.certificate_.epsilon <= 1.0
     for epsilon in (0.75 + 3e-6, 0.8):
         with pytest.raises(ValueError, match="together cost"):
             two_scalers(pure(0.25), pure(epsilon), accountant=pure(1.0)).fit(X)
@@ -269,7 +269,7 @@ def test_a_ceiling_is_known_before_there_are_rows():
     """A preview promises what a fit would, and refuses what it would refuse."""
     ceiling = {"accountant": pure(1.0)}
     whole = two_scalers(pure(0.25), pure(0.75), **ceiling).preview(400, n_features=3)
-    assert whole.certificate.epsilon == 1.0
+    assert 1 - 1e-12 < whole.certificate.epsilon <= 1.0
     for model, said in (
         (two_scalers(pure(0.25), pure(0.75 + 3e-6), **ceiling), "together cost"),
         (two_scalers(pure(1.5), **ceiling), "nothing is left for 'two'"),

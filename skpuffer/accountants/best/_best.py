@@ -9,11 +9,13 @@ import numpy as np
 from sklearn.base import clone
 
 from skpuffer.accountants._base import (
+    ROUNDING,
     Accountant,
     Calibration,
     bind,
     name_of,
 )
+from skpuffer.accountants._facts_once import FactsOnce
 from skpuffer.accountants._families import TRIED, mean_square, ratio
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.accountants.composition import PrivacyLoss
@@ -29,12 +31,8 @@ from skpuffer.utils._checks import (
 
 from ._candidates import all_candidates, is_valid, usual_alpha
 from ._choice import least_of, spent_by
-from ._facts import FactsOnce
 
 __all__ = ["Best"]
-
-#: How much of the budget a certificate may be over, for rounding.
-_ROUNDING = 1e-6
 
 _ESTIMATES = (
     "it would only estimate here, which is no promise; ask it by itself for an "
@@ -210,7 +208,7 @@ class Best(Accountant):
     ) -> Calibration:
         """Find the least noise that any candidate keeps the promise with."""
         self.check()
-        bound = FactsOnce(bind(scenario, release))
+        bound = _facts_of(bind(scenario, release))
         found, reasons = [], []
         for candidate in self._shown(self._asked_of(release)):
             try:
@@ -243,13 +241,23 @@ class Best(Accountant):
             choice += f"; against it {', '.join(runners)}"
         made_by_all = [m.certificate for *_, m in found]
         stated = self._labelled(made.certificate, made_by_all, choice)
-        return replace(made, certificate=stated)
+        return replace(made, certificate=stated, accountant=winner)
+
+    def _certified_by_draws(
+        self, found: Calibration, release: Any, bound: BoundScenario
+    ) -> Certificate:
+        """Certify a noise by the candidate that found it, and by no other."""
+        if found.accountant is None:
+            return super()._certified_by_draws(found, release, bound)
+        certificate = found.accountant._certified_by_draws(found, release, bound)
+        self._check_target(certificate, spent=False)
+        return replace(certificate, accountant=name_of(self))
 
     def _certified(
         self, noise: Noise, release: Any, bound: BoundScenario
     ) -> Certificate:
         """Return the promise of the least epsilon that any candidate makes."""
-        bound = FactsOnce(bound)
+        bound = _facts_of(bound)
         asked = list(self._asked_of(release))
         # those of the same noise, or all: an accountant certifies any that it knows
         family = [a for a in asked if _is_of(a, noise.family)]
@@ -271,7 +279,7 @@ class Best(Accountant):
         return self._labelled(certificate, [c for _, c in found], choice)
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
-        bound = FactsOnce(bound)
+        bound = _facts_of(bound)
         reasons = []
         for candidate in self._asked_of(release):
             try:
@@ -377,7 +385,7 @@ class Best(Accountant):
             raise UnsupportedError(
                 f"its certificate is of another promise ({certificate.notion.title})"
             )
-        if spent and spent_by(certificate) > self.epsilon * (1 + _ROUNDING):
+        if spent and spent_by(certificate) > self.epsilon * (1 + ROUNDING):
             raise UnsupportedError("its noise spends more than the budget")
 
     def _labelled(
@@ -420,6 +428,18 @@ class Best(Accountant):
             list(asked), desc="accountants", unit="accountant"
         )
         return bar
+
+
+def _facts_of(bound: BoundScenario) -> FactsOnce:
+    """Return a bound scenario that finds facts once, if no private row is a fact."""
+    # before any candidate is asked: whom it would be, or why nobody, tells of the rows
+    if bound.scenario.needs_empirical:
+        raise UnsupportedError(
+            "Best does not choose by the private rows, which are the prior here, "
+            "and every accountant would only estimate. Declare a prior, or name an "
+            "accountant for an estimate, such as GeneralWasserstein()."
+        )
+    return bound if isinstance(bound, FactsOnce) else FactsOnce(bound)
 
 
 def _is_of(accountant: Accountant, family: str) -> bool:

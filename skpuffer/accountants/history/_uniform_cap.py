@@ -231,7 +231,7 @@ class HistoryUniformCap(Accountant):
                 f"under {type(bound.scenario).__name__}: {error}."
             ) from None
         certify = partial(self._certify, run, moves, profile, fact, bound)
-        calibrate = partial(self._calibrate, run, profile, bound, certify)
+        calibrate = partial(self._calibrate, run, profile, certify)
         return Account(calibrate, certify, _only_gaussian)
 
     def _run(
@@ -321,7 +321,6 @@ class HistoryUniformCap(Accountant):
         self,
         run: CappedRun,
         profile: Slices | None,
-        bound: BoundScenario,
         certify: Any,
         noise: Noise,
         rng: Any,
@@ -347,9 +346,7 @@ class HistoryUniformCap(Accountant):
                 )
             scale = raise_until(lambda s: cost(s) <= epsilon, length / most)
         noise = noise.with_scale(scale * run.release.unit_array)
-        certificate = certify(noise)
-        said = self._with_hidden_batches(run, bound, float(np.max(noise.scale)))
-        return Calibration(noise, certificate.assuming(said))
+        return Calibration(noise, certify(noise))
 
     def _with_hidden_batches(
         self, run: CappedRun, bound: BoundScenario, own: float
@@ -432,6 +429,7 @@ class HistoryUniformCap(Accountant):
                 *moves.assumptions,
                 *self._remarks(run, profile, fact.relation),
                 *release.assumptions,
+                self._with_hidden_batches(run, bound, float(np.max(noise.scale))),
             ),
             sensitivity=None if by_law else run.largest * release.total_clip_norm,
             norm=None if by_law else release.clip_order,

@@ -199,24 +199,25 @@ default='auto'
                 "'max_fallback'."
             )
 
-        def least(epsilon: float, delta: float) -> Noise:
-            return self._plain(epsilon, delta).calibrate(release, anyone).noise
+        def least(epsilon: float, delta: float) -> Calibration:
+            return self._plain(epsilon, delta).calibrate(release, anyone)
 
         def plainly(noise: Noise) -> Certificate:
             return self._plain(epsilon, delta).certify(noise, release, anyone)
 
-        found = max((least(*target) for target in targets), key=_size, default=None)
-        plain = None if found is None else plainly(found)
+        made = [least(*target) for target in targets]
+        found = max(made, key=lambda each: _size(each.noise), default=None)
+        plain = None if found is None else plainly(found.noise)
         if plain is None or _epsilon(plain) > self.max_fallback:
             found = least(float(self.max_fallback), delta)
-            plain = plainly(found)
+            plain = plainly(found.noise)
         assert found is not None
         certificate = self._certificate(fact, release, bound, plain)
         # no noise is asked for where a record moves nothing
-        if not found.is_zero:
-            gain = _size(least(epsilon, delta)) / _size(found)
+        if not found.noise.is_zero:
+            gain = _size(least(epsilon, delta).noise) / _size(found.noise)
             certificate = replace(certificate, noise_gain=gain)
-        return Calibration(found, certificate)
+        return replace(found, certificate=certificate)
 
     def _targets(
         self,

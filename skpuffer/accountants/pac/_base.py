@@ -8,25 +8,31 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants._base import Account, Accountant, Calibration, accounts_for
+from skpuffer.accountants._base import (
+    ROUNDING,
+    Account,
+    Accountant,
+    Calibration,
+    accounts_for,
+)
 from skpuffer.accountants.additive._base import QUERY_FIELDS
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.information import Bank, MixtureChannel
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import BoundScenario, OutputSamples, Scenario
+from skpuffer.scenarios import BoundScenario, OutputSamples
 from skpuffer.utils._checks import check_positive, noise_generator
 from skpuffer.utils._entropy import spawned
 
 from ._outputs import Outputs
 from ._statement import meaning
 
-__all__ = ["Bounded", "_InformationAccountant"]
+__all__ = ["Bounded", "_InformationAccountant", "seed_of"]
 
-#: How far from the budget, in parts of it, a bound may be and still be stated as it:
-#: above it by rounding alone, below it by as much as a search may leave.
-_ABOVE, _BELOW = 1e-6, 1e-2
+#: How far below the budget, in parts of it, a bound may be and still be stated as it:
+#: as much as a search may leave.
+_BELOW = 1e-2
 
 #: Draws by which the leakage of the most exposed secret is estimated, at least.
 _DRAWS = 4000
@@ -60,6 +66,9 @@ class Bounded:
         What the bound rests on, in a sentence.
     source : str
         Where it is proved.
+    draws : tuple of (int, float) or None
+        Seed of the draws it rests on, where it is not that of all, and the share of
+        what may fail that they may fail with.
     """
 
     information: float = math.inf
@@ -68,6 +77,7 @@ class Bounded:
     confidence: float = 1.0
     how: str = ""
     source: str = ""
+    draws: tuple[int, float] | None = None
 
 
 class _InformationAccountant(Accountant):
@@ -93,17 +103,13 @@ class _InformationAccountant(Accountant):
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(budget=self.budget)
 
-    def _calibrated(
-        self, release: Any, scenario: Scenario | BoundScenario, random_state: Any
-    ) -> Calibration:
+    def _as_asked(self, certificate: Certificate) -> Certificate:
         """State the budget asked for, where what leaks is as near as to rounding."""
-        found = super()._calibrated(release, scenario, random_state)
-        stated, asked = found.certificate.mutual_information, float(self.budget)
+        stated, asked = certificate.mutual_information, float(self.budget)
         assert stated is not None  # every certificate of these states one
-        if not 1 - _BELOW <= stated / asked <= 1 + _ABOVE:
-            return found
-        named = replace(found.certificate, mutual_information=asked)
-        return replace(found, certificate=named)
+        if not 1 - _BELOW <= stated / asked <= 1 + ROUNDING:
+            return certificate
+        return replace(certificate, mutual_information=asked)
 
     # -- the protocol -------------------------------------------------------------
 
@@ -145,7 +151,8 @@ class _InformationAccountant(Accountant):
         self, outputs: Outputs, bound: BoundScenario, unit: Noise, random_state: Any
     ) -> Calibration:
         """Set noise, and bound what leaks through it."""
-        rng = _spawned(random_state)
+        seed = seed_of(_spawned(random_state))
+        rng = np.random.default_rng(seed)
         noise, bounded, warnings = self._found(outputs, rng)
         certificate = self._certificate(noise, bounded, outputs, bound, rng)
         worst = certificate.worst_leakage
@@ -156,7 +163,8 @@ class _InformationAccountant(Accountant):
                 f"budget of {float(self.budget):g}: outliers are exposed. Clip the "
                 "records, or limit it (max_secret_leakage of ResidualPAC).",
             )
-        return Calibration(noise, certificate, warnings)
+        draws = bounded.draws or (seed, 1.0)
+        return Calibration(noise, certificate, warnings, draws=draws)
 
     def _certify(
         self, outputs: Outputs, bound: BoundScenario, noise: Noise
@@ -164,8 +172,9 @@ class _InformationAccountant(Accountant):
         """Find what a given noise promises."""
         # refused before anything is drawn
         self._check_noise(noise, outputs)
-        # fresh draws each time: a noise chosen by how these came out would not be fixed
-        rng = np.random.default_rng()
+        # Fresh draws each time: a noise chosen by how these came out would not be
+        # fixed. The noise of a search is certified by those that were fresh for it.
+        rng = np.random.default_rng(None if self._draws is None else self._draws[0])
         bounded = self._bounded(noise, outputs, rng)
         return self._certificate(noise, bounded, outputs, bound, rng)
 
@@ -236,6 +245,11 @@ class _InformationAccountant(Accountant):
         if outputs.by_column:
             return max(0.0, float(channel.secrets(bank).worst_leakage.max()))
         return max(0.0, float(np.max(channel.atom_leakage(bank))))
+
+
+def seed_of(rng: np.random.Generator) -> int:
+    """Draw a seed by which some draws can be made again."""
+    return int(rng.integers(2**63))
 
 
 def _spawned(random_state: Any) -> np.random.Generator:

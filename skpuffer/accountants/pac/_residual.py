@@ -1,7 +1,7 @@
 """Residual-PAC privacy: noise by the mutual information itself, then certified."""
 
 import math
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from skpuffer.utils._checks import (
 )
 from skpuffer.utils._types import Floats
 
-from ._base import Bounded, _InformationAccountant
+from ._base import Bounded, _InformationAccountant, seed_of
 from ._exact import ExactBound, ExactPrior
 from ._outputs import Outputs
 from ._pac import check_ball, fresh_draws
@@ -237,7 +237,7 @@ class ResidualPAC(_InformationAccountant):
             return self._found_of_sample(outputs, rng)
         if len(outputs.atoms.distinct_points) < 2:
             noise = outputs.noise(np.zeros_like(outputs.spread))
-            return noise, self._bounded(noise, outputs, rng), ()
+            return noise, self._by_fresh(noise, outputs, rng), ()
         found = self._searched(outputs, rng)
         if found.at_floor:
             self._check_no_noise(outputs)
@@ -248,7 +248,7 @@ class ResidualPAC(_InformationAccountant):
                 f"that the release {outputs.release.name!r} tells, so it is released "
                 "without any noise."
             )
-            return noise, self._bounded(noise, outputs, rng), (text,)
+            return noise, self._by_fresh(noise, outputs, rng), (text,)
         return (*self._until_certified(found, outputs, rng), ())
 
     def _bounded(
@@ -256,18 +256,30 @@ class ResidualPAC(_InformationAccountant):
     ) -> Bounded:
         self._check_regime(outputs)
         gamma = 1 - float(self.confidence)
+        if self._draws is not None:
+            # the share of what may fail that was left to these draws
+            gamma = min(gamma, self._draws[1])
+        if gamma == 0:
+            return self._by_covariance(noise, outputs)
         if outputs.exact:
             law = outputs.law_of(noise)
             prior = ExactPrior(outputs.atoms, outputs.by_column)
             if prior.tells_all(law):
                 return self._without_noise(prior)
             bound = prior.bound(law, gamma, int(self.n_draws), self._bounds, rng)
-            return self._stated(bound)
+            return self._of_exact(bound)
         covariance = outputs.covariance_of(noise)
         if self.certificate == "exact_prior":
             return self._estimated(covariance, outputs, rng)
-        of_model = self._model_bound(covariance, outputs, rng)
-        return self._of_model(of_model(1.0, gamma))
+        return self._of_model(self._model_bound(covariance, outputs, rng, gamma))
+
+    def _by_fresh(
+        self, noise: Noise, outputs: Outputs, rng: np.random.Generator
+    ) -> Bounded:
+        """Bound what leaks by draws that can be made again."""
+        seed = seed_of(rng)
+        bounded = self._bounded(noise, outputs, np.random.default_rng(seed))
+        return replace(bounded, draws=(seed, 1 - float(self.confidence)))
 
     # -- an exact prior -----------------------------------------------------------
 
@@ -349,14 +361,17 @@ class ResidualPAC(_InformationAccountant):
             noise = noise.with_scale(met * np.asarray(noise.scale))
         law = outputs.law_of(noise)
         if self._bounds == "asymptotic":
-            return noise, self._stated(prior.bound(law, gamma, n, self._bounds, rng))
+            return noise, self._by_fresh(noise, outputs, rng)
         aimed = prior.aimed(law, budget, gamma, n, self._bounds, rng)
         # by fresh draws each time, of which the last ones are those that are stated
-        tried: list[ExactBound] = []
+        tried: list[tuple[ExactBound, Any]] = []
 
         def fresh(scale: float, share: float) -> InformationBound:
-            tried.append(prior.bound(law.scaled(scale), share, n, self._bounds, rng))
-            return tried[-1].secret
+            seed = seed_of(rng)
+            draws = np.random.default_rng(seed)
+            bound = prior.bound(law.scaled(scale), share, n, self._bounds, draws)
+            tried.append((bound, (seed, share)))
+            return bound.secret
 
         try:
             scale, _ = retry_scale(fresh, aimed, budget, gamma)
@@ -374,7 +389,8 @@ class ResidualPAC(_InformationAccountant):
             certain = self._waterfilled(outputs, law.scaled(scale).covariance)
             if certain is not None:
                 return certain
-        return noise, self._stated(tried[-1])
+        bound, draws = tried[-1]
+        return noise, replace(self._of_exact(bound), draws=draws)
 
     def _waterfilled(
         self, outputs: Outputs, covariance: Floats | None = None
@@ -390,14 +406,20 @@ class ResidualPAC(_InformationAccountant):
             if float(np.sum(weight * filled)) > float(np.sum(weight * covariance)):
                 return None
         noise = outputs.noise(filled)
+        return noise, self._by_covariance(noise, outputs)
+
+    def _by_covariance(self, noise: Noise, outputs: Outputs) -> Bounded:
+        """Bound what leaks for certain, without draws."""
         prior = ExactPrior(outputs.atoms, outputs.by_column)
         leaks = prior.by_covariance(outputs.law_of(noise))
-        # what bounds the whole table bounds each record of it
-        table = leaks if outputs.by_column else None
-        bounded = Bounded(
-            information=leaks, table=table, how=_WATERFILL, source=_SOURCE
+        return Bounded(
+            information=leaks,
+            # what bounds the whole table bounds each record of it
+            table=leaks if outputs.by_column else None,
+            how=_WATERFILL,
+            source=_SOURCE,
+            draws=(0, 0.0),
         )
-        return noise, bounded
 
     def _without_noise(self, prior: ExactPrior) -> Bounded:
         return Bounded(
@@ -407,7 +429,7 @@ class ResidualPAC(_InformationAccountant):
             source=_SOURCE,
         )
 
-    def _stated(self, bound: ExactBound) -> Bounded:
+    def _of_exact(self, bound: ExactBound) -> Bounded:
         if bound.certain:
             return Bounded(
                 information=bound.secret.upper, how=_WATERFILL, source=_SOURCE
@@ -435,12 +457,16 @@ class ResidualPAC(_InformationAccountant):
         found = self._searched(outputs, rng, sampled=True, least_variance=outputs.floor)
         noise = outputs.noise(found.covariance)
         covariance = outputs.covariance_of(noise)
-        if self.certificate == "exact_prior":
-            return noise, self._estimated(covariance, outputs, rng), ()
+        if self.certificate == "exact_prior" or self._bounds == "asymptotic":
+            return noise, self._by_fresh(noise, outputs, rng), ()
         gamma = 1 - float(self.confidence)
-        bound = self._model_bound(covariance, outputs, rng)
-        if self._bounds == "asymptotic":
-            return noise, self._of_model(bound(1.0, gamma)), ()
+        tried: list[tuple[int, float]] = []
+
+        def bound(scale: float, share: float) -> InformationBound:
+            tried.append((seed_of(rng), share))
+            draws = np.random.default_rng(tried[-1][0])
+            return self._model_bound(scale**2 * covariance, outputs, draws, share)
+
         try:
             scale, last = retry_scale(
                 bound, 1.0, float(self.budget), gamma, factor=_STEP, n_tries=_TRIES
@@ -453,24 +479,22 @@ class ResidualPAC(_InformationAccountant):
                 "'n_tables' or the budget, or give the release a smaller 'ball'."
             ) from None
         noise = noise.with_scale(scale * np.asarray(noise.scale))
-        return noise, self._of_model(last), ()
+        return noise, replace(self._of_model(last), draws=tried[-1]), ()
 
     def _model_bound(
-        self, covariance: Floats, outputs: Outputs, rng: np.random.Generator
-    ) -> Callable[[float, float], InformationBound]:
-        """Bound what leaks at a scale of the noise, by fresh tables each time."""
-
-        def bound(scale: float, gamma: float) -> InformationBound:
-            # learned from the tables at hand alone, and fixed before others are drawn
-            model = OutputModel.fit(
-                outputs.atoms.points, scale**2 * covariance, ball=outputs.ball
-            )
-            draws = fresh_draws(outputs, int(self.n_tables), rng)
-            return model.bound(
-                draws, gamma=gamma, rng=rng, n_noise=_N_NOISE, method=self._bounds
-            )
-
-        return bound
+        self,
+        covariance: Floats,
+        outputs: Outputs,
+        rng: np.random.Generator,
+        gamma: float,
+    ) -> InformationBound:
+        """Bound what leaks through noise of a covariance, by fresh tables."""
+        # learned from the tables at hand alone, and fixed before others are drawn
+        model = OutputModel.fit(outputs.atoms.points, covariance, ball=outputs.ball)
+        draws = fresh_draws(outputs, int(self.n_tables), rng)
+        return model.bound(
+            draws, gamma=gamma, rng=rng, n_noise=_N_NOISE, method=self._bounds
+        )
 
     def _of_model(self, bound: InformationBound) -> Bounded:
         how = _SAMPLED if bound.certified else _ASYMPTOTIC

@@ -165,7 +165,7 @@ class SampledAllocation(Accountant):
             ) from None
         return Account(
             partial(self._calibrate, steps, fact, bound),
-            partial(self._certify, steps, fact, bound, None),
+            partial(self._certify, steps, fact, bound, self._draws),
             lambda noise: self._gram(steps, noise),
         )
 
@@ -223,16 +223,16 @@ class SampledAllocation(Accountant):
                 "more 'n_samples', or RandomAllocation."
             )
         noise = unit.with_scale(clip * part * units)
-        return Calibration(
-            noise, self._certify(steps, fact, bound, random_state, noise)
-        )
+        certificate = self._certify(steps, fact, bound, seed, noise)
+        # what verifies is drawn anew each time
+        return Calibration(noise, certificate, draws=None if self.abstain else seed)
 
     def _certify(
         self,
         steps: GradientSteps,
         fact: Adjacency,
         bound: BoundScenario,
-        random_state: RandomState,
+        seed: int | None,
         noise: Noise,
     ) -> Certificate:
         """Estimate what a noise costs, or verify that it keeps the promise."""
@@ -246,7 +246,8 @@ class SampledAllocation(Accountant):
             epsilon = float(self.epsilon)
             said = _ABSTAINED.format(n=int(self.n_samples))
         else:
-            epsilon = self._epsilon(gram, steps, self._seed(random_state))
+            seed = self._seed(None) if seed is None else seed
+            epsilon = self._epsilon(gram, steps, seed)
             said = _ESTIMATE.format(
                 n=int(self.n_samples), confidence=float(self.confidence)
             )

@@ -18,10 +18,15 @@ from skpuffer.utils._types import Floats, Indices
 from ._kinds import FiniteOverlap, Overlap
 from ._rounding import ROUNDING
 
-__all__ = ["PairwiseOverlap", "pairwise_overlap"]
+__all__ = ["ROOM_OF_PAIRS", "PairwiseOverlap", "pairwise_overlap"]
 
 #: Values beyond so many are merged.
 MOST_GROUPS = 200
+
+
+#: Share of the longest move that is added to each positive one for the rounding of an
+#: output to a grid.
+ROOM_OF_PAIRS = 2.0**-16
 
 
 @dataclass(frozen=True)

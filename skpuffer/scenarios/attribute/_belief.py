@@ -16,6 +16,7 @@ from skpuffer.privacy_loss.overlap import (
     WorstOverlap,
     pairwise_overlap,
 )
+from skpuffer.privacy_loss.overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
@@ -197,6 +198,8 @@ class BoundBelief(BoundScenario):
         costs = release.pair_costs(X, y, norm)
         if costs is None:
             return None
+        # the output is rounded: of records that nearly agree, to different numbers
+        costs = np.where(costs > 0, np.minimum(costs + ROOM_OF_PAIRS, 1.0), 0.0)
         parts = belief.parts(scenario)
         return None if len(parts) > _MOST_PARTS else pairwise_overlap(parts, costs)
 
