@@ -11,9 +11,10 @@ import pandas as pd
 
 from . import _files, _parameters, _public
 from ._binning import Binning
+from ._cells import level_places
 from ._columns import Category, Column, Number, as_column, differing_fields
 from ._encoding import Encoding
-from ._values import column_arrays, level_codes, numbers
+from ._values import column_arrays, numbers
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -253,9 +254,7 @@ class Schema:
         ndarray of int of shape (n,)
         """
         column = self._target_column(Category)
-        own = Category(column.levels, missing=column.missing)
-        codes = level_codes(own, np.asarray(y))
-        return np.where(codes == len(own.levels), -1, codes)
+        return np.maximum(level_places(column.levels, np.asarray(y)), -1)
 
     def target_numbers(self, y: ArrayLike) -> Floats:
         """Return a numeric target within its bounds, NaN for what is no number.

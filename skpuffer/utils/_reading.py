@@ -217,8 +217,9 @@ def cells_of(column: nw.Series[Any]) -> NDArray[Any]:
     """
     try:
         return column.to_numpy()
-    # narwhals may ask what is missing, which a signalling NaN does not answer
-    except ArithmeticError:
+    # narwhals may ask what is missing, which a signalling NaN does not answer; or the
+    # column is of a type that NumPy lacks, as of whole numbers beyond 64 bits
+    except Exception:
         return object_cells(column.to_list())
 
 
