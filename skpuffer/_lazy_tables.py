@@ -24,7 +24,7 @@ import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.schema import Category, Encoding, Number
-from skpuffer.schema._cells import DATE, NUMBER, TRUTH, cell_numbers, level_table
+from skpuffer.schema._cells import NUMBER, TRUTH, cell_numbers, level_table
 from skpuffer.utils._elsewhere import STEPS, TableElsewhere
 from skpuffer.utils._reading import COLLECT, REPEATED_NAMES, object_cells
 from skpuffer.utils._types import Floats
@@ -52,6 +52,17 @@ _CASE_COUNTS = ("polars", "dask")
 
 #: Entry of a row beyond which its length is no longer told from a longer one.
 _LONGEST = 2.0**480
+
+#: Day of the calendar, leap years and all.
+_DAY = (
+    "[1-9][0-9]{3}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    "|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    "|(?:[1-9][0-9](?:0[48]|[2468][048]|[13579][26])"
+    "|(?:[2468][048]|[13579][26])00)-02-29"
+)
+
+#: Keys of dates and times, which may be spelt in several ways.
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}( |$)|[0-9]{2}:[0-9]{2}:[0-9]{2}")
 
 #: What is read as an infinite number.
 _LARGEST = sys.float_info.max
@@ -420,7 +431,7 @@ def _cells(table: LazyTable, name: str) -> tuple[Any, Any]:
     texts = (raw if kind == nw.String else raw.cast(nw.String)).str.strip_chars()
     words = texts.str.to_lowercase()
     # no other text is cast: engines refuse what is no number
-    is_number = texts.str.contains(f"^({NUMBER})$")
+    is_number = texts.str.contains(f"^(?:{NUMBER})$")
     numbers = nw.when(is_number).then(texts).cast(nw.Float64)
     named = TRUTH | {
         f"{sign}{word}": -_LARGEST if sign == "-" else _LARGEST
@@ -446,6 +457,21 @@ def _is_text(kind: Any) -> bool:
     return kind in (nw.String, nw.Categorical, nw.Enum)
 
 
+def _days(table: LazyTable, name: str) -> Any:
+    """Days since the beginning of 1970, of a column of dates or of texts."""
+    kind, dates = table.types[name], nw.col(name)
+    if not (kind == nw.Date or kind == nw.Datetime):
+        dates = dates if kind == nw.String else dates.cast(nw.String)
+        dates = dates.str.strip_chars()
+        dates = nw.when(dates.str.contains(f"^(?:{_DAY})$")).then(dates)
+        dates = dates.str.to_datetime(format="%Y-%m-%d")
+    elif kind == nw.Date:
+        dates = dates.cast(nw.Datetime)
+    zone = getattr(kind, "time_zone", None) and datetime.UTC
+    beginning = nw.lit(datetime.datetime(1970, 1, 1, tzinfo=zone))
+    return (dates - beginning).dt.total_seconds().cast(nw.Float64) / 86_400.0
+
+
 def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any:
     """Return positions of a column's cells among public levels.
 
@@ -468,14 +494,14 @@ def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any
     found = nw.lit(other)
     if texts is not None:
         spelt = {key: place for key, place in known.items() if isinstance(key, str)}
-        dates = {key: spelt.pop(key) for key in [*spelt] if DATE.fullmatch(key)}
+        moments = {key: spelt.pop(key) for key in [*spelt] if _MOMENT.match(key)}
         kind = table.types[name]
         if kind in (nw.Date, nw.Datetime):
             spelt = {}
         elif spelt:
             found = _code(texts, [(place, key) for key, place in spelt.items()], other)
-        for key, place in dates.items():
-            found = nw.when(_is_date(texts, kind, key)).then(place).otherwise(found)
+        for key, place in moments.items():
+            found = nw.when(_is_moment(texts, kind, key)).then(place).otherwise(found)
     held = [(place, key) for key, place in known.items() if isinstance(key, float)]
     if numbers is not None and held:
         # no text that is a number is another level
@@ -486,26 +512,30 @@ def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any
     return found
 
 
-def _is_date(cells: Any, kind: Any, key: str) -> Any:
-    """Where a column of dates or of texts holds a date of a level."""
-    day, _, time = key.partition(" ")
+def _is_moment(cells: Any, kind: Any, key: str) -> Any:
+    """Where a column of dates or of texts holds a date or a time of a level."""
     if kind == nw.Date or kind == nw.Datetime:
+        zone = getattr(kind, "time_zone", None) and datetime.UTC
         try:
-            moment = datetime.datetime.fromisoformat(key)
-        except ValueError:  # no such day
-            return cells.is_null() & ~cells.is_null()
+            moment = datetime.datetime.fromisoformat(key).replace(tzinfo=zone)
+        except ValueError:  # no such day, or no day at all
+            return cells != cells
         if kind == nw.Datetime:
-            zone = getattr(kind, "time_zone", None) and datetime.UTC
-            return cells == nw.lit(moment.replace(tzinfo=zone))
-        return cells == nw.lit(moment.date()) if not time else cells != cells
-    spelt = r"[-/.]".join(f"0?{part.lstrip('0')}" for part in day.split("-"))
-    clock = re.escape(time) + ("0*" if "." in time else r"(\.0+)?")
-    if not time:
-        clock = r"(00(:00(:00(\.0+)?)?)?Z?)?"
-    elif time.endswith(":00"):
-        clock = re.escape(time[:-3]) + r"(:00(\.0+)?)?"
-    gap = "[T ]?" if not time else "[T ]"
-    return cells.str.contains(f"^{spelt}{gap}{clock}Z?$")
+            return cells == nw.lit(moment)
+        return cells != cells if " " in key else cells == nw.lit(moment.date())
+    day, _, clock = key.rpartition(" ") if ":" in key else (key, "", "")
+    spelt = "[-/.]".join(f"0?{part.lstrip('0')}" for part in day.split("-") if part)
+    if clock:
+        spelt += "[T ]" if day else ""
+        hour, minute, second = clock.split(":")
+        spelt += f"0?{hour.lstrip('0') or '0'}:{minute}"
+        if second == "00":
+            spelt += r"(?::00(?:\.0+)?)?"
+        else:
+            spelt += f":{re.escape(second)}" + ("0*" if "." in second else r"(?:\.0+)?")
+    else:
+        spelt += r"(?:[T ]0?0(?::00(?::00(?:\.0+)?)?)?)?"
+    return cells.str.contains(f"^{spelt}Z?$")
 
 
 def _code(column: Any, known: list[tuple[int, Any]], other: int) -> Any:
@@ -539,8 +569,11 @@ def number_of_book(table: LazyTable, name: str, column: Number) -> tuple[Any, An
     missing : narwhals.Expr
         Whether it is missing.
     """
-    values, _ = _cells(table, name)
-    if values is None:
+    values, texts = _cells(table, name)
+    if texts is not None:
+        days = _days(table, name)
+        values = days if values is None else _first(days, values)
+    elif values is None:
         values = nw.lit(math.nan)
     present = ~values.is_null() & ~values.is_nan()
     for code in cell_numbers(object_cells(column.missing)):
@@ -604,6 +637,10 @@ def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:
             made = [_indicator(held == code) for code in range(width)]
         found += [LazyColumn(name, values) for values in made]
     return found
+
+
+def _first(values: Any, others: Any) -> Any:
+    return nw.when(~values.is_null()).then(values).otherwise(others)
 
 
 def _indicator(condition: Any) -> Any:

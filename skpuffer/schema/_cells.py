@@ -50,7 +50,7 @@ GAPS = frozenset(
 TRUTH = {"true": 1.0, "t": 1.0, "yes": 1.0, "false": 0.0, "f": 0.0, "no": 0.0}
 
 #: Number as readers of files know it; engines read it by the same words.
-NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(rf"{NUMBER}|[+-]?inf(inity)?", re.IGNORECASE)
 _WHOLE = re.compile("0(x[0-9a-f]+|b[01]+)", re.IGNORECASE)
 
@@ -328,10 +328,10 @@ def _number(key: float | str | None) -> float:
         return key
     if key is not None and DATE.fullmatch(key):
         try:
-            return float((np.datetime64(key[:26], "us") - _BEGINNING) / _DAY)
+            return float((np.datetime64(key[:19], "s") - _BEGINNING) / _DAY)
         except (ValueError, OverflowError):  # no such day
             return math.nan
     return math.nan
 
 
-_BEGINNING, _DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
+_BEGINNING, _DAY = np.datetime64("1970-01-01", "s"), np.timedelta64(1, "D")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from numbers import Real
@@ -387,12 +389,15 @@ def _codes(given: object) -> tuple[Any, ...]:
 
 def _number(**named: Any) -> float:
     [(name, value)] = named.items()
-    real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not real or not np.isfinite(value):
+    number = math.nan
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        with contextlib.suppress(OverflowError):  # of a whole number beyond floats
+            number = float(value)
+    if not math.isfinite(number):
         raise ValueError(
             f"The parameter {name!r} must be a finite number. Got {value!r}."
         )
-    return float(value)
+    return number
 
 
 def _edges(given: Any) -> tuple[float, ...]:

@@ -603,8 +603,8 @@ def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
 def _plain_array(values: Any) -> NDArray[Any] | None:
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "US" and not hasattr(values, "dtype"):
-            # a list that mixes numbers and text: none becomes the other
+        if array.dtype.kind in "USmM" and not hasattr(values, "dtype"):
+            # a list that mixes numbers with text or dates: none becomes the other
             array = np.asarray(values, dtype=object)
     # whatever foreign code raises may quote a cell, so no word of it is passed on
     except Exception:

@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
+from skpuffer.accountants import GroupPrivacy
+from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import (
     PublicBinner,
     PublicImputer,
@@ -19,8 +21,12 @@ from skpuffer.preprocessing import (
 )
 from skpuffer.scenarios import AttributeScenario, BinnedLaw
 from skpuffer.schema import Category, Number, Schema, _cells
+from skpuffer.summary import PrivateSummary
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import reachable
+
+#: Next to no noise.
+EXACT = GroupPrivacy(epsilon=1e24, alpha=2.0)
 
 # -- files and their readers -----------------------------------------------------------
 
@@ -372,3 +378,101 @@ def test_what_is_fitted_is_the_same_beside_a_malformed_row(entry, read):
         assert other.keys() == first.keys()
         for path, value in first.items():
             np.testing.assert_allclose(other[path], value, rtol=1e-9, err_msg=path)
+
+
+# -- tables that lie elsewhere ---------------------------------------------------------
+
+#: What engines do not take for a number or a day, and what not all of them hold.
+NOT_THERE = ("0x1", "0b1", "2020-1-1", "a\x00b", "2020-01-01T00:00:00Z")
+
+
+def lazily_by_polars(path):
+    return pl.scan_csv(path, infer_schema_length=None)
+
+
+def lazily_by_duckdb(path):
+    duckdb = pytest.importorskip("duckdb")
+    return duckdb.connect().read_csv(str(path), header=True, sample_size=-1)
+
+
+@pytest.mark.parametrize("reader", [lazily_by_polars, lazily_by_duckdb])
+@pytest.mark.parametrize("weird", [False, True])
+def test_engines_read_cells_as_they_are_read_in_memory(reader, weird, read):
+    odd = [c for c in WEIRD if c.isascii() and c not in NOT_THERE and "+05" not in c]
+    odd = odd if weird else []
+    # of no more than is read alike: some engines have whole numbers of 64 bits only
+    kinds = [k for k in KINDS if weird or k != "large numbers"]
+    columns = {kind: [*rows_of(kind)[1] * 20, *odd] for kind in kinds}
+    here, there = read(by_pandas, columns), read(reader, columns)
+    for kind in kinds:
+        entry = KINDS[kind][0]
+        statistics = ["rate"] if isinstance(entry, Category) else ["mean"]
+        model = PrivateSummary(
+            statistics=statistics, schema=Schema({kind: entry}), accountant=EXACT
+        )
+        found = [clone(model).fit(X).result_ for X in (here[[kind]], there)]
+        np.testing.assert_allclose(*found, rtol=1e-6, atol=1e-6, err_msg=kind)
+
+
+# -- files that are read by the code book ----------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_are_read_as_the_schema_says(kind, engine, tmp_path):
+    entry, cells = rows_of(kind)
+    weird = [cell for cell in WEIRD if "\x00" not in cell]
+    columns = {"c": [*cells, *weird], "other": ["007"] * (len(cells) + len(weird))}
+    path = tmp_path / "table.csv"
+    path.write_text(text_of(columns), encoding="utf-8")
+    book = Schema({"c": entry})
+    X = book.read_csv(path, engine=engine)
+    assert X["other"][0] == "007"
+    if isinstance(entry, Number):
+        assert np.asarray(X["c"]).dtype == float
+    written = pd.DataFrame({"c": columns["c"]}, dtype=object)
+    for each in (X, book.scan_csv(path).collect()):
+        np.testing.assert_array_equal(book.binning(5)(each), book.binning(5)(written))
+
+
+def test_parquet_is_read_as_the_schema_says(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"n": ["30", "old", None], "k": ["1", "?", "2"]}).to_parquet(path)
+    X = Schema({"n": (0, 99), "k": [1, 2]}).read_parquet(path)
+    np.testing.assert_array_equal(X["n"], [30, np.nan, np.nan])
+    assert X["k"].tolist() == ["1", "?", "2"]
+
+
+# -- levels that readers do not keep apart ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["1", "01"],
+        ["1", 1.0],
+        ["1e3", 1000],
+        ["yes", 1],
+        [True, "T"],
+        ["2020-01-01", "2020-01-01T00:00:00"],
+        [2**53, 2**53 + 1],
+        ["a", "NA"],
+        ["None", "Some"],
+        ["null", "x"],
+        ["", "x"],
+        ["01/02/2020", "x"],
+    ],
+    ids=str,
+)
+def test_such_levels_are_refused_wherever_they_are_declared(levels):
+    frame = pd.DataFrame({"k": ["x", "a"] * 10, "s": [0, 1] * 10})
+    for make in (
+        lambda: Category(levels),
+        lambda: Schema({"k": levels}),
+        lambda: PublicOneHotEncoder({"k": levels}).fit(frame),
+        lambda: PrivateSummary(categories={"k": levels}).fit(frame[["k"]]),
+        lambda: PrivateLogisticRegression(classes=levels).fit(frame[["s"]], frame["k"]),
+    ):
+        with pytest.raises(ValueError, match="'(levels|categories|classes)'"):
+            make()
