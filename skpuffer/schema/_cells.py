@@ -49,9 +49,8 @@ GAPS = frozenset(
 #: Texts that a reader of files takes for a truth value, in any case.
 TRUTH = {"true": 1.0, "t": 1.0, "yes": 1.0, "false": 0.0, "f": 0.0, "no": 0.0}
 
-#: Number as readers of files know it; engines read it by the same words.
+#: Number as engines are told to know it.
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_NUMBER = re.compile(rf"{NUMBER}|[+-]?inf(inity)?", re.IGNORECASE)
 _WHOLE = re.compile("0(x[0-9a-f]+|b[01]+)", re.IGNORECASE)
 
 #: Date, with or without a time of the day and a zone.
@@ -117,39 +116,37 @@ def _float(value: Any) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _instant_key(value: Any) -> str | None:
+def _instant_key(value: Any) -> float | str | None:
     if np.isnat(value):
         return None
     if isinstance(value, np.timedelta64):
         return str(pd.Timedelta(value))
     if np.datetime_data(value.dtype)[0] in "YMWDhm":
         value = value.astype("M8[s]")
-    return _text_key(str(value)) or None
+    return _text_key(str(value))
 
 
 def _text_key(text: str) -> float | str | None:
     """Key of a text without space around it."""
     if text in GAPS:
         return None
-    if not text.isascii():
+    # Python reads more as numbers than readers of files do
+    if not text.isascii() or "_" in text:
         return text
-    first = text[0]
-    if first.isdigit() or first in "+-.":
-        if _NUMBER.fullmatch(text):
-            return float(text)
+    try:
+        return _float(text)
+    except ValueError:
+        pass
+    if (word := text.lower()) in TRUTH:
+        return TRUTH[word]
+    if text[0].isdigit():
         if _WHOLE.fullmatch(text):
             return _float(int(text, 0))
         if found := DATE.fullmatch(text):
             return _date_key(text, *found.group(1, 3, 4, 5, 6, 7, 8, 9))
         if found := _TIME.fullmatch(text):
-            hour, minute, second, part = found.groups()
-            return _time(hour, minute, second, part)
-    word = text.lower()
-    if word in TRUTH:
-        return TRUTH[word]
-    if word.lstrip("+-") == "nan":
-        return None
-    return float(text) if _NUMBER.fullmatch(text) else text
+            return _time(*found.groups())
+    return text
 
 
 def _time(hour: str, minute: str | None, second: str | None, part: str | None) -> str:
@@ -294,8 +291,10 @@ def _distinct_keys(values: Any) -> tuple[Indices, list[float | str | None]]:
         except Exception:
             cells = np.asarray(values, dtype=object)
             places = np.arange(len(cells))
-    # of dates as such: as objects the finest would be whole numbers
-    return places, [cell_key(cell) for cell in cells]
+    # dates as such: as objects the finest would be whole numbers
+    dates = isinstance(cells, np.ndarray) and cells.dtype.kind in "mM"
+    held = list(cells) if dates else np.asarray(cells, dtype=object).tolist()
+    return places, [cell_key(cell) for cell in held]
 
 
 def _widened(values: Array) -> Floats:
