@@ -432,7 +432,7 @@ def _cells(table: LazyTable, name: str) -> tuple[Any, Any]:
     words = texts.str.to_lowercase()
     # no other text is cast: engines refuse what is no number
     is_number = texts.str.contains(f"^(?:{NUMBER})$")
-    numbers = nw.when(is_number).then(texts).cast(nw.Float64)
+    numbers: Any = nw.when(is_number).then(texts).cast(nw.Float64)
     named = TRUTH | {
         f"{sign}{word}": -_LARGEST if sign == "-" else _LARGEST
         for sign in ("", "+", "-")
@@ -491,7 +491,7 @@ def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any
     """
     numbers, texts = _cells(table, name)
     known = level_table(levels)
-    found = nw.lit(other)
+    found: Any = nw.lit(other)
     if texts is not None:
         spelt = {key: place for key, place in known.items() if isinstance(key, str)}
         moments = {key: spelt.pop(key) for key in [*spelt] if _MOMENT.match(key)}

@@ -390,7 +390,8 @@ def _codes(given: object) -> tuple[Any, ...]:
 def _number(**named: Any) -> float:
     [(name, value)] = named.items()
     number = math.nan
-    if isinstance(value, Real) and type(value) not in (bool, np.bool_):
+    real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if real:
         with contextlib.suppress(OverflowError):  # of a whole number beyond floats
             number = float(value)
     if not math.isfinite(number):

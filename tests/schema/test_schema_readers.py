@@ -19,7 +19,7 @@ from skpuffer.preprocessing import (
     PublicMinMaxScaler,
     PublicOneHotEncoder,
 )
-from skpuffer.scenarios import AttributeScenario, BinnedLaw
+from skpuffer.scenarios import AttributeScenario, BinnedLaw, BlocksScenario
 from skpuffer.schema import Category, Number, Schema, _cells
 from skpuffer.summary import PrivateSummary
 from skpuffer.testing import all_estimators
@@ -378,6 +378,51 @@ def test_what_is_fitted_is_the_same_beside_a_malformed_row(entry, read):
         assert other.keys() == first.keys()
         for path, value in first.items():
             np.testing.assert_allclose(other[path], value, rtol=1e-9, err_msg=path)
+
+
+def public_rows(n=240):
+    rng = np.random.default_rng(1)
+    rows = {
+        "x": rng.uniform(-1, 1, n).round(1),
+        "code": rng.integers(1, 4, n),
+        "truth": rng.random(n) < 0.5,
+        "word": rng.choice(["no", "yes"], n),
+        "day": pd.to_datetime(rng.choice(["2020-01-01", "2021-12-31"], n)),
+    }
+    return pd.DataFrame(rows)
+
+
+SCENARIOS = {
+    "codes": AttributeScenario("code", level="record", prior=public_rows()),
+    "truth": AttributeScenario("truth", level="record", prior=public_rows()),
+    "words": AttributeScenario("word", level="record", prior=public_rows()),
+    "days": AttributeScenario("day", level="record", prior=public_rows()),
+    "bins": AttributeScenario(
+        "truth", level="record", prior=BinnedLaw(public_rows(), {"x": [-0.5, 0.5]})
+    ),
+    "blocks": BlocksScenario(
+        AttributeScenario("code", level="record", prior=public_rows()), sizes=[48]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_secrets_and_beliefs_are_the_same_beside_a_malformed_row(name, read):
+    book = Schema({n: ENTRIES[n] for n in public_rows()})
+    found = []
+    for X in tables(read):
+        model = PrivateSummary(
+            clone(SCENARIOS[name]),
+            GroupPrivacy(epsilon=1.0, alpha=2.0),
+            statistics=["mean", "rate"],
+            schema=book,
+            random_state=0,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append(model.fit(chosen(X, list(book.names))).result_)
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-9)
 
 
 # -- tables that lie elsewhere ---------------------------------------------------------
