@@ -9,9 +9,12 @@ whatever the order, and no rounding of one record depends on another.
 
 from __future__ import annotations
 
+import datetime
 import functools
 import math
 import operator
+import re
+import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +24,7 @@ import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.schema import Category, Encoding, Number
-from skpuffer.schema._columns import level_text
-from skpuffer.schema._values import plain_numbers
+from skpuffer.schema._cells import NUMBER, TRUTH, cell_numbers, level_table
 from skpuffer.utils._elsewhere import STEPS, TableElsewhere
 from skpuffer.utils._reading import COLLECT, REPEATED_NAMES, object_cells
 from skpuffer.utils._types import Floats
@@ -50,6 +52,20 @@ _CASE_COUNTS = ("polars", "dask")
 
 #: Entry of a row beyond which its length is no longer told from a longer one.
 _LONGEST = 2.0**480
+
+#: Day of the calendar, leap years and all.
+_DAY = (
+    "[1-9][0-9]{3}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    "|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    "|(?:[1-9][0-9](?:0[48]|[2468][048]|[13579][26])"
+    "|(?:[2468][048]|[13579][26])00)-02-29"
+)
+
+#: Keys of dates and times, which may be spelt in several ways.
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}( |$)|[0-9]{2}:[0-9]{2}:[0-9]{2}")
+
+#: What is read as an infinite number.
+_LARGEST = sys.float_info.max
 
 #: Beyond, sums of whole steps might not fit 64 bits.
 _MOST_RECORDS = 2**32 - 1
@@ -393,6 +409,41 @@ def _numbers(table: LazyTable, name: str) -> tuple[Any, Any]:
     return values, ~raw.is_null()
 
 
+def _cells(table: LazyTable, name: str) -> tuple[Any, Any]:
+    """Numbers and texts of a column as `skpuffer.schema._cells` reads them.
+
+    Returns
+    -------
+    numbers : narwhals.Expr or None
+        Null where there is none; None if the type of the column has none.
+    texts : narwhals.Expr or None
+    """
+    kind, raw = table.types[name], nw.col(name)
+    if kind == nw.Boolean:
+        held = nw.when(raw).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+        return nw.when(~raw.is_null()).then(held), None
+    if kind.is_numeric():
+        return raw.cast(nw.Float64), None
+    if kind in (nw.Date, nw.Datetime):
+        return None, raw
+    if not (_is_text(kind) or kind == nw.Time):
+        return None, None  # of lists and the like no cell is a number or a level
+    texts = (raw if kind == nw.String else raw.cast(nw.String)).str.strip_chars()
+    words = texts.str.to_lowercase()
+    # no other text is cast: engines refuse what is no number
+    is_number = texts.str.contains(f"^(?:{NUMBER})$")
+    numbers: Any = nw.when(is_number).then(texts).cast(nw.Float64)
+    named = TRUTH | {
+        f"{sign}{word}": -_LARGEST if sign == "-" else _LARGEST
+        for sign in ("", "+", "-")
+        for word in ("inf", "infinity")
+    }
+    for value in sorted(set(named.values())):
+        spelt = [word for word, number in named.items() if number == value]
+        numbers = nw.when(words.is_in(spelt)).then(nw.lit(value)).otherwise(numbers)
+    return numbers, texts
+
+
 def _told(kind: Any) -> str:
     """Name of a type: some list all values that a column has."""
     return type(kind).__name__
@@ -406,14 +457,22 @@ def _is_text(kind: Any) -> bool:
     return kind in (nw.String, nw.Categorical, nw.Enum)
 
 
-def codes(
-    table: LazyTable,
-    name: str,
-    levels: Sequence[Any],
-    other: int,
-    *,
-    strip: bool = False,
-) -> Any:
+def _days(table: LazyTable, name: str) -> Any:
+    """Days since the beginning of 1970, of a column of dates or of texts."""
+    kind, dates = table.types[name], nw.col(name)
+    if not (kind == nw.Date or kind == nw.Datetime):
+        dates = dates if kind == nw.String else dates.cast(nw.String)
+        dates = dates.str.strip_chars()
+        dates = nw.when(dates.str.contains(f"^(?:{_DAY})$")).then(dates)
+        dates = dates.str.to_datetime(format="%Y-%m-%d")
+    elif kind == nw.Date:
+        dates = dates.cast(nw.Datetime)
+    zone = getattr(kind, "time_zone", None) and datetime.UTC
+    beginning = nw.lit(datetime.datetime(1970, 1, 1, tzinfo=zone))
+    return (dates - beginning).dt.total_seconds().cast(nw.Float64) / 86_400.0
+
+
+def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any:
     """Return positions of a column's cells among public levels.
 
     Parameters
@@ -421,46 +480,62 @@ def codes(
     table : LazyTable
     name : str
     levels : sequence
-        Of texts, numbers and truth values; None is that of what is missing.
+        None is that of what is missing.
     other : int
         Position of what is missing or not listed.
-    strip : bool, default=False
-        Whether texts are read without the space around them.
 
     Returns
     -------
     narwhals.Expr
-        Of integers.
-
-    Raises
-    ------
-    ValueError
-        By the type of the column, if its cells cannot be compared with levels.
+        Of integers: see :func:`skpuffer.schema._cells.level_places`.
     """
-    kind = table.types[name]
-    column = nw.col(name)
-    read: Callable[[Any], Any] = _as_text
-    if _is_text(kind):
-        column = column if kind == nw.String else column.cast(nw.String)
-        column = column.str.strip_chars() if strip else column
-    elif kind == nw.Boolean:
-        held = nw.when(column).then(nw.lit(1)).otherwise(nw.lit(0))
-        column = nw.when(column.is_null()).then(nw.lit(-1)).otherwise(held)
-        read = _as_truth
-    elif kind.is_integer():
-        read = _as_integer
-    elif kind.is_float():
-        # every number of less precision is one of double precision
-        column, read = column.cast(nw.Float64), _as_float
+    numbers, texts = _cells(table, name)
+    known = level_table(levels)
+    found: Any = nw.lit(other)
+    if texts is not None:
+        spelt = {key: place for key, place in known.items() if isinstance(key, str)}
+        moments = {key: spelt.pop(key) for key in [*spelt] if _MOMENT.match(key)}
+        kind = table.types[name]
+        if kind in (nw.Date, nw.Datetime):
+            spelt = {}
+        elif spelt:
+            found = _code(texts, [(place, key) for key, place in spelt.items()], other)
+        for key, place in moments.items():
+            found = nw.when(_is_moment(texts, kind, key)).then(place).otherwise(found)
+    held = [(place, key) for key, place in known.items() if isinstance(key, float)]
+    if numbers is not None and held:
+        # no text that is a number is another level
+        if texts is None:
+            return _code(numbers, held, other)
+        by_number = _code(numbers, held, -1)
+        found = nw.when(by_number >= 0).then(by_number).otherwise(found)
+    return found
+
+
+def _is_moment(cells: Any, kind: Any, key: str) -> Any:
+    """Where a column of dates or of texts holds a date or a time of a level."""
+    if kind == nw.Date or kind == nw.Datetime:
+        zone = getattr(kind, "time_zone", None) and datetime.UTC
+        try:
+            moment = datetime.datetime.fromisoformat(key).replace(tzinfo=zone)
+        except ValueError:  # no such day, or no day at all
+            return cells != cells
+        if kind == nw.Datetime:
+            return cells == nw.lit(moment)
+        return cells != cells if " " in key else cells == nw.lit(moment.date())
+    day, _, clock = key.rpartition(" ") if ":" in key else (key, "", "")
+    spelt = "[-/.]".join(f"0?{part.lstrip('0')}" for part in day.split("-") if part)
+    if clock:
+        spelt += "[T ]" if day else ""
+        hour, minute, second = clock.split(":")
+        spelt += f"0?{hour.lstrip('0') or '0'}:{minute}"
+        if second == "00":
+            spelt += r"(?::00(?:\.0+)?)?"
+        else:
+            spelt += f":{re.escape(second)}" + ("0*" if "." in second else r"(?:\.0+)?")
     else:
-        raise ValueError(
-            f"The column {name!r} of the parameter 'X' (type {_told(kind)}) is not of "
-            "a type that is compared with levels: cast it to text, whole numbers or "
-            "floats where the table lies."
-        )
-    # what cannot be in a column of this type is in none of its cells
-    known = [(code, read(level)) for code, level in enumerate(levels)]
-    return _code(column, [(c, v) for c, v in known if v is not None], other)
+        spelt += r"(?:[T ]0?0(?::00(?::00(?:\.0+)?)?)?)?"
+    return cells.str.contains(f"^{spelt}Z?$")
 
 
 def _code(column: Any, known: list[tuple[int, Any]], other: int) -> Any:
@@ -470,36 +545,9 @@ def _code(column: Any, known: list[tuple[int, Any]], other: int) -> Any:
         is_there = column.is_in([value for _, value in known[:half]])
         lower, upper = (_code(column, k, other) for k in (known[:half], known[half:]))
         return nw.when(is_there).then(lower).otherwise(upper)
-    # of a null nothing is equal to it, and the same is asked of each column of a frame
-    ((code, value),) = known or [(other, None)]
-    is_there = column.is_null() if value is None else column == value
-    return nw.when(is_there).then(nw.lit(code)).otherwise(nw.lit(other))
-
-
-def _as_text(level: Any) -> str | None:
-    return level if isinstance(level, str) else None
-
-
-def _as_truth(level: Any) -> int | None:
-    return int(level) if isinstance(level, int | float) and level in (0, 1) else None
-
-
-def _as_integer(level: Any) -> int | None:
-    # equal as Python has it: truth values are numbers
-    if not isinstance(level, int | float) or not math.isfinite(level):
-        return None
-    whole = int(level)
-    return whole if whole == level and -(2**63) <= whole < 2**63 else None
-
-
-def _as_float(level: Any) -> float | None:
-    if not isinstance(level, int | float):
-        return None
-    try:
-        number = float(level)
-    except OverflowError:
-        return None
-    return number if number == level else None
+    # a null is equal to nothing
+    ((code, value),) = known
+    return nw.when(column == value).then(nw.lit(code)).otherwise(nw.lit(other))
 
 
 # -- code books ------------------------------------------------------------------------
@@ -520,16 +568,15 @@ def number_of_book(table: LazyTable, name: str, column: Number) -> tuple[Any, An
         Within the bounds, the public `filling` where one is missing.
     missing : narwhals.Expr
         Whether it is missing.
-
-    Raises
-    ------
-    ValueError
-        By the type of the column, if it holds no numbers.
     """
-    values, present = _numbers(table, name)
-    if not _is_whole(table.types[name]):
-        present = present & ~values.is_nan()
-    for code in plain_numbers(object_cells(column.missing)):
+    values, texts = _cells(table, name)
+    if texts is not None:
+        days = _days(table, name)
+        values = days if values is None else _first(days, values)
+    elif values is None:
+        values = nw.lit(math.nan)
+    present = ~values.is_null() & ~values.is_nan()
+    for code in cell_numbers(object_cells(column.missing)):
         # those that are no numbers are NaN, and in no column of numbers
         if not math.isnan(code):
             present = present & (values != float(code))
@@ -551,23 +598,9 @@ def codes_of_book(table: LazyTable, name: str, column: Category) -> Any:
     -------
     narwhals.Expr
         Of integers: see :func:`skpuffer.schema._values.level_codes`.
-
-    Raises
-    ------
-    ValueError
-        By the type of the column, if it is compared with none of the levels.
     """
     other = len(column.levels) if column.missing_level else column.filling
-    is_text = _is_text(table.types[name])
-    levels = [level_text(v) if isinstance(v, str) else v for v in column.levels]
-    if any(isinstance(level, str) != is_text for level in levels):
-        raise ValueError(
-            f"The column {name!r} of the parameter 'X' (type "
-            f"{_told(table.types[name])}) and its levels in the parameter 'schema' are "
-            "not of one type. Cast the column to that of its levels where the table "
-            "lies."
-        )
-    return codes(table, name, levels, other, strip=True)
+    return codes(table, name, column.levels, other)
 
 
 def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:
@@ -604,6 +637,10 @@ def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:
             made = [_indicator(held == code) for code in range(width)]
         found += [LazyColumn(name, values) for values in made]
     return found
+
+
+def _first(values: Any, others: Any) -> Any:
+    return nw.when(~values.is_null()).then(values).otherwise(others)
 
 
 def _indicator(condition: Any) -> Any:

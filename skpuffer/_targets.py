@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from skpuffer.schema import Category
-from skpuffer.schema._values import level_codes
+from skpuffer.schema._cells import level_places, refuse_ambiguous
 from skpuffer.utils._reading import (
     as_numbers,
     ordered_labels,
@@ -41,9 +40,7 @@ ONE_CLASS = (
 )
 
 
-def label_codes(
-    estimator: Any, classes: Array, y: ArrayLike, missing: tuple[Any, ...] = ()
-) -> Indices:
+def label_codes(estimator: Any, classes: Array, y: ArrayLike) -> Indices:
     """Return the position of each label among public ones, -1 for what is none.
 
     Parameters
@@ -53,8 +50,6 @@ def label_codes(
     classes : ndarray of shape (n_classes,)
         In their order.
     y : array-like of shape (n_records,)
-    missing : tuple, default=()
-        Codes that mean a missing label.
 
     Returns
     -------
@@ -63,29 +58,15 @@ def label_codes(
     Raises
     ------
     ValueError
-        If there are less than two classes, `y` is no list of labels, or one of numbers
-        where all classes are text. No label is quoted, and none that is held is
+        If there are less than two classes, readers of files do not keep two of them
+        apart, or `y` is no list of labels. No label is quoted, and none that is held is
         refused.
     """
     if len(classes) < 2:
         raise ValueError(ONE_CLASS.format(type(estimator).__name__))
-    try:
-        column = Category(tuple(classes.tolist()), missing=missing)
-    except ValueError:
-        raise ValueError(
-            "The parameter 'classes' must list public labels, each once and none of "
-            f"them missing. Got {classes.tolist()!r}."
-        ) from None
-    values = _list_of(estimator, y)
-    # The type of a column is public, as its name is; which labels occur is not.
-    if values.dtype.kind in "fiu" and not _have_numbers(classes):
-        raise ValueError(
-            f"The public classes {classes.tolist()!r} are text, and the target holds "
-            "numbers: write the classes as the target has them."
-        )
-    codes = level_codes(column, values)
-    codes[codes == len(classes)] = -1
-    return codes
+    labels = classes.tolist()
+    refuse_ambiguous(labels, "classes")
+    return np.maximum(level_places(labels, _list_of(estimator, y)), -1)
 
 
 def declared_classes(estimator: Any) -> Array | None:
@@ -126,20 +107,11 @@ def class_indices(estimator: Any, X: Any, y: ArrayLike) -> Indices:
             raise ValueError(ONE_CLASS.format(type(estimator).__name__))
         codes: Indices = np.searchsorted(classes, labels)
     else:
-        codes = label_codes(estimator, classes, y, _missing_codes(estimator))
+        codes = label_codes(estimator, classes, y)
     check_consistent_length(X, codes)
     # last: an attribute that only a sound target sets
     estimator.classes_ = classes
     return codes
-
-
-def _missing_codes(estimator: Any) -> tuple[Any, ...]:
-    """Codes of missing labels."""
-    schema = estimator.schema
-    if schema is None or schema.classes is None:
-        return ()
-    missing: tuple[Any, ...] = schema[schema.target].missing
-    return missing
 
 
 def rows_and_labels(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Indices]:
@@ -161,7 +133,7 @@ def rows_and_labels(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Indices]
     classes = declared_classes(estimator)
     assert classes is not None
     X = validate_rows(estimator, X)
-    codes = label_codes(estimator, classes, y, _missing_codes(estimator))
+    codes = label_codes(estimator, classes, y)
     check_consistent_length(X, codes)
     # last: an attribute that only a sound target sets
     estimator.classes_ = classes
@@ -244,11 +216,3 @@ def _list_of(estimator: Any, y: Any, missing: bool = True) -> Array:
     values = read_labels(y, missing=missing)
     found: Array = values if values.ndim == 1 else column_or_1d(values, warn=True)
     return found
-
-
-def _have_numbers(classes: Array) -> bool:
-    try:
-        classes.astype(float)
-    except (TypeError, ValueError):
-        return False
-    return True

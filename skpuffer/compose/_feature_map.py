@@ -17,6 +17,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
 from skpuffer.utils._reading import (
+    LARGEST,
+    bounded,
     column_names,
     floats,
     is_frame,
@@ -133,6 +135,15 @@ class FeatureMap:
                 f"{self._owner} must return one row for each record. Got "
                 f"shape {numbers.shape} for {len(raw)} records."
             )
+        wild = ~(np.abs(numbers) <= LARGEST)
+        if wild.any():
+            # One record must not end a fit, of which a step may be paid for. What has
+            # no value, as the logarithm of a negative number, is zero. Gaps of the
+            # table itself are refused later.
+            frame = pd.DataFrame(raw)
+            gaps = frame.isna() | frame.isin([np.inf, -np.inf])
+            tamed = np.clip(np.nan_to_num(numbers), -LARGEST, LARGEST)
+            numbers = np.where(gaps.any(axis=1).to_numpy()[:, None], numbers, tamed)
         return numbers
 
     def check_by_record(self, table: Table, n_rows: int = 8) -> None:
@@ -160,7 +171,8 @@ class FeatureMap:
         """Table of the kind the transformer was fitted to: pandas by name, or array."""
         # columns of a frame may come in another order, with the secret among them
         if self._columns is None:
-            return to_pandas(table).to_numpy() if is_frame(table) else np.asarray(table)
+            values = to_pandas(table).to_numpy() if is_frame(table) else table
+            return bounded(np.asarray(values))
         if not is_frame(table):
             raise ValueError(
                 "The public preprocessing reads columns by name "
@@ -173,7 +185,7 @@ class FeatureMap:
                 f"The table lacks the columns {missing!r} that the public "
                 f"preprocessing reads; it has {list(known)!r}."
             )
-        return to_pandas(table, self._columns)
+        return bounded(to_pandas(table, self._columns))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FeatureMap) and self._digest == other._digest

@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.utils._reading import is_frame, to_pandas
+from skpuffer.utils._reading import bounded, is_frame, to_pandas
 from skpuffer.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Chain(_FixedStep):
         {data frame, ndarray, sparse matrix} of shape (n, n_features)
         """
         for _, step in self.steps:
-            X = step.transform(as_read(step, X))
+            X = bounded(step.transform(as_read(step, X)), mapped=True)
         return X
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

@@ -29,6 +29,7 @@ from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._listeners import CarriesListeners
 from skpuffer.utils._reading import (
     as_table,
+    bounded,
     is_frame,
     read_labels,
     row_count,
@@ -416,7 +417,7 @@ class PrivatePipeline(
             if unquoted(_COMPARED, share_records, base, public):
                 raise ValueError(_SAME)
         cut = _is_cut(given, base)
-        return Flow(base=base, rows=base, public=public, is_cut=cut), secret
+        return Flow(base=base, rows=bounded(base), public=public, is_cut=cut), secret
 
     def _public(self, opening: _Opening, base: Any) -> Any:
         """Public rows with the columns of the data."""
@@ -561,7 +562,12 @@ class PrivatePipeline(
             opening.steps,
             opening.units,
             opening.budget,
-            Flow(base=base, rows=base, public=public, is_cut=_is_cut(given, base)),
+            Flow(
+                base=base,
+                rows=bounded(base),
+                public=public,
+                is_cut=_is_cut(given, base),
+            ),
             y,
             n_records,
             groups,

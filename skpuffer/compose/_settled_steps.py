@@ -14,7 +14,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.utils._reading import matching_names, row_count
+from skpuffer.utils._reading import bounded, matching_names, row_count
 from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import safe_indexing
 from skpuffer.utils._unquoted import unquoted
@@ -114,7 +114,7 @@ class Flow:
         return replace(
             self,
             steps=(*self.steps, (name, step)),
-            rows=rows,
+            rows=bounded(rows, mapped=True),
             public=self._of_public(step),
             released=released,
         )

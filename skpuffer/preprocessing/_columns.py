@@ -18,6 +18,7 @@ from skpuffer.utils._reading import (
     as_numbers,
     column_names,
     is_frame,
+    object_rows,
     read_table,
     to_pandas,
 )
@@ -187,7 +188,7 @@ def read_columns(
     transformer: Any, X: Table, reset: bool
 ) -> tuple[pd.DataFrame, list[Any]]:
     """Validate a table of any cells; return it as a frame, and its columns' names."""
-    X = read_table(X)
+    X = read_table(object_rows(X))
     if is_frame(X):
         names = list(column_names(X) or ())
         validate_data(transformer, X, skip_check_array=True, reset=reset)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer.schema import Category, Number
-from skpuffer.schema._columns import is_missing
+from skpuffer.schema._cells import UNLISTED, cell_key, is_missing, level_places
 from skpuffer.schema._values import level_codes, numbers, plain_numbers
 from skpuffer.utils._reading import object_cells
 
@@ -124,12 +124,9 @@ class PublicImputer(PublicColumnTransformer):
         if type(fact.value) is not bool and isinstance(fact.value, Real):
             found = plain_numbers(values, fact.missing)
             return np.where(np.isfinite(found), found, float(fact.value))
-        held = object_cells(values.tolist())
-        missing = [
-            is_missing(value) or any(_same(value, code) for code in fact.missing)
-            for value in held
-        ]
-        held[np.array(missing, dtype=bool)] = fact.value
+        # what was written: a text beside numbers must not make texts of them
+        held = object_cells(map(cell_key, values))
+        held[level_places(fact.missing, values) != UNLISTED] = fact.value
         return held
 
 
@@ -140,8 +137,3 @@ def _levels_of(column: Category, values: Array) -> Array:
     # the code of a level for missing values is none of these
     filled: Array = levels[np.where(codes < len(levels), codes, column.filling)]
     return filled
-
-
-def _same(value: Any, code: Any) -> bool:
-    # of one type: True is not the code 1
-    return type(value) is type(code) and bool(value == code)

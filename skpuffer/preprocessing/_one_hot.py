@@ -9,11 +9,18 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.preprocessing import OneHotEncoder
 
 from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer.schema._cells import (
+    MISSING,
+    UNLISTED,
+    is_missing,
+    level_places,
+    refuse_ambiguous,
+)
 from skpuffer.utils._checks import check_option
 from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._reading import held_as_codes
 
 from ._columns import as_number, by_name, read_columns
 
@@ -38,6 +45,8 @@ class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # typ
     categories : dict of {column: list}, default=None
         Public categories of each column to encode; columns by name in a data frame, by
         position in an array. All other columns must be numbers and pass unchanged.
+        Cells are compared with them as with the levels of a
+        :class:`~skpuffer.schema.Category`: 1, 1.0 and "1" are one category.
     missing : {'category', 'zero', 'error'}, default='category'
         What becomes of a missing value (None, NaN, NA) in an encoded column. There is a
         rule because leaving such records out would tell of them.
@@ -63,7 +72,7 @@ class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # typ
 
     See Also
     --------
-    sklearn.preprocessing.OneHotEncoder : Does the encoding, given the categories.
+    sklearn.preprocessing.OneHotEncoder : Learns the categories from the data.
     skpuffer.compose.PublicPreprocessing : Encodes the data and the prior alike.
 
     Examples
@@ -145,12 +154,12 @@ class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # typ
         numbers = self._numbers(X, names, encoded)
         if not encoded:
             return sparse.csr_matrix(numbers) if self.sparse_output else numbers
-        values = np.column_stack(
-            [self._known(X.iloc[:, i], names[i], given) for i, given in encoded.items()]
-        )
         # Each row by itself and by the given categories, so one record changes one row.
-        # NaN stands for what is missing: a category of its own, or none.
-        codes = self._encoder(encoded).transform(values)
+        blocks = [
+            self._block(X.iloc[:, i], names[i], given) for i, given in encoded.items()
+        ]
+        codes = sparse.hstack(blocks, format="csr")
+        codes = codes if self.sparse_output else codes.toarray()
         # columns are indexed in CSC, rows read in CSR
         order = self._order(len(names), encoded)
         if self.sparse_output:
@@ -175,11 +184,12 @@ class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # typ
         known = getattr(self, "feature_names_in_", range(self.n_features_in_))
         encoded = self._positions(list(known))
         plain = [name for i, name in enumerate(before) if i not in encoded]
-        coded = []
-        if encoded:
-            coded = self._encoder(encoded).get_feature_names_out(
-                [before[i] for i in encoded]
-            )
+        last = ["missing"] if self.missing == "category" else []
+        coded = [
+            f"{before[i]}_{category}"
+            for i, given in encoded.items()
+            for category in [*given, *last]
+        ]
         order = self._order(len(before), encoded)
         names: Array = np.array([*plain, *coded], dtype=object)[order]
         return names
@@ -212,16 +222,17 @@ class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # typ
                     f"{column!r}. Got {given!r}."
                 )
             given = _objects(given)
-            if len(given) == 0 or len(set(given.tolist())) < len(given):
+            if len(given) == 0:
                 raise ValueError(
                     f"The parameter 'categories' must give the column {column!r} at "
-                    f"least one category, and each once. Got {given.tolist()!r}."
+                    "least one category."
                 )
-            if pd.isna(given).any():
+            if any(map(is_missing, given)):
                 raise ValueError(
                     f"The parameter 'categories' names a missing value for the column "
                     f"{column!r}: the parameter 'missing' says what becomes of those."
                 )
+            refuse_ambiguous(given.tolist(), "categories")
             # two columns of one name
             if self.missing == "category" and "missing" in given.tolist():
                 raise ValueError(
@@ -249,40 +260,27 @@ class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # typ
         columns = [as_number(X.iloc[:, i], names[i], self.dtype) for i in kept]
         return np.column_stack(columns) if kept else np.empty((len(X), 0), self.dtype)
 
-    def _known(self, column: pd.Series, name: Any, given: Array) -> Array:
-        """Values of an encoded column, NaN for what is missing."""
-        # Objects, so that codes 1 and "1" stay apart and None, NaN and NA can all be
-        # told missing. Errors name the column and no value.
-        values: Array = column.to_numpy(dtype=object, copy=True)
-        missing = pd.isna(values)
-        if self.missing == "error" and missing.any():
+    def _block(self, column: pd.Series, name: Any, given: Array) -> sparse.csr_array:
+        """Codes of a column, of shape (n, n_categories)."""
+        held = held_as_codes(column)
+        values = column.to_numpy() if held is None else held
+        places = level_places(given.tolist(), values)
+        # errors name the column and no value
+        if self.missing == "error" and np.any(places == MISSING):
             raise ValueError(
                 f"The column {name!r} has missing values: see the parameter 'missing'."
             )
-        known = set(given.tolist())
-        if self.unknown == "error" and any(v not in known for v in values[~missing]):
+        if self.unknown == "error" and np.any(places == UNLISTED):
             raise ValueError(
                 f"The column {name!r} has values that 'categories' does not name: see "
                 "the parameter 'unknown'."
             )
-        values[missing] = np.nan
-        return values
-
-    def _encoder(self, encoded: dict[int, Array]) -> OneHotEncoder:
-        """scikit-learn's encoder, fitted to the categories alone."""
-        extra = [np.nan] if self.missing == "category" else []
-        categories = [_objects([*given, *extra]) for given in encoded.values()]
-        encoder = OneHotEncoder(
-            categories=categories,
-            # zeros; under unknown='error' such values were refused before
-            handle_unknown="ignore",
-            sparse_output=self.sparse_output,
-            dtype=self.dtype,
-            feature_name_combiner=_combine,
-        )
-        encoder.set_output(transform="default")
-        # fitted on one made-up row: what is read of the data is nothing
-        return encoder.fit(_objects([given[0] for given in categories])[None, :])
+        if self.missing == "category":
+            places[places == MISSING] = len(given)
+        rows = np.flatnonzero(places >= 0)
+        shape = len(places), len(given) + (self.missing == "category")
+        ones = np.ones(len(rows), dtype=self.dtype)
+        return sparse.csr_array((ones, (rows, places[rows])), shape=shape)
 
     def _order(self, n_columns: int, encoded: dict[int, Array]) -> list[int]:
         """Permutation that puts the codes of each column in the place of that column.
@@ -311,10 +309,6 @@ class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # typ
         tags.input_tags.string = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _combine(column: str, category: Any) -> str:
-    return f"{column}_missing" if pd.isna(category) else f"{column}_{category}"
 
 
 def _objects(values: Iterable[Any]) -> Array:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from skpuffer.distributions._distributions import Discrete, PointMass, Samples
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.schema._cells import cell_key
 from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._types import Floats
 
@@ -207,7 +208,7 @@ class GroupScenario(Scenario):
         ------
         ScenarioError
         """
-        if len(set(np.asarray(secret).tolist())) > 1:
+        if len(set(map(cell_key, np.asarray(secret)))) > 1:
             raise ScenarioError(
                 f"The secret of GroupScenario is which group of {self.column!r} the "
                 "whole table is about, but the data has records of several. Fit on the "

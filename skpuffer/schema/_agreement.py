@@ -9,7 +9,8 @@ import numpy as np
 
 from skpuffer.utils._bounds import check_bounds
 
-from ._columns import Category, Number, is_missing, level_text
+from ._cells import cell_key, is_missing
+from ._columns import Category, Number
 
 if TYPE_CHECKING:
     from ._schema import Schema
@@ -71,8 +72,8 @@ def check_same_book(schema: Schema, believed: Schema) -> None:
         elif None not in (own.unit, other.unit) and own.unit != other.unit:
             wrong = f"in {own.unit!r} and in {other.unit!r}"
         elif isinstance(own, Category) and isinstance(other, Category):
-            known = set(map(level_text, own.levels))
-            strange = [v for v in other.levels if level_text(v) not in known]
+            known = set(map(cell_key, own.levels))
+            strange = [v for v in other.levels if cell_key(v) not in known]
             if strange:
                 wrong = f"of other levels, {strange!r}, in the latter"
         elif (
@@ -139,15 +140,15 @@ def _check_categories(schema: Schema, given: Mapping[Any, Any]) -> None:
         # None among them is the level of missing values, which the schema has as such
         said = tuple(level for level in listed if not is_missing(level))
         lacking = len(said) < len(list(listed)) and not schema[name].missing_level
-        if said != levels[name] or lacking:
+        same = list(map(cell_key, said)) == list(map(cell_key, levels[name]))
+        if not same or lacking:
             raise _disagreement("categories", listed, levels[name], f" of {name!r}")
 
 
 def _check_classes(schema: Schema, given: Any) -> None:
     if schema.classes is None:
         return
-    said = np.unique(np.asarray(given)).tolist()
-    if said != np.unique(np.asarray(schema.classes)).tolist():
+    if set(map(cell_key, given)) != set(map(cell_key, schema.classes)):
         raise _disagreement("classes", given, schema.classes, "")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +18,8 @@ from skpuffer.utils._checks import (
     check_option,
     check_positive,
 )
+
+from ._cells import cell_key, is_missing, refuse_ambiguous
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats
@@ -171,7 +173,8 @@ class Category:
     Parameters
     ----------
     levels : tuple
-        Public levels, all that are possible; each once.
+        Public levels, all that are possible; each once. See the notes on how cells are
+        compared with them.
     ordered : bool, default=False
         Whether their order says something, as that of school grades.
     missing : tuple, default=()
@@ -189,7 +192,26 @@ class Category:
     Raises
     ------
     ValueError
-        If no levels are listed, one is listed twice or is missing, or `fill` is none.
+        If no levels are listed, `fill` is none of them, or some reader of files takes a
+        level for missing or two levels for one.
+
+    Notes
+    -----
+    Readers of files give a column one type by all of its cells. So a cell is compared
+    with the levels by what was written, and never by the type of its column:
+
+    - 1, 1.0, "1", "1.0" and "01" are one level, and so are numbers that are equal in
+      double precision.
+    - True, "true" and "yes" are one level with 1; False, "false" and "no" with 0, in
+      any case of the letters. DuckDB reads "T" and "F" so as well.
+    - Dates of any type and unit, and texts such as "2020-01-31", are one level for each
+      day; those with a time and a zone for each moment.
+    - Other texts are compared without the space around them.
+
+    Three kinds of levels are therefore refused: texts that some reader takes for
+    missing ("NA", "null", "None", "nan", ""), two levels that some reader takes for one
+    ("1" and "01", "yes" and 1), and dates whose day some readers find by other rows
+    ("01/02/2020"). Rename such levels in the table and in the schema.
 
     Examples
     --------
@@ -214,28 +236,27 @@ class Category:
                 f"Got {self.levels!r}."
             )
         levels = tuple(_plain(level) for level in self.levels)
-        # by their text: "1" and 1 would be one level to whoever reads a file
-        if not levels or len(set(map(level_text, levels))) < len(levels):
-            raise ValueError(
-                "The parameter 'levels' must list at least one level, and each once. "
-                f"Got {list(levels)!r}."
-            )
+        if not levels:
+            raise ValueError("The parameter 'levels' must list at least one level.")
         if any(is_missing(level) for level in levels):
             raise ValueError(
                 "The parameter 'levels' lists a missing value: 'missing_level' says "
                 "whether those have a level of their own."
             )
+        refuse_ambiguous(levels)
         missing = _codes(self.missing)
-        if set(missing) & set(levels):
+        keys = [cell_key(level) for level in levels]
+        if both := [code for code in missing if cell_key(code) in keys]:
             raise ValueError(
-                "The parameter 'missing' names levels of the column: "
-                f"{sorted(set(missing) & set(levels), key=str)!r}."
+                f"The parameter 'missing' names levels of the column: {both!r}."
             )
         fill = _plain(self.fill)
-        if fill is not None and fill not in levels:
-            raise ValueError(
-                f"The parameter 'fill' must be one of the levels. Got {fill!r}."
-            )
+        if fill is not None:
+            if (key := cell_key(fill)) not in keys:
+                raise ValueError(
+                    f"The parameter 'fill' must be one of the levels. Got {fill!r}."
+                )
+            fill = levels[keys.index(key)]
         shares = self.shares
         if shares is not None:
             shares = tuple(_number(shares=share) for share in shares)
@@ -328,40 +349,6 @@ def _from_dict(given: dict[str, Any]) -> Column:
     return found
 
 
-def level_text(value: Any) -> str:
-    """Return a level as a table of texts has it."""
-    value = real_part(_plain(value))
-    # a whole number is written as one, whatever type a table has it in
-    if isinstance(value, float | Decimal) and _is_whole(value):
-        value = int(value)
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", errors="replace")
-    return str(value).strip()
-
-
-def real_part(value: Any) -> Any:
-    """Return a complex number without an imaginary part as a real one.
-
-    A single complex number makes such of all numbers of a column, which must not change
-    how the others are read.
-    """
-    return value.real if isinstance(value, complex) and value.imag == 0 else value
-
-
-def _is_whole(value: float | Decimal) -> bool:
-    return math.isfinite(value) and value == int(value)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether one value is None, NaN, NaT or NA."""
-    if isinstance(value, Decimal):
-        return value.is_nan()  # one that signals is refused by any comparison
-    if value is None or isinstance(value, str):
-        return value is None
-    # a list in a cell is no missing value, whatever it holds
-    return not hasattr(value, "__len__") and bool(pd.isna(value))
-
-
 def differing_fields(column: Column) -> dict[str, Any]:
     """Fields of a column that are not at their defaults, as plain data."""
     held = asdict(column)
@@ -402,12 +389,16 @@ def _codes(given: object) -> tuple[Any, ...]:
 
 def _number(**named: Any) -> float:
     [(name, value)] = named.items()
+    number = math.nan
     real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not real or not np.isfinite(value):
+    if real:
+        with contextlib.suppress(OverflowError):  # of a whole number beyond floats
+            number = float(value)
+    if not math.isfinite(number):
         raise ValueError(
             f"The parameter {name!r} must be a finite number. Got {value!r}."
         )
-    return float(value)
+    return number
 
 
 def _edges(given: Any) -> tuple[float, ...]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from . import _files, _parameters, _public
+from . import _files, _parameters, _public, _tables
 from ._binning import Binning
+from ._cells import level_places
 from ._columns import Category, Column, Number, as_column, differing_fields
 from ._encoding import Encoding
-from ._values import column_arrays, level_codes, numbers
+from ._values import column_arrays, numbers
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -253,9 +254,7 @@ class Schema:
         ndarray of int of shape (n,)
         """
         column = self._target_column(Category)
-        own = Category(column.levels, missing=column.missing)
-        codes = level_codes(own, np.asarray(y))
-        return np.where(codes == len(own.levels), -1, codes)
+        return np.maximum(level_places(column.levels, np.asarray(y)), -1)
 
     def target_numbers(self, y: ArrayLike) -> Floats:
         """Return a numeric target within its bounds, NaN for what is no number.
@@ -279,6 +278,106 @@ class Schema:
                 f"Schema(columns, target=...). It is {self._target!r}."
             )
         return column
+
+    # -- files of private tables --------------------------------------------------
+
+    def read_csv(
+        self, source: str | PathLike[str], *, engine: str = "pandas", **options: Any
+    ) -> Any:
+        r"""Read a table from a CSV file as the schema says.
+
+        Other readers give a column one type by all of its cells. Here every column is
+        read as text first, so no cell changes how another one is read. Columns that
+        are numbers in the schema become numbers, missing where a cell is none.
+
+        Parameters
+        ----------
+        source : str, path-like or file
+        engine : {'pandas', 'polars'}, default='pandas'
+            Library that reads the file, and whose data frame is returned.
+        **options : dict
+            Further options of the library's `read_csv`, such as the separator.
+
+        Returns
+        -------
+        data frame
+            All columns of the file; what the schema does not name is text.
+
+        See Also
+        --------
+        Schema.scan_csv : The same for a file that does not fit into memory.
+
+        Examples
+        --------
+        >>> import io
+        >>> from skpuffer.schema import Schema
+        >>> schema = Schema({"age": (17, 90), "grade": [1, 2, 3]})
+        >>> table = schema.read_csv(io.StringIO("age,grade\n30,1\nold,2\n41,?\n"))
+        >>> table["age"].tolist()
+        [30.0, nan, 41.0]
+        >>> schema.binning(n_bins=2)(table)[:, 1]
+        array([0, 1, 3], dtype=uint8)
+        """
+        return _tables.read_csv(self, source, engine, options)
+
+    def scan_csv(self, source: str | PathLike[str], **options: Any) -> Any:
+        r"""Return a CSV file as a lazy frame of Polars, whose columns are texts.
+
+        Estimators that sum lazy frames read the texts by their `schema` where the table
+        lies, so no cell changes how another one is read.
+
+        Parameters
+        ----------
+        source : str or path-like
+        **options : dict
+            Further options of `polars.scan_csv`.
+
+        Returns
+        -------
+        polars.LazyFrame
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from skpuffer.schema import Schema
+        >>> schema = Schema({"age": (17, 90)})
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        ...     _ = file.write("age\n30\nold\n")
+        ...     _ = file.seek(0)
+        ...     schema.scan_csv(file.name).collect()["age"].to_list()
+        ['30', 'old']
+        """
+        return _tables.scan_csv(source, options)
+
+    def read_parquet(self, source: str | PathLike[str], **options: Any) -> pd.DataFrame:
+        """Read a table from a Parquet file as the schema says.
+
+        The file has a type for each column. Columns that are numbers in the schema
+        become numbers, missing where a cell is none.
+
+        Parameters
+        ----------
+        source : str or path-like
+        **options : dict
+            Further options of :func:`pandas.read_parquet`.
+
+        Returns
+        -------
+        DataFrame
+            All columns of the file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import pandas as pd
+        >>> from skpuffer.schema import Schema
+        >>> schema = Schema({"age": (17, 90)})
+        >>> with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+        ...     pd.DataFrame({"age": ["30", "old"]}).to_parquet(file.name)
+        ...     schema.read_parquet(file.name)["age"].tolist()
+        [30.0, nan]
+        """
+        return _tables.read_parquet(self, source, options)
 
     # -- where it comes from, and goes to -----------------------------------------
 

@@ -308,7 +308,12 @@ class SummaryLayout:
         names = [column.name for column in self.by]
         # Every combination of public levels is a row, empty or not: which occur is
         # private.
-        index = pd.MultiIndex.from_product([c.levels for c in self.by], names=names)
+        # as objects: whole numbers stay whole beside the level of missing values
+        levels = [
+            pd.Index(c.levels, dtype=object if None in c.levels else None)
+            for c in self.by
+        ]
+        index = pd.MultiIndex.from_product(levels, names=names)
         return index.get_level_values(0) if len(names) == 1 else index
 
     def _grouped_frame(self, found):

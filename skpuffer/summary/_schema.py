@@ -18,11 +18,16 @@ from skpuffer._lazy_tables import (
     number_of_book,
 )
 from skpuffer.schema import Encoding, Number
+from skpuffer.schema._cells import (
+    UNLISTED,
+    is_missing,
+    level_places,
+    refuse_ambiguous,
+)
 from skpuffer.schema._values import AT_ONCE, column_arrays, level_codes, numbers
 from skpuffer.utils._clipping import slices
 from skpuffer.utils._reading import (
     cells_of,
-    distinct_cells,
     floats,
     held_as_codes,
     is_frame,
@@ -158,11 +163,7 @@ class TableEncoder:
         return [
             number(table, c.name)
             if c.levels is None
-            # what is missing, or not listed, has the level of None if there is one
-            else LazyColumn(
-                c.name,
-                codes(table, c.name, c.levels, _level_of_missing(c.levels)),
-            )
+            else LazyColumn(c.name, codes(table, c.name, c.levels, _other(c.levels)))
             for c in self.columns
         ]
 
@@ -234,23 +235,19 @@ def check_levels(name: Hashable, levels: Any) -> tuple[Any, ...]:
             f"The parameter 'categories' must list the levels of the column {name!r}. "
             f"Got {levels!r}."
         )
-    plain = tuple(None if _missing(v) else _plain(v) for v in levels)
-    # NaN, NaT and NA are all None here, so that missing values have one level at most.
-    # Compared as they will be printed: a table's labels must differ.
-    if not plain or len({str(level) for level in plain}) < len(plain):
+    plain = tuple(None if is_missing(v) else _plain(v) for v in levels)
+    # NaN, NaT and NA are all None here: missing values have one level at most
+    if not plain or plain.count(None) > 1:
         raise ValueError(
             f"The parameter 'categories' must list the levels of the column {name!r}, "
             f"each once. Got {list(plain)!r}."
         )
+    refuse_ambiguous([level for level in plain if level is not None], "categories")
     return plain
 
 
 def _plain(value):
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _missing(value):
-    return value is None or bool(np.ndim(value) == 0 and pd.isna(value))
 
 
 def _empty_table(n_records, n_columns):
@@ -300,49 +297,22 @@ def _numbers(column, values):
 
 
 def _write_codes(column, values, strict, out):
-    """Write codes of a categorical column's values; -1 for what counts as nothing.
-
-    What is missing, or not listed, has the level of None if there is one.
-    """
-    index = {level: code for code, level in enumerate(column.levels)}
-    places, values = _distinct(values)
-    found = [_found(index, value) for value in values]
-    if strict and None in found:
-        raise ValueError(
-            f"The column {column.name!r} of the prior has values that the parameter "
-            "'categories' does not list. List all that are possible."
-        )
-    other = _level_of_missing(column.levels)
-    # missing ones have the place -1, which is the last
-    codes = [other if code is None else code for code in found] + [other]
-    codes = np.array(codes, dtype=float)
+    """Write codes of a categorical column's values; -1 for what counts as nothing."""
+    other = _other(column.levels)
     # some at a time: what is made on the way stays small
     for part in slices(len(out), AT_ONCE):
-        out[part] = codes[places[part]]
+        places = level_places(column.levels, values[part])
+        if strict and np.any(places == UNLISTED):
+            raise ValueError(
+                f"The column {column.name!r} of the prior has values that the "
+                "parameter 'categories' does not list. List all that are possible."
+            )
+        out[part] = np.where(places < 0, other, places)
 
 
-def _level_of_missing(levels):
-    """Code of what is missing or not listed, -1 where it counts as nothing."""
+def _other(levels):
+    """Code of what is missing or not listed: that of the level None, if any."""
     return levels.index(None) if None in levels else -1
-
-
-def _distinct(values):
-    """Place of each value among distinct ones, -1 for what is missing; and these."""
-    try:
-        return distinct_cells(values)
-    # of cells that cannot be compared: every one by itself
-    except (TypeError, ValueError, ArithmeticError):
-        places = np.where(missing_cells(values), -1, np.arange(len(values)))
-    # plain values, which are looked up whatever type the column has
-    return places, np.asarray(values, dtype=object).tolist()
-
-
-def _found(index, value):
-    """Code of a value, or None: whatever a cell holds, nothing raises."""
-    try:
-        return index.get(value)
-    except (TypeError, ArithmeticError):  # what has no hash is no level
-        return None
 
 
 @dataclass(frozen=True)

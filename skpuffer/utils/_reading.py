@@ -23,10 +23,12 @@ from ._types import Booleans, Floats, Indices
 
 __all__ = [
     "COLLECT",
+    "LARGEST",
     "REPEATED_NAMES",
     "all_finite",
     "as_numbers",
     "as_table",
+    "bounded",
     "cells_of",
     "column_names",
     "distinct_cells",
@@ -61,6 +63,9 @@ def is_frame(X: Any) -> bool:
         return isinstance(X, pd.DataFrame)
     return nw.dependencies.is_into_dataframe(X)
 
+
+#: Size of a float in a table that is mapped: no square of it overflows.
+LARGEST = 1e100
 
 #: What is done with a lazy data frame whose rows must be read.
 COLLECT = (
@@ -217,8 +222,9 @@ def cells_of(column: nw.Series[Any]) -> NDArray[Any]:
     """
     try:
         return column.to_numpy()
-    # narwhals may ask what is missing, which a signalling NaN does not answer
-    except ArithmeticError:
+    # narwhals may ask what is missing, which a signalling NaN does not answer; or the
+    # column is of a type that NumPy lacks, as of whole numbers beyond 64 bits
+    except Exception:
         return object_cells(column.to_list())
 
 
@@ -428,6 +434,9 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
             f"The parameter 'y' (dtype {y.dtype}) contains NaN, infinity or missing "
             "values. Leave those records out, by a rule that is public."
         )
+    if y.dtype == object and y.ndim == 1:
+        # whole numbers among objects, as which scikit-learn takes no labels
+        y = pd.Series(y).infer_objects().to_numpy()
     return y
 
 
@@ -566,6 +575,39 @@ def all_finite(X: Any) -> bool:
     return True
 
 
+def bounded(X: Any, mapped: bool = False) -> Any:
+    """Return a table whose finite numbers are so small that no map of one overflows.
+
+    Parameters
+    ----------
+    X : {data frame, ndarray, sparse matrix}
+    mapped : bool, default=False
+        Whether a map made it, which may have overflowed; then infinity is bounded too.
+        In a table as it is given, infinity is refused later.
+
+    Returns
+    -------
+    X : the same kind
+    """
+    if isinstance(X, pd.DataFrame):
+        for i in range(X.shape[1]):
+            old = X.iloc[:, i].to_numpy()
+            if (new := bounded(old, mapped)) is not old:
+                X = X.copy(deep=False)
+                X.isetitem(i, new)
+        return X
+    if sparse.issparse(X):
+        if (data := bounded(X.data, mapped)) is not X.data:
+            X = X.copy()
+            X.data = data
+        return X
+    # of less precision none is so large
+    if getattr(X, "dtype", None) != np.float64:
+        return X
+    large = (np.abs(X) > LARGEST) & (mapped | np.isfinite(X))
+    return np.where(large, np.clip(X, -LARGEST, LARGEST), X) if large.any() else X
+
+
 def floats(values: Any) -> Floats | None:
     """Return values as an array of floats, or None if they are not."""
     try:
@@ -602,8 +644,8 @@ def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
 def _plain_array(values: Any) -> NDArray[Any] | None:
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "US" and not hasattr(values, "dtype"):
-            # a list that mixes numbers and text: none becomes the other
+        if array.dtype.kind in "USmM" and not hasattr(values, "dtype"):
+            # a list that mixes numbers with text or dates: none becomes the other
             array = np.asarray(values, dtype=object)
     # whatever foreign code raises may quote a cell, so no word of it is passed on
     except Exception:

@@ -4,16 +4,19 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.compose import (
     ColumnTransformer,
     make_column_selector,
     make_column_transformer,
 )
+from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
+    PolynomialFeatures,
     StandardScaler,
 )
 
@@ -274,3 +277,28 @@ def test_cells_that_are_no_numbers_at_all_are_a_clear_error():
     plain = FunctionTransformer()
     with pytest.raises(ValueError, match="not numeric"):
         FeatureMap(plain, ("a",), "fixed")(table)
+
+
+@pytest.mark.parametrize("cell", [1e308, -1e308, -1.0])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [StandardScaler()],
+        [StandardScaler(), PCA(2)],
+        [PolynomialFeatures(3)],
+        [FunctionTransformer(np.log)],
+    ],
+    ids=str,
+)
+def test_no_record_is_mapped_to_what_ends_a_fit(cell, steps):
+    rng = np.random.default_rng(0)
+    public = rng.uniform(0.1, 1, (50, 3)) * 1e-3
+    transformer = make_pipeline(*(clone(step) for step in steps)).fit(public)
+    fixed = FeatureMap(transformer, None, "public")
+    rows = rng.uniform(0.1, 1, (20, 3))
+    with np.errstate(all="ignore"):
+        before = fixed(rows)
+        rows[3] = cell, -cell, cell
+        after = fixed(rows)
+    assert np.all(np.isfinite(after))
+    np.testing.assert_allclose(np.delete(after, 3, 0), np.delete(before, 3, 0))

@@ -222,7 +222,7 @@ def test_odds_within_a_range_gain():
         ({"priors": [0.5, 0.9, 0.1]}, "priors"),
         ({"priors": [-0.5, 0.5, 1]}, "priors"),
         ({"classes": [0]}, "classes"),
-        ({"classes": ["a", "b"]}, "classes"),
+        ({"classes": ["1", 1.0]}, "classes"),
         ({"schema": Schema({"a": (0, 1)})}, "schema"),
         ({"schema": Schema({"a": (0, 1)}), "bounds": None}, "schema"),
         (

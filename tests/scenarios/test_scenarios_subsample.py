@@ -816,7 +816,7 @@ def test_fitted_arrays_must_be_of_one_shape():
         (POOL[:, :1], "'pool' does not fit the table.*1 features"),
         (pd.DataFrame(POOL, columns=["a", "b"]), "'pool' does not fit"),
         (POOL, "'pool' has no targets"),
-        ((POOL, np.where(LABEL, "yes", "no")), "'pool' does not fit.*'yes'|'no'"),
+        ((POOL, np.where(LABEL, "up", "down")), "'pool' does not fit.*'up'|'down'"),
         (sparse.csr_matrix(POOL), r"'pool' is a sparse matrix.*toarray"),
     ],
 )

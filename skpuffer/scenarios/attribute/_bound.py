@@ -43,6 +43,7 @@ from skpuffer.scenarios.priors._tables import (
 )
 from skpuffer.scenarios.priors._target import check_target
 from skpuffer.scenarios.priors._variation import variation_radius
+from skpuffer.schema._cells import level_places
 from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._warn import warn
 
@@ -211,8 +212,7 @@ class BoundAttribute(BoundScenario):
 
     def _codes(self, secret):
         """Index of each value among the secrets; -1 for one that no prior has."""
-        code = {value: i for i, value in enumerate(self.secrets)}
-        return np.array([code.get(v, -1) for v in np.asarray(secret).tolist()])
+        return np.maximum(level_places(self.secrets, np.asarray(secret)), -1)
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if release.contribution is None:

@@ -30,6 +30,7 @@ from skpuffer.scenarios.priors._tables import (
     secret_values,
 )
 from skpuffer.schema import Schema
+from skpuffer.schema._cells import cell_key
 from skpuffer.utils._checks import (
     check_count,
     check_name,
@@ -402,7 +403,8 @@ class AttributeScenario(Scenario):
         """
         if self._beliefs():
             return
-        if self.level == "dataset" and len(set(np.asarray(secret).tolist())) > 1:
+        held = set(map(cell_key, np.asarray(secret)))
+        if self.level == "dataset" and len(held) > 1:
             raise ScenarioError(
                 f"The parameter 'level' is 'dataset': one value of {self.column!r} is "
                 "the secret that all records share, but the data has several. Did you "
@@ -411,10 +413,7 @@ class AttributeScenario(Scenario):
         if self.needs_empirical:
             return
         known = set().union(*(secret_values(t, self.column) for t in self._tables()))
-        unseen = [
-            v for v in ordered(set(np.asarray(secret).tolist())) if v not in known
-        ]
-        if unseen:
+        if not held <= set(map(cell_key, known)):
             raise ScenarioError(
                 f"The column {self.column!r} of the data has values that no prior "
                 "has. The promise would not cover these records: add such rows to the "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError
+from skpuffer.schema._cells import cell_key
 from skpuffer.utils._reading import cells_of, is_frame, row_count
 from skpuffer.utils._types import Indices
 
@@ -75,7 +76,7 @@ def ranking(
             )
         position = 1
     else:
-        same = np.flatnonzero([bool(label == value) for label in labels])
+        same = np.flatnonzero([cell_key(v) == cell_key(value) for v in labels])
         if len(same) != 1 or len(labels) < 2:
             raise ScenarioError(
                 f"The parameter 'value' ({value!r}) must be one of several values that "

@@ -96,8 +96,8 @@ class BinnedLaw(RowBelief):
     rows cost noise, and few bins cost accuracy.
 
     A value that was never declared is read as the first without a word, were it all of
-    a column, spelt in another way: to say so would tell of the data. Only columns of
-    another type, numbers for texts, are refused. Compare the values yourself.
+    a column: to say so would tell of the data. Compare the values yourself. Cells are
+    compared as with the levels of a :class:`~skpuffer.schema.Category`.
 
     Examples
     --------

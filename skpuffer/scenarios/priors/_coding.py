@@ -3,8 +3,8 @@
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Number
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.schema import Binning, Schema
-from skpuffer.schema._values import plain_numbers
+from skpuffer.schema._cells import (
+    cell_key,
+    cell_numbers,
+    level_places,
+    refuse_ambiguous,
+)
 from skpuffer.utils._types import Floats, Indices
 
 __all__ = ["Cells", "Coding", "Levels", "Numbers", "coding_of"]
@@ -32,17 +37,14 @@ class Numbers:
     edges: Floats
     values: NDArray[Any]
 
-    #: A time would be read as its count of nanoseconds.
-    strange: ClassVar[frozenset[str]] = frozenset({"times"})
-
     def codes(self, column: Any) -> Indices:
         """Index of the number that each value is read as."""
-        found: Indices = np.searchsorted(self.edges, _numbers(column))
+        found: Indices = np.searchsorted(self.edges, cell_numbers(np.asarray(column)))
         return found
 
     def read(self, column: Any) -> NDArray[Any]:
         """Return each value as it is read; what is missing stays missing."""
-        numbers = _numbers(column)
+        numbers = cell_numbers(np.asarray(column))
         missing = np.isnan(numbers)
         read: NDArray[Any] = self.values[np.searchsorted(self.edges, numbers)]
         return np.where(missing, np.nan, read) if missing.any() else read
@@ -67,21 +69,9 @@ class Levels:
 
     values: NDArray[np.object_]
 
-    @property
-    def strange(self) -> frozenset[str]:
-        """Kinds of column of which no value is any of these."""
-        kinds = {
-            "texts" if isinstance(value, str) else "numbers"
-            for value in self.values
-            if isinstance(value, str | Number)
-        }
-        told = all(isinstance(value, str | Number) for value in self.values)
-        return frozenset({"texts", "numbers", "times"} - kinds if told else ())
-
     def codes(self, column: Any) -> Indices:
         """Index of the level that each value is read as."""
-        found: Indices = pd.Index(self.values).get_indexer(np.asarray(column, object))
-        return np.maximum(found, 0)
+        return np.maximum(level_places(self.values.tolist(), np.asarray(column)), 0)
 
     def read(self, column: Any) -> NDArray[Any]:
         """Return each value as it is read."""
@@ -105,9 +95,6 @@ class Cells:
     """
 
     binning: Binning
-
-    #: A code book reads columns of any type.
-    strange: ClassVar[frozenset[str]] = frozenset()
 
     @cached_property
     def values(self) -> NDArray[Any]:
@@ -165,23 +152,8 @@ class Coding:
         frame = frame.copy()
         for name in frame.columns:
             if name in self.columns:
-                self._check_kind(frame[name].dtype, name)
                 frame[name] = self.columns[name].read(frame[name])
         return frame
-
-    def _check_kind(self, dtype: Any, name: Hashable) -> None:
-        """Refuse a column of a type of which no value is a declared one.
-
-        All of it would be read as the first. By the type alone: to say that no value is
-        declared would tell of the data.
-        """
-        kind, declared = _kind(dtype), self.columns[name]
-        if kind in declared.strange:
-            raise ScenarioError(
-                f"The column {name!r} holds {kind} ({dtype}), but the declared values "
-                f"of it in the public rows are others, as {declared.values[0]!r}: give "
-                "both in the same type."
-            )
 
     def codes(self, frame: pd.DataFrame, names: Iterable[Hashable]) -> Indices:
         """Index of the value that each cell is read as, for some of the columns."""
@@ -197,24 +169,6 @@ class Coding:
             for name, column in zip(names, codes.T, strict=True)
         ]
         return np.hstack(parts) if parts else np.zeros((len(codes), 0))
-
-
-def _kind(dtype: Any) -> str | None:
-    """Kind of the values of a column, as far as its type says it."""
-    if isinstance(dtype, pd.CategoricalDtype):
-        dtype = dtype.categories.dtype
-    if pd.api.types.is_numeric_dtype(dtype):
-        return "numbers"
-    if isinstance(dtype, pd.StringDtype):
-        return "texts"
-    times = pd.api.types.is_datetime64_any_dtype(dtype) or dtype.kind == "m"
-    return "times" if times else None
-
-
-def _numbers(column: Any) -> Floats:
-    # Text that is no number is missing: an error would quote it. Each value by itself,
-    # whatever else a column holds.
-    return plain_numbers(np.asarray(column))
 
 
 def coding_of(
@@ -309,11 +263,16 @@ def _levels(column: pd.Series, bins: Any, name: Hashable) -> Levels:
     if bins is not None:
         if isinstance(bins, str | Integral) or not isinstance(bins, Iterable):
             raise _wrong(name, "must list the values of a column that is not numeric")
+        known = set(map(cell_key, values))
         listed = list(dict.fromkeys(bins))
         # what public rows lack has no mass, whatever is listed
-        if not set(values) <= set(listed):
+        values = [value for value in listed if cell_key(value) in known]
+        if len(set(map(cell_key, values))) < len(known):
             raise _wrong(name, "must list every value that the public rows have")
-        values = [value for value in listed if value in set(values)]
+    try:
+        refuse_ambiguous(values, "rows")
+    except ValueError as error:
+        raise ScenarioError(f"The column {name!r}: {error}") from None
     held = np.empty(len(values), dtype=object)
     held[:] = values
     return Levels(held)

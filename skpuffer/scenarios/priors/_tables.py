@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
+from skpuffer.schema._cells import level_places
 from skpuffer.utils._reading import (
     column_names,
     floats,
@@ -137,15 +138,14 @@ def encode_target(context: PublicContext, y: ArrayLike | None) -> Any:
         if not np.all(np.isfinite(numbers)):
             raise ScenarioError("The target of the prior contains NaN or infinity.")
         return numbers
-    classes = list(context.classes)
-    index = {label: i for i, label in enumerate(classes)}
-    try:
-        return np.array([index[label] for label in y.tolist()])
-    except KeyError as unknown:
+    codes = level_places(context.classes, y)
+    if np.any(codes < 0):
+        unknown = y[codes < 0][0]
         raise ScenarioError(
-            f"The target of the prior has the label {unknown.args[0]!r}, which is not "
-            f"among the classes {classes!r}."
-        ) from None
+            f"The target of the prior has the label {unknown!r}, which is not "
+            f"among the classes {list(context.classes)!r}."
+        )
+    return codes
 
 
 def bound_arrays(

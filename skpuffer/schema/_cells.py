@@ -1,0 +1,336 @@
+"""How a cell is read: by what was written, whatever type its column has.
+
+Readers of files give a column one type by all of its cells, so one malformed cell
+makes texts of numbers. Each cell therefore has a key, which is the same for every way
+in which a reader may return what was written: 1, 1.0, "1" and "01" are one key.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Array, Floats, Indices
+
+__all__ = [
+    "DATE",
+    "MISSING",
+    "NUMBER",
+    "TRUTH",
+    "UNLISTED",
+    "cell_key",
+    "cell_numbers",
+    "is_missing",
+    "level_places",
+    "level_table",
+    "refuse_ambiguous",
+]
+
+#: Places of a cell that is missing, and of one that is no level.
+MISSING, UNLISTED = -1, -2
+
+#: Texts that a reader of files takes for a missing value; NaN is told by itself.
+GAPS = frozenset(
+    {
+        "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN",
+        "<NA>", "N/A", "n/a", "NA", "NULL", "null", "None",
+    }
+)  # fmt: skip
+
+#: Texts that a reader of files takes for a truth value, in any case.
+TRUTH = {"true": 1.0, "t": 1.0, "yes": 1.0, "false": 0.0, "f": 0.0, "no": 0.0}
+
+#: Number as engines are told to know it.
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_WHOLE = re.compile("0(x[0-9a-f]+|b[01]+)", re.IGNORECASE)
+
+#: Date, with or without a time of the day and a zone.
+DATE = re.compile(
+    r"([0-9]{4})([-/.])([0-9]{1,2})\2([0-9]{1,2})"
+    r"(?:[T ]([0-9]{1,2})(?::([0-9]{2}))?(?::([0-9]{2})(\.[0-9]+)?)?"
+    r" ?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
+)
+_TIME = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(\.[0-9]+)?)?")
+
+#: Date whose day some readers find by the dates of other rows.
+_DOUBTFUL = re.compile(r"[0-9]{1,4}([-/. ])[0-9]{1,2}\1[0-9]{1,4}([T ].*)?")
+
+
+def cell_key(value: Any) -> float | str | None:
+    """Return what a cell holds, whatever type it has.
+
+    Parameters
+    ----------
+    value : object
+        Whatever it is, nothing raises.
+
+    Returns
+    -------
+    float, str or None
+        A number; truth values are 1 and 0, as words too. A text without the space
+        around it; dates are written in one way, in UTC where they have a zone. None if
+        it is missing, which all texts are that some reader of files takes for missing.
+    """
+    try:
+        return _key(value)
+    # of a whole number of more digits than Python writes, or of a foreign object
+    except Exception:
+        return None
+
+
+def _key(value: Any) -> float | str | None:
+    if isinstance(value, str):
+        return _text_key(value.strip())
+    if isinstance(value, bytes):
+        return _text_key(value.decode("utf-8", errors="replace").strip())
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return _instant_key(value)
+    if isinstance(value, complex) and value.imag == 0:
+        # a single complex number makes such of all numbers of a column
+        value = value.real
+    if isinstance(value, Real | Decimal | np.bool_):
+        return _float(value)
+    if is_missing(value):
+        return None
+    if isinstance(value, datetime.timedelta):
+        return str(pd.Timedelta(value))
+    if isinstance(value, datetime.date | datetime.time):
+        return _text_key(value.isoformat())
+    return _text_key(str(value).strip())
+
+
+def _float(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except OverflowError:
+        return math.copysign(math.inf, 1 if value > 0 else -1)
+    return None if math.isnan(number) else number
+
+
+def _instant_key(value: Any) -> float | str | None:
+    if np.isnat(value):
+        return None
+    if isinstance(value, np.timedelta64):
+        return str(pd.Timedelta(value))
+    if np.datetime_data(value.dtype)[0] in "YMWDhm":
+        value = value.astype("M8[s]")
+    return _text_key(str(value))
+
+
+def _text_key(text: str) -> float | str | None:
+    """Key of a text without space around it."""
+    if text in GAPS:
+        return None
+    # Python reads more as numbers than readers of files do
+    if not text.isascii() or "_" in text:
+        return text
+    try:
+        return _float(text)
+    except ValueError:
+        pass
+    if (word := text.lower()) in TRUTH:
+        return TRUTH[word]
+    if text[0].isdigit():
+        if _WHOLE.fullmatch(text):
+            return _float(int(text, 0))
+        if found := DATE.fullmatch(text):
+            return _date_key(text, *found.group(1, 3, 4, 5, 6, 7, 8, 9))
+        if found := _TIME.fullmatch(text):
+            return _time(*found.groups())
+    return text
+
+
+def _time(hour: str, minute: str | None, second: str | None, part: str | None) -> str:
+    rest = (part or "").rstrip("0").rstrip(".")
+    return f"{hour:0>2}:{minute or '00'}:{second or '00'}{rest}"
+
+
+def _date_key(
+    text: str, year: str, month: str, day: str, hour: str | None, *rest: str | None
+) -> str:
+    minute, second, part, zone = rest
+    date = f"{year}-{month:0>2}-{day:0>2}"
+    if hour is None:
+        return date
+    time = _time(hour, minute, second, part)
+    if zone and zone != "Z":
+        sign, hours, minutes = zone[0], zone[1:3], zone[-2:] if zone[3:] else "00"
+        try:
+            there = datetime.datetime.fromisoformat(f"{date}T{time[:8]}")
+            away = datetime.timedelta(hours=int(hours), minutes=int(minutes))
+            there += away if sign == "-" else -away
+        except (ValueError, OverflowError):  # no such day or hour
+            return text
+        date, time = there.date().isoformat(), f"{there.time().isoformat()}{time[8:]}"
+    return date if time == "00:00:00" else f"{date} {time}"
+
+
+def is_missing(value: Any) -> bool:
+    """Whether one value is None, NaN, NaT or NA."""
+    if isinstance(value, Decimal):
+        return value.is_nan()  # one that signals is refused by any comparison
+    if value is None or isinstance(value, str):
+        return value is None
+    # a list in a cell is no missing value, whatever it holds
+    return not hasattr(value, "__len__") and bool(pd.isna(value))
+
+
+def refuse_ambiguous(levels: Sequence[Any], parameter: str = "levels") -> None:
+    """Refuse public levels that a reader of files does not keep apart.
+
+    Parameters
+    ----------
+    levels : sequence
+    parameter : str, default='levels'
+        For messages.
+
+    Raises
+    ------
+    ValueError
+        If a reader takes one for missing, or two for the same, or finds the day of a
+        date by other rows.
+    """
+    known: dict[Any, Any] = {}
+    for level in levels:
+        key = cell_key(level)
+        if key is None:
+            raise ValueError(
+                f"The parameter {parameter!r} lists {level!r}, which readers of files "
+                "take for a missing value. Rename that level here and in the table; "
+                "what is missing needs no level."
+            )
+        doubtful = isinstance(key, str) and _DOUBTFUL.fullmatch(key)
+        if doubtful and not DATE.fullmatch(str(key)):
+            raise ValueError(
+                f"The parameter {parameter!r} lists the date {level!r}. Some readers "
+                "of files tell its day from its month by other rows. Write dates as "
+                "year-month-day, here and in the table."
+            )
+        if key in known:
+            raise ValueError(
+                f"The parameter {parameter!r} must list levels, each once. Readers of "
+                f"files may return {known[key]!r} and {level!r} as the same value, by "
+                "what other rows hold. Rename one of them, here and in the table."
+            )
+        known[key] = level
+
+
+# -- columns ---------------------------------------------------------------------------
+
+
+def level_places(levels: Sequence[Any], values: Any) -> Indices:
+    """Return the place of each cell among public levels.
+
+    Parameters
+    ----------
+    levels : sequence
+        None among them is no level.
+    values : array of shape (n,)
+        Of NumPy or pandas.
+
+    Returns
+    -------
+    ndarray of int of shape (n,)
+        `MISSING` if a cell is missing, `UNLISTED` if it is none of the levels.
+    """
+    known = level_table(levels)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return _number_places(known, _widened(values))
+    places, keys = _distinct_keys(values)
+    found = [MISSING if k is None else known.get(k, UNLISTED) for k in keys]
+    return np.array([*found, MISSING], dtype=np.intp)[places]
+
+
+def level_table(levels: Sequence[Any]) -> dict[float | str, int]:
+    """Return the place of each key that is a level's, in single precision too."""
+    known = {
+        key: place
+        for place, level in enumerate(levels)
+        if (key := cell_key(level)) is not None
+    }
+    # numbers in single precision, where that is of one level only
+    single: dict[float, set[int]] = {}
+    for key, place in known.items():
+        if isinstance(key, float):
+            with np.errstate(over="ignore"):
+                single.setdefault(float(np.float32(key)), set()).add(place)
+    alone = {key: place for key, (place, *others) in single.items() if not others}
+    return alone | known
+
+
+def _number_places(known: dict[Any, int], values: Floats) -> Indices:
+    numbers = sorted(key for key in known if isinstance(key, float))
+    missing = np.where(np.isnan(values), MISSING, UNLISTED)
+    if not numbers:
+        return missing
+    held = np.array(numbers)
+    codes = np.array([known[key] for key in numbers], dtype=np.intp)
+    places = np.minimum(np.searchsorted(held, values), len(held) - 1)
+    return np.where(held[places] == values, codes[places], missing)
+
+
+def _distinct_keys(values: Any) -> tuple[Indices, list[float | str | None]]:
+    """Place of each cell among distinct ones, -1 if missing; and the keys of these."""
+    if isinstance(values, pd.Categorical):
+        places, cells = values.codes, values.categories
+    elif isinstance(values, np.ndarray) and values.dtype.kind in "SU":
+        return _distinct_keys(values.astype(object))
+    else:
+        try:
+            places, cells = pd.factorize(values)
+        # of cells that cannot be compared: every one by itself
+        except Exception:
+            cells = np.asarray(values, dtype=object)
+            places = np.arange(len(cells))
+    # dates as such: as objects the finest would be whole numbers
+    dates = isinstance(cells, np.ndarray) and cells.dtype.kind in "mM"
+    held = list(cells) if dates else np.asarray(cells, dtype=object).tolist()
+    return places, [cell_key(cell) for cell in held]
+
+
+def _widened(values: Array) -> Floats:
+    with np.errstate(over="ignore"):  # of more than double precision
+        return values.astype(float, copy=False)
+
+
+def cell_numbers(values: Any) -> Floats:
+    """Return the numbers that cells hold.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Of NumPy or pandas.
+
+    Returns
+    -------
+    ndarray of float of shape (n,)
+        NaN where there is none. A date counts the days since the beginning of 1970.
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return _widened(values)
+    places, keys = _distinct_keys(values)
+    found = [_number(key) for key in keys]
+    return np.array([*found, math.nan])[places]
+
+
+def _number(key: float | str | None) -> float:
+    if isinstance(key, float):
+        return key
+    if key is not None and DATE.fullmatch(key):
+        try:
+            return float((np.datetime64(key[:19], "s") - _BEGINNING) / _DAY)
+        except (ValueError, OverflowError):  # no such day
+            return math.nan
+    return math.nan
+
+
+_BEGINNING, _DAY = np.datetime64("1970-01-01", "s"), np.timedelta64(1, "D")
