@@ -257,9 +257,9 @@ def test_one_weird_cell_changes_no_other_row(kind, reader, read):
 @pytest.mark.slow
 @every_reader
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_weird_cells_change_no_other_row(kind, reader, read):
+def test_many_weird_cells_change_no_other_row(kind, reader, read, n_trials):
     # as many for each kind that there are 25,000 in all
-    weird = weird_cells(-(-25_000 // len(KINDS)), seed=sum(map(ord, kind)))
+    weird = weird_cells(n_trials(-(-25_000 // len(KINDS))), seed=sum(map(ord, kind)))
     found = [
         changed_rows(reader, read, kind, weird[i : i + 100])
         for i in range(0, len(weird), 100)
