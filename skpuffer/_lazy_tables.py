@@ -491,7 +491,7 @@ def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any
     """
     numbers, texts = _cells(table, name)
     known = level_table(levels)
-    found: Any = nw.lit(other)
+    found = _constant(name, other)
     if texts is not None:
         spelt = {key: place for key, place in known.items() if isinstance(key, str)}
         moments = {key: spelt.pop(key) for key in [*spelt] if _MOMENT.match(key)}
@@ -574,7 +574,7 @@ def number_of_book(table: LazyTable, name: str, column: Number) -> tuple[Any, An
         days = _days(table, name)
         values = days if values is None else _first(days, values)
     elif values is None:
-        values = nw.lit(math.nan)
+        values = _constant(name, math.nan)
     present = ~values.is_null() & ~values.is_nan()
     for code in cell_numbers(object_cells(column.missing)):
         # those that are no numbers are NaN, and in no column of numbers
@@ -637,6 +637,12 @@ def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:
             made = [_indicator(held == code) for code in range(width)]
         found += [LazyColumn(name, values) for values in made]
     return found
+
+
+def _constant(name: str, value: float) -> Any:
+    """A value in each row: an expression of no column would have one row alone."""
+    held = nw.lit(value)
+    return nw.when(nw.col(name).is_null()).then(held).otherwise(held)
 
 
 def _first(values: Any, others: Any) -> Any:

@@ -31,7 +31,6 @@ __all__ = [
     "bounded",
     "cells_of",
     "column_names",
-    "distinct_cells",
     "drop_position",
     "floats",
     "held_as_codes",
@@ -221,7 +220,10 @@ def cells_of(column: nw.Series[Any]) -> NDArray[Any]:
     ndarray of shape (n_records,)
     """
     try:
-        return column.to_numpy()
+        cells = column.to_numpy()
+        if cells.ndim == 1:  # not of structures, or of arrays of one length
+            return cells
+        return object_cells(column.to_list())
     # narwhals may ask what is missing, which a signalling NaN does not answer; or the
     # column is of a type that NumPy lacks, as of whole numbers beyond 64 bits
     except Exception:
@@ -261,28 +263,6 @@ def _categorical(texts: nw.Series[Any]) -> pd.Categorical:
         found = texts.replace_strict(levels, order, return_dtype=nw.Int64)
         codes = found.fill_null(-1).to_numpy()
     return pd.Categorical.from_codes(codes, pd.Index(levels, dtype=object))
-
-
-def distinct_cells(values: Any) -> tuple[Indices, list[Any]]:
-    """Return the place of each cell among distinct ones, and these as plain objects.
-
-    Parameters
-    ----------
-    values : array of shape (n_records,)
-        Of any kind that :func:`pandas.factorize` takes.
-
-    Returns
-    -------
-    places : ndarray of int of shape (n_records,)
-        -1 for what is missing.
-    cells : list
-        Of categories all, whether they occur or not.
-    """
-    if isinstance(values, pd.Categorical):
-        places, cells = values.codes, values.categories
-    else:
-        places, cells = pd.factorize(values)
-    return places, np.asarray(cells, dtype=object).tolist()
 
 
 def object_cells(values: Iterable[Any]) -> NDArray[Any]:

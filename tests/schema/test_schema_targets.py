@@ -160,6 +160,11 @@ def _weights(model):
     return model.coefs_ if hasattr(model, "coefs_") else [model.coef_]
 
 
+def test_whole_numbers_among_objects_are_labels():
+    y = np.tile([0, 1], 20).astype(object)
+    assert PrivateLogisticRegression().fit(X, y).classes_.tolist() == [0, 1]
+
+
 def test_all_records_may_count_as_nothing():
     for model in (
         PrivateLogisticRegression(classes=["a", "b"], solver="output"),

@@ -21,6 +21,7 @@ from skpuffer.accountants import GroupPrivacy
 from skpuffer.exceptions import PrivacyLeakWarning, UnsupportedError
 from skpuffer.noise import DiscreteLaplaceNoise
 from skpuffer.privacy import Notion
+from skpuffer.schema import Schema
 from skpuffer.schema._cells import cell_key
 from skpuffer.summary import PrivateSummary
 from skpuffer.summary._schema import Column, TableEncoder, check_levels
@@ -297,6 +298,13 @@ def test_coded_columns_are_read_as_their_cells(kind, cells):
         elif kind != "category":
             with pytest.raises(ValueError, match="of the prior has values that the"):
                 strict(column)
+
+
+def test_levels_stay_whole_numbers_beside_the_level_of_missing_values():
+    book = Schema({"k": [1, 2, 3]})
+    summary = PrivateSummary(statistics=["count"], by="k", schema=book)
+    index = summary.fit(pd.DataFrame({"k": [1, 2, 3] * 20})).result_.index
+    assert list(map(repr, index[:3])) == ["1", "2", "3"]
 
 
 # -- noise -----------------------------------------------------------------------------
