@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from skpuffer.accountants._base import check_values
 from skpuffer.accountants._facts_once import FactsOnce
+from skpuffer.exceptions import UncertifiedError
 
 from ._on_grid import on_grid, without_room
 
@@ -59,6 +60,13 @@ def proved(
     bound = FactsOnce(bound)
     searched = accountant.calibrate(release, bound, rng)
     check_values(searched.noise, release, joint=True)
+    length, dim = searched.noise.dim, getattr(release, "dim", None)
+    if length is not None and dim is not None and length != dim:
+        raise UncertifiedError(
+            f"{type(accountant).__name__} found noise of {length} coordinates for the "
+            f"release {release.name!r}, which has {dim}. Nothing is released, and "
+            "nothing is spent. Correct its calibrate(), or use another accountant."
+        )
     found, digits = on_grid(searched, release, rng, rounding, any_records)
     bare, certificate = found.noise, searched.certificate
     for _ in range(2):

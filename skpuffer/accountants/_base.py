@@ -917,19 +917,12 @@ def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
     TypeError
         If `noise` is not a :class:`Noise`.
     UnsupportedError
-        If the noise has another number of coordinates; if it is on the integers, and
-        the release is not known to be integer; or if its coordinates depend on each
-        other, and the release is not one vector.
+        If the noise is on the integers, and the release is not known to be integer; or
+        if its coordinates depend on each other, and the release is not one vector.
     """
     if not isinstance(noise, Noise):
         raise TypeError(
             f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
-        )
-    dim = getattr(release, "dim", None)
-    if dim is not None and noise.dim not in (None, dim):
-        raise UnsupportedError(
-            f"The noise has {noise.dim} coordinates, and the release {release.name!r} "
-            f"has {dim}. Use noise of a single scale, or of one for each coordinate."
         )
     # steps, votes and stages are drawn part by part, and their costs added up
     if noise.joint and not (joint and type(release) is QueryRelease):

@@ -44,8 +44,14 @@ class Blind(PrivacyLoss):
     recommended = False
 
     def calibrate(self, release, scenario, random_state=None):
-        plain = replace(release, noise_correlation=None, sampling="poisson")
-        return super().calibrate(plain, scenario, random_state)
+        return super().calibrate(_plain(release), scenario, random_state)
+
+    def certify(self, noise, release, scenario):
+        return super().certify(noise, _plain(release), scenario)
+
+
+def _plain(release):
+    return replace(release, noise_correlation=None, sampling="poisson")
 
 
 def made(kind, **params):
