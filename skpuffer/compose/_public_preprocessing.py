@@ -303,10 +303,11 @@ class PublicPreprocessing(
             public = inner._without_secret(public, self.n_features_in_)
         if public is None:
             raise ScenarioError(
-                "The parameter 'transformer' must be fitted, and "
-                f"{type(scenario).__name__} has no public rows to fit it on. Pass "
-                "reference=<public table>; or fit it on public rows beforehand and "
-                "pass sklearn.frozen.FrozenEstimator(transformer)."
+                "The parameter 'transformer' must be fitted, or chooses columns by "
+                f"their types, and {type(scenario).__name__} has no public rows for "
+                "that. Pass reference=<public table>, name the columns; or fit it on "
+                "public rows beforehand and pass "
+                "sklearn.frozen.FrozenEstimator(transformer)."
             )
         what = "a reference table" if self.reference is not None else "the prior"
         assumption = f"the preprocessing was fitted on {what}, which is public, "

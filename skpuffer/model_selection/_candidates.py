@@ -274,7 +274,16 @@ def candidate_of(
         # a candidate that is an estimator must not be shared by trials
         **{key: clone(value, safe=False) for key, value in params.items()}
     )
-    audit = audit_pipeline(made, row_wise=_named(made, row_wise))
+    steps: tuple[tuple[str, Any], ...] = ()
+    name, last = "", made
+    if isinstance(made, Pipeline):
+        *before, (name, last) = made.steps
+        steps = tuple(before)
+    # what the audit only names is refused here, as the steps are run here; and what it
+    # does not vouch for is tried on the rows
+    kinds = list(step_kinds(steps, row_wise, has_reference=False))
+    tried = [step.name for step in kinds if step.kind != "leak"]
+    audit = audit_pipeline(made, row_wise=_named(made, [*row_wise, *tried]))
     private = [step for step in audit.steps if step.kind == "private"]
     other = [s for s in audit.steps if s.kind not in ("private", "public", "row_wise")]
     if other or len(private) != 1:
@@ -283,18 +292,12 @@ def candidate_of(
             "The parameter 'estimator' must be one private estimator of skpuffer, with "
             f"public or row-wise steps before it, and: {why}"
         )
-    steps: tuple[tuple[str, Any], ...] = ()
-    name, last = "", made
-    if isinstance(made, Pipeline):
-        *before, (name, last) = made.steps
-        steps = tuple(before)
     if not isinstance(innermost(last), PrivateEstimatorMixin):
         raise UnsupportedError(
             "The parameter 'estimator' must be a private estimator of skpuffer, or a "
             f"pipeline that ends in one. Got a {type(last).__name__} at its end."
         )
-    # what the audit only names is refused here, as the steps are run here
-    for step in step_kinds(steps, row_wise, has_reference=False):
+    for step in kinds:
         if step.kind == "leak":
             raise UnsupportedError(
                 "The parameter 'estimator' must have public or row-wise steps before "
