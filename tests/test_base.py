@@ -23,6 +23,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from skpuffer import base
+from skpuffer._template import _rows
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.base import FLOATING_POINT, _cells_as_cells
@@ -593,12 +594,16 @@ def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
     def check_table(self, rows, y):
         seen.append(("table", rows, y))
 
-    def leaks(self, rows, secret=None):
-        seen.append(("leaks", rows, secret))
+    def check_secrets(self, secret):
+        seen.append(("secrets", secret))
+
+    def prior_leaks(*table):
+        seen.append(("leaks", *table))
         return ("of the scenario",)
 
-    for look in (check_rows, check_table, leaks):
+    for look in (check_rows, check_table, check_secrets):
         monkeypatch.setattr(_BoundRecord, look.__name__, look)
+    monkeypatch.setattr(_rows, "prior_leaks", prior_leaks)
     monkeypatch.setattr(Watched, "said", ("of the parameter",))
     features = FeatureMap(
         FunctionTransformer(), None, "mapped by hand", leaks=("of the map",)
@@ -613,9 +618,11 @@ def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
         assert any(f"of the {part}" in text for text in told)
     assert not model.certificate_.certified
     assert "mapped by hand" in model.certificate_.assumptions
-    assert [of for of, *_ in seen] == ["rows", "table", "leaks"]
+    assert [of for of, *_ in seen] == ["rows", "table", "secrets", "leaks"]
     np.testing.assert_array_equal(seen[0][1], X[:, :2])
-    assert seen[1][1] is listed and seen[1][2] is None and seen[2][1] is listed
+    assert seen[1][1] is listed and seen[1][2] is None and seen[2][1] is None
+    # raw rows, as they came
+    np.testing.assert_array_equal(seen[3][2], X[:, :2])
     # and what it lists is what is released of
     assert model.mean_ == pytest.approx(listed.mean(axis=0), abs=1e-6)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 from skpuffer._code_book import CodeBookMixin
 from skpuffer._targets import counted
 from skpuffer.scenarios import RecordScenario
+from skpuffer.scenarios.priors._overlap import prior_leaks
 from skpuffer.utils._reading import (
     as_table,
     column_names,
@@ -43,8 +45,13 @@ class RowsMixin(CodeBookMixin):
         secret: Any,
         groups: Any,
         feature_map: Any,
+        given: Any = None,
     ) -> TableRead:
-        """Read a table, and what is public of it."""
+        """Read a table, and what is public of it.
+
+        `given` is the table as it came, if something was done to it before.
+        """
+        given, given_y = as_table(X if given is None else given), y
         # The secret is no feature: it is out before preprocessing or a query could read
         # it. Names are those of the raw columns, by which a prior knows them.
         # Public preprocessing has left it out already.
@@ -97,6 +104,7 @@ class RowsMixin(CodeBookMixin):
             schema_map=schema_map,
             reading=reading,
             of_no_target=of_no_target,
+            leaks=partial(prior_leaks, scenario, given, given_y, secret, target_name),
         )
 
     def _split_secret(self, scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:

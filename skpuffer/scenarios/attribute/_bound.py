@@ -6,8 +6,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from skpuffer.distributions._distributions import (
     Discrete,
@@ -21,7 +19,6 @@ from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
     BoundScenario,
-    Rows,
     offers,
     resolve_pairs,
 )
@@ -34,7 +31,6 @@ from skpuffer.scenarios._facts import (
     OutputSamples,
     RecordDistributions,
 )
-from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,
     ordered,
@@ -193,21 +189,6 @@ class BoundAttribute(BoundScenario):
         return "sample" if self._empirical else self.scenario.trust
 
     # -- facts --------------------------------------------------------------------
-
-    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
-        """Sentence, if a prior is the private table or has half of its rows."""
-        if self._empirical:
-            return ()  # said so already
-        mine = list(columns_of(X))
-        known = [] if secret is None else [pd.Series(self._codes(secret))]
-        for rows in self.priors:
-            theirs = [*columns_of(rows.X), pd.Series(rows.codes)]
-            # without the data's secret column the others are compared alone
-            if secret is None:
-                theirs.pop()
-            if shares_records([*mine, *known], theirs):
-                return (PRIOR_OVERLAP,)
-        return ()
 
     def _codes(self, secret):
         """Index of each value among the secrets; -1 for one that no prior has."""
