@@ -12,6 +12,7 @@ from skpuffer._code_book import CodeBookMixin
 from skpuffer._targets import counted
 from skpuffer.scenarios import RecordScenario
 from skpuffer.scenarios.priors._overlap import prior_leaks
+from skpuffer.scenarios.priors._target import target_leaks
 from skpuffer.utils._reading import (
     as_table,
     column_names,
@@ -104,7 +105,7 @@ class RowsMixin(CodeBookMixin):
             schema_map=schema_map,
             reading=reading,
             of_no_target=of_no_target,
-            leaks=partial(prior_leaks, scenario, given, given_y, secret, target_name),
+            leaks=partial(_leaks, scenario, given, given_y, secret, target_name),
         )
 
     def _split_secret(self, scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
@@ -175,6 +176,15 @@ class RowsMixin(CodeBookMixin):
         scenario = RecordScenario() if self.scenario is None else self.scenario
         position = scenario.secret_position(tuple(names), len(names))
         return names if position is None else np.delete(names, position)
+
+
+def _leaks(
+    scenario: Scenario, X: Any, y: Any, secret: Any, target_name: Any
+) -> tuple[str, ...]:
+    return (
+        *target_leaks(scenario, y, secret, target_name),
+        *prior_leaks(scenario, X, y, secret, target_name),
+    )
 
 
 def public_groups(

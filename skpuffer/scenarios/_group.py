@@ -268,6 +268,11 @@ class _BoundGroup(BoundScenario):
         """Labels of the groups."""
         return self._table.secrets
 
+    @property
+    def target_assumption(self) -> str:
+        """Which column the target is, beside the group."""
+        return self._table.target_assumption
+
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if not release.is_one_output:
             return frozenset()  # simulated is one output alone

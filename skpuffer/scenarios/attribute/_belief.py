@@ -18,7 +18,11 @@ from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
 from skpuffer.scenarios.priors._rows import RowBelief
 from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.scenarios.priors._target import check_target, target_of
+from skpuffer.scenarios.priors._target import (
+    check_target,
+    target_of,
+    target_statement,
+)
 from skpuffer.utils._warn import warn
 
 from ._encoded import named_after
@@ -89,6 +93,11 @@ class BoundBelief(BoundScenario):
                 PrivacyWarning,
             )
         return X
+
+    @property
+    def target_assumption(self) -> str:
+        """Which column the target is, beside the secret."""
+        return target_statement(self.scenario, self.context)
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         # where nothing bounds one record's influence, no noise hides it

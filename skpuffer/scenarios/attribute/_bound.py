@@ -37,7 +37,7 @@ from skpuffer.scenarios.priors._tables import (
     prior_arrays,
     secret_values,
 )
-from skpuffer.scenarios.priors._target import check_target
+from skpuffer.scenarios.priors._target import check_target, target_statement
 from skpuffer.scenarios.priors._variation import variation_radius
 from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._warn import warn
@@ -194,6 +194,11 @@ class BoundAttribute(BoundScenario):
         """Index of each value among the secrets; -1 for one that no prior has."""
         code = {value: i for i, value in enumerate(self.secrets)}
         return np.array([code.get(v, -1) for v in np.asarray(secret).tolist()])
+
+    @property
+    def target_assumption(self) -> str:
+        """Which column the target is, beside the secret."""
+        return target_statement(self.scenario, self.context)
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if release.contribution is None:
