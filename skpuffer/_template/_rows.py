@@ -11,7 +11,12 @@ from sklearn.utils.validation import check_consistent_length
 from skpuffer._code_book import CodeBookMixin
 from skpuffer._targets import counted
 from skpuffer.scenarios import RecordScenario
-from skpuffer.scenarios.priors._overlap import prior_leaks
+from skpuffer.scenarios.priors._overlap import (
+    OVERLAP,
+    columns_of,
+    prior_leaks,
+    shares_records,
+)
 from skpuffer.scenarios.priors._target import target_leaks
 from skpuffer.utils._reading import (
     as_table,
@@ -37,6 +42,9 @@ class RowsMixin(CodeBookMixin):
     """Mixin of private estimators: a table is read, and its secret is left out."""
 
     scenario: Scenario | None
+
+    #: Parameters that are tables of public rows.
+    _public_parameters: tuple[str, ...] = ()
 
     def _read_table(
         self,
@@ -105,7 +113,9 @@ class RowsMixin(CodeBookMixin):
             schema_map=schema_map,
             reading=reading,
             of_no_target=of_no_target,
-            leaks=partial(_leaks, scenario, given, given_y, secret, target_name),
+            leaks=partial(
+                self._leaks_of_rows, scenario, given, given_y, secret, target_name
+            ),
         )
 
     def _split_secret(self, scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
@@ -151,6 +161,22 @@ class RowsMixin(CodeBookMixin):
         kept = to_pandas(raw)[mask] if is_frame(raw) else raw[mask]
         return kept, labels[mask], None if secret is None else secret[mask]
 
+    def _leaks_of_rows(
+        self, scenario: Scenario, X: Any, y: Any, secret: Any, target_name: Any
+    ) -> tuple[str, ...]:
+        """Return what voids the promise: a target or public rows that are not so."""
+        tables = {name: getattr(self, name) for name in self._public_parameters}
+        return (
+            *target_leaks(scenario, y, secret, target_name),
+            *prior_leaks(scenario, X, y, secret, target_name),
+            *(
+                OVERLAP.format(f"the parameter {name!r}")
+                for name, table in tables.items()
+                if table is not None
+                and shares_records(columns_of(X), columns_of(as_table(table)))
+            ),
+        )
+
     def _without_secret(self, X: Any, width: int | None = None) -> Any:
         """Drop the secret column from data to predict for, if it is there.
 
@@ -176,15 +202,6 @@ class RowsMixin(CodeBookMixin):
         scenario = RecordScenario() if self.scenario is None else self.scenario
         position = scenario.secret_position(tuple(names), len(names))
         return names if position is None else np.delete(names, position)
-
-
-def _leaks(
-    scenario: Scenario, X: Any, y: Any, secret: Any, target_name: Any
-) -> tuple[str, ...]:
-    return (
-        *target_leaks(scenario, y, secret, target_name),
-        *prior_leaks(scenario, X, y, secret, target_name),
-    )
 
 
 def public_groups(

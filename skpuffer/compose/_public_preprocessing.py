@@ -17,7 +17,7 @@ from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan
 from skpuffer.base import PrivateEstimatorMixin, refuse_arguments
 from skpuffer.exceptions import ScenarioError
-from skpuffer.scenarios.priors._overlap import REFERENCE_OVERLAP
+from skpuffer.scenarios.priors._overlap import OVERLAP
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import as_table, is_frame, matching_names, read_table
 from skpuffer.utils._silence import muted
@@ -230,7 +230,7 @@ class PublicPreprocessing(
         # a prior is looked at with the scenario
         looked_at = self.reference is not None and public is not None and not made_up
         if looked_at and share_records(given, self.reference, X, public):
-            leaks = (REFERENCE_OVERLAP,)
+            leaks = (OVERLAP.format("the reference table"),)
         features = FeatureMap(self.transformer_, matching_names(X), assumption, leaks)
         # before anything is released: what mixes records would defeat the accounting
         features.check_by_record(X)

@@ -9,10 +9,12 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
+from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import GeneralWasserstein, OverlapAmplification
 from skpuffer.compose import PrivatePipeline, PublicPreprocessing
+from skpuffer.ensemble import PATEClassifier
 from skpuffer.exceptions import PrivacyLeakWarning
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import (
@@ -370,3 +372,18 @@ def test_honest_splits_of_real_tables_share_no_records(data_dir, seed):
             cut = len(part) // int(rng.integers(2, 6))
             halves = part.iloc[:cut], part.iloc[cut:]
             assert not shares_records(*map(columns_of, halves)), list(part.columns)
+
+
+def test_private_rows_are_no_unlabeled_public_ones():
+    def certified(public):
+        teacher = PATEClassifier(
+            GaussianNB(), n_teachers=20, n_queries=20, classes=[0, 1], unlabeled=public
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            teacher.fit(PRIVATE[names], PRIVATE["label"])
+        return teacher.certificate_.certified
+
+    names = ["age", "pay", "dose"]
+    assert certified(OTHERS[names])
+    assert not certified(pd.concat([OTHERS, PRIVATE[:200]])[names])

@@ -12,16 +12,13 @@ from skpuffer.utils._types import Floats
 
 from ._tables import ReferenceTable
 
-__all__ = ["REFERENCE_OVERLAP", "columns_of", "prior_leaks", "shares_records"]
+__all__ = ["OVERLAP", "columns_of", "prior_leaks", "shares_records"]
 
-_OVERLAP = (
+#: What is said of public rows, by who has them, that private records were taken for.
+OVERLAP = (
     "{} holds the private records, or more of them than chance explains: it is not "
     "public, and what was taken from it is not covered by any promise. Use other rows"
 )
-
-#: What is said of a belief, and of preprocessing, that private records were taken for.
-_PRIOR_OVERLAP = _OVERLAP.format("the prior")
-REFERENCE_OVERLAP = _OVERLAP.format("the reference table")
 
 #: Steps that numbers are rounded to, in standard deviations of the public column. The
 #: first tells rows apart, the second finds rows that were rounded or blurred.
@@ -101,7 +98,7 @@ def prior_leaks(
             if name is not None and values is not None and np.size(values) == len(X):
                 mine[name] = values
         if shares_records(mine, columns_of(table), (column, target)):
-            return (_PRIOR_OVERLAP,)
+            return (OVERLAP.format("the prior"),)
     return ()
 
 
