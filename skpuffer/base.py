@@ -390,7 +390,8 @@ class PrivateEstimatorMixin(
             # calibrated: no promise would hold for them
             rows = bound.check_rows(table.X)
             bound.check_table(rows, table.y)
-            bound.check_secrets(table.secret)
+            if table.secret is not None:
+                bound.check_secrets(table.secret)
             leaks = (*leaks, *table.leaks())
             if rows is not table.X:
                 task = replace(task, X=_cells_as_cells(rows, table.X))

@@ -60,7 +60,7 @@ class RowsMixin(CodeBookMixin):
 
         `given` is the table as it came, if something was done to it before.
         """
-        given, given_y = as_table(X if given is None else given), y
+        given, given_y = X if given is None else given, y
         # The secret is no feature: it is out before preprocessing or a query could read
         # it. Names are those of the raw columns, by which a prior knows them.
         # Public preprocessing has left it out already.
@@ -113,7 +113,10 @@ class RowsMixin(CodeBookMixin):
             schema_map=schema_map,
             reading=reading,
             of_no_target=of_no_target,
-            leaks=partial(
+            # by exact type, as another one may have public rows
+            leaks=tuple
+            if type(scenario) is RecordScenario and not self._public_parameters
+            else partial(
                 self._leaks_of_rows, scenario, given, given_y, secret, target_name
             ),
         )
@@ -165,6 +168,7 @@ class RowsMixin(CodeBookMixin):
         self, scenario: Scenario, X: Any, y: Any, secret: Any, target_name: Any
     ) -> tuple[str, ...]:
         """Return what voids the promise: a target or public rows that are not so."""
+        X = as_table(X)
         tables = {name: getattr(self, name) for name in self._public_parameters}
         return (
             *target_leaks(scenario, y, secret, target_name),
