@@ -29,7 +29,7 @@ from skpuffer.accountants import Accountant
 from skpuffer.noise._on_grid import add_noise
 from skpuffer.privacy import _plain_data
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
+from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
@@ -233,13 +233,14 @@ class PrivateEstimatorMixin(
         groups: ArrayLike | None,
         feature_map: Any = None,
         approve: Callable[[FitPlan], None] | None = None,
+        given: Any = None,
     ) -> Self:
         """`fit`, with public preprocessing between the raw columns and the model.
 
         `approve` is told of what is going to be released before anybody else is, and
-        may raise.
+        may raise. `given` is the table as it came, if `X` is a part of it.
         """
-        self._fit_steps(X, y, secret, groups, feature_map, approve)
+        self._fit_steps(X, y, secret, groups, feature_map, approve, given)
         return self
 
     def _fit_steps(
@@ -250,6 +251,7 @@ class PrivateEstimatorMixin(
         groups: Any,
         feature_map: Any,
         approve: Callable[[FitPlan], None] | None,
+        given: Any,
     ) -> None:
         opening = self._opening(y)
         rng = opening.rng
@@ -266,7 +268,7 @@ class PrivateEstimatorMixin(
             table = self._read_elsewhere(opening, X, y, secret, groups, feature_map)
         else:
             table = self._read_table(
-                opening.scenario, X, y, secret, groups, feature_map
+                opening.scenario, X, y, secret, groups, feature_map, given
             )
         plan = self._plan_fit(opening, table, released)
         if opening.seeded:
@@ -384,14 +386,16 @@ class PrivateEstimatorMixin(
         if isinstance(table.X, TableElsewhere):
             self._sum_elsewhere(table.X, release, bound)
             assumed.append(SUMMED_ELSEWHERE)
-            if type(bound).leaks is not BoundScenario.leaks:
+            if scenario.public_rows():
                 assumed.append(PRIOR_UNSEEN)
         elif not isinstance(table.X, UnreadRows):
             # rows that the scenario rules out are refused before anything is
             # calibrated: no promise would hold for them
             rows = bound.check_rows(table.X)
             bound.check_table(rows, table.y)
-            leaks = (*leaks, *bound.leaks(rows, table.secret))
+            if table.secret is not None:
+                bound.check_secrets(table.secret)
+            leaks = (*leaks, *table.leaks())
             if rows is not table.X:
                 task = replace(task, X=_cells_as_cells(rows, table.X))
         rounding = None

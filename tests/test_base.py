@@ -23,6 +23,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from skpuffer import base
+from skpuffer._template import _rows
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.base import FLOATING_POINT, _cells_as_cells
@@ -572,6 +573,13 @@ def test_callbacks_are_told_the_certificate_of_what_is_released():
     assert [told for *_, told in heard] == [None, promised, promised, promised]
 
 
+SECRET = np.arange(len(X)) % 2
+
+
+class OtherRecord(RecordScenario):
+    """A scenario of somebody else, which may have public rows."""
+
+
 class Watched(PrivateMean):
     """A mean that says where its template stands; what it tells, tests decide."""
 
@@ -593,29 +601,36 @@ def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
     def check_table(self, rows, y):
         seen.append(("table", rows, y))
 
-    def leaks(self, rows, secret=None):
-        seen.append(("leaks", rows, secret))
+    def check_secrets(self, secret):
+        seen.append(("secrets", secret))
+
+    def prior_leaks(*table):
+        seen.append(("leaks", *table))
         return ("of the scenario",)
 
-    for look in (check_rows, check_table, leaks):
+    for look in (check_rows, check_table, check_secrets):
         monkeypatch.setattr(_BoundRecord, look.__name__, look)
+    monkeypatch.setattr(_rows, "prior_leaks", prior_leaks)
     monkeypatch.setattr(Watched, "said", ("of the parameter",))
     features = FeatureMap(
         FunctionTransformer(), None, "mapped by hand", leaks=("of the map",)
     )
-    model = Watched(accountant=NO_NOISE, bounds=(-1, 1))
+    model = Watched(OtherRecord(), NO_NOISE, bounds=(-1, 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model._fit_private(X[:, :2], None, None, None, feature_map=features)
+        model._fit_private(X[:, :2], None, SECRET, None, feature_map=features)
     told = [str(w.message) for w in caught if w.category is PrivacyLeakWarning]
     assert len(told) == 3
     for part in ("parameter", "scenario", "map"):
         assert any(f"of the {part}" in text for text in told)
     assert not model.certificate_.certified
     assert "mapped by hand" in model.certificate_.assumptions
-    assert [of for of, *_ in seen] == ["rows", "table", "leaks"]
+    assert [of for of, *_ in seen] == ["rows", "table", "secrets", "leaks"]
     np.testing.assert_array_equal(seen[0][1], X[:, :2])
-    assert seen[1][1] is listed and seen[1][2] is None and seen[2][1] is listed
+    assert seen[1][1] is listed and seen[1][2] is None
+    np.testing.assert_array_equal(seen[2][1], SECRET)
+    # raw rows, as they came
+    np.testing.assert_array_equal(seen[3][2], X[:, :2])
     # and what it lists is what is released of
     assert model.mean_ == pytest.approx(listed.mean(axis=0), abs=1e-6)
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
 
     from skpuffer.accountants import Accountant, Calibration
@@ -106,6 +108,8 @@ class TableRead:
         As :meth:`PrivateEstimatorMixin._validate` says.
     of_no_target : str or None
         What a certificate says of records without a target.
+    leaks : callable
+        Returns what voids the promise, such as public rows that are private ones.
     """
 
     X: Any
@@ -122,6 +126,7 @@ class TableRead:
     schema_map: Any
     reading: Any
     of_no_target: str | None
+    leaks: Callable[[], tuple[str, ...]] = tuple
 
 
 @dataclass(frozen=True, kw_only=True)

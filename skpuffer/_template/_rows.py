@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,13 @@ from sklearn.utils.validation import check_consistent_length
 from skpuffer._code_book import CodeBookMixin
 from skpuffer._targets import counted
 from skpuffer.scenarios import RecordScenario
+from skpuffer.scenarios.priors._overlap import (
+    OVERLAP,
+    columns_of,
+    prior_leaks,
+    shares_records,
+)
+from skpuffer.scenarios.priors._target import target_leaks
 from skpuffer.utils._reading import (
     as_table,
     column_names,
@@ -35,6 +43,9 @@ class RowsMixin(CodeBookMixin):
 
     scenario: Scenario | None
 
+    #: Parameters that are tables of public rows.
+    _public_parameters: tuple[str, ...] = ()
+
     def _read_table(
         self,
         scenario: Scenario,
@@ -43,8 +54,13 @@ class RowsMixin(CodeBookMixin):
         secret: Any,
         groups: Any,
         feature_map: Any,
+        given: Any = None,
     ) -> TableRead:
-        """Read a table, and what is public of it."""
+        """Read a table, and what is public of it.
+
+        `given` is the table as it came, if something was done to it before.
+        """
+        given, given_y = X if given is None else given, y
         # The secret is no feature: it is out before preprocessing or a query could read
         # it. Names are those of the raw columns, by which a prior knows them.
         # Public preprocessing has left it out already.
@@ -97,6 +113,12 @@ class RowsMixin(CodeBookMixin):
             schema_map=schema_map,
             reading=reading,
             of_no_target=of_no_target,
+            # by exact type, as another one may have public rows
+            leaks=tuple
+            if type(scenario) is RecordScenario and not self._public_parameters
+            else partial(
+                self._leaks_of_rows, scenario, given, given_y, secret, target_name
+            ),
         )
 
     def _split_secret(self, scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
@@ -141,6 +163,23 @@ class RowsMixin(CodeBookMixin):
             return raw, labels, secret
         kept = to_pandas(raw)[mask] if is_frame(raw) else raw[mask]
         return kept, labels[mask], None if secret is None else secret[mask]
+
+    def _leaks_of_rows(
+        self, scenario: Scenario, X: Any, y: Any, secret: Any, target_name: Any
+    ) -> tuple[str, ...]:
+        """Return what voids the promise: a target or public rows that are not so."""
+        X = as_table(X)
+        tables = {name: getattr(self, name) for name in self._public_parameters}
+        return (
+            *target_leaks(scenario, y, secret, target_name),
+            *prior_leaks(scenario, X, y, secret, target_name),
+            *(
+                OVERLAP.format(f"the parameter {name!r}")
+                for name, table in tables.items()
+                if table is not None
+                and shares_records(columns_of(X), columns_of(as_table(table)))
+            ),
+        )
 
     def _without_secret(self, X: Any, width: int | None = None) -> Any:
         """Drop the secret column from data to predict for, if it is there.

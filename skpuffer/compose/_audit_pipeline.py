@@ -8,11 +8,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import (
-    ColumnTransformer,
-    TransformedTargetRegressor,
-    make_column_selector,
-)
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -40,8 +36,9 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.utils._silence import parts_of
 
-from ._fixed_steps import is_known
+from ._fixed_steps import chooses_by_rows, is_known
 from ._public_preprocessing import PublicPreprocessing
 
 __all__ = [
@@ -50,7 +47,6 @@ __all__ = [
     "StepAudit",
     "audit_pipeline",
     "audited",
-    "chooses_by_rows",
 ]
 
 
@@ -235,17 +231,18 @@ def _under(name: str, part: str) -> str:
 # What is known of an estimator, by its class; subclasses inherit it, as they do `fit`.
 
 
-#: What is said of a part of a column transformer whose columns a function chooses.
-CHOSEN_COLUMNS = (
-    "has its columns chosen by a function, which may look at private rows. Name them, "
-    "or use make_column_selector."
+_FOREIGN = (
+    "runs code that is not known here and may mix rows, such as one that subtracts a "
+    "mean. Declare it in 'row_wise' if it changes each row by itself, or use "
+    "PrivatePipeline, which tries that."
 )
 
-
-def chooses_by_rows(columns: Any) -> bool:
-    """Whether columns are chosen by a function that may look at the rows."""
-    # by exact type: another selector may look at values
-    return callable(columns) and type(columns) is not make_column_selector
+#: What is said of a part of a column transformer whose columns a function chooses.
+CHOSEN_COLUMNS = (
+    "has its columns chosen by a function or by their types, so that one private cell "
+    "changes which columns there are. Name them, or choose them on public rows: "
+    "'reference' of PrivatePipeline or PublicPreprocessing."
+)
 
 
 @singledispatch
@@ -257,7 +254,10 @@ def audited(node: Any, name: str) -> Iterator[StepAudit]:
         yield _step(node, name, "leak", "is no estimator, and nothing is known of it.")
     # of others the tag may only say that a prior can predict
     elif hasattr(node, "transform") and not get_tags(node).requires_fit:
-        yield _step(node, name, "row_wise", "has nothing to learn.")
+        if is_known(node):
+            yield _step(node, name, "row_wise", "has nothing to learn.")
+        else:
+            yield _step(node, name, "leak", _FOREIGN)
     elif inner := _nested(node):
         yield _step(
             node,
@@ -305,14 +305,22 @@ def _(node: PublicPreprocessing, name: str) -> Iterator[StepAudit]:
 
 @audited.register
 def _(node: FrozenEstimator, name: str) -> Iterator[StepAudit]:
+    if any(map(_is_foreign, parts_of(node.estimator, set()))):
+        yield _step(node, name, "leak", _FOREIGN)
+        return
     yield _step(
         node, name, "public", "is not fitted here; what it was fitted on is not known."
     )
 
 
+def _is_foreign(part: Any) -> bool:
+    """Whether a part of a fitted transformer runs code that is not known here."""
+    return not is_known(part) or getattr(part, "func", None) is not None
+
+
 @audited.register
 def _(node: FunctionTransformer, name: str) -> Iterator[StepAudit]:
-    if node.func is None:
+    if not _is_foreign(node):
         yield _step(node, name, "row_wise", "passes rows on as they are.")
         return
     yield _step(
@@ -326,7 +334,7 @@ def _(node: FunctionTransformer, name: str) -> Iterator[StepAudit]:
 
 def _of_columns(node: Any, name: str) -> StepAudit:
     """Step of a class that learns no more than the number of columns."""
-    if not is_known(node) and get_tags(node).requires_fit:
+    if not is_known(node):
         return _step(
             node,
             name,
@@ -337,9 +345,22 @@ def _of_columns(node: Any, name: str) -> StepAudit:
     return _step(node, name, "row_wise", "learns no more than the number of columns.")
 
 
-@audited.register(PolynomialFeatures)
 @audited.register(GaussianRandomProjection)
 @audited.register(SparseRandomProjection)
+def _(node: Any, name: str) -> Iterator[StepAudit]:
+    if node.n_components == "auto":
+        yield _step(
+            node,
+            name,
+            "leak",
+            "takes its number of columns from that of private rows "
+            "(n_components='auto'). Give 'n_components' a public number.",
+        )
+        return
+    yield _of_columns(node, name)
+
+
+@audited.register(PolynomialFeatures)
 @audited.register(SkewedChi2Sampler)
 def _(node: Any, name: str) -> Iterator[StepAudit]:
     yield _of_columns(node, name)
@@ -405,7 +426,6 @@ for passing in (
     OneVsOneClassifier,
     OneVsRestClassifier,
     RFE,
-    SelectFromModel,
     StackingClassifier,
     StackingRegressor,
     VotingClassifier,
@@ -444,6 +464,10 @@ _TUNES = (
     "chooses its threshold by scores of private rows, without noise. Use "
     "FixedThresholdClassifier with a public threshold."
 )
+_COUNTS = (
+    "chooses how many columns to keep by a function of private rows. Give "
+    "'max_features' a public number."
+)
 _CHOOSES = (
     "chooses by scores of private rows: each fit is a release, and best_params_, "
     "cv_results_ and what was chosen are outside of all certificates. Search on public "
@@ -458,6 +482,10 @@ for boosting in (AdaBoostClassifier, AdaBoostRegressor):
     audited.register(boosting, _and_parts("leak", _WEIGHS))
 audited.register(CalibratedClassifierCV, _and_parts("leak", _CALIBRATES))
 audited.register(TunedThresholdClassifierCV, _and_parts("leak", _TUNES))
+audited.register(
+    SelectFromModel,
+    _and_parts("leak", _COUNTS, lambda node: callable(node.max_features)),
+)
 audited.register(RFECV, _and_parts("scores", _CHOOSES))
 
 

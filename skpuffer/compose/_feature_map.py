@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
@@ -25,13 +25,19 @@ from skpuffer.utils._reading import (
     row_count,
     to_pandas,
 )
+from skpuffer.utils._silence import silence
 from skpuffer.utils._sklearn import safe_indexing
 from skpuffer.utils._unquoted import unquoted
+
+from ._fixed_steps import chooses_by_rows
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Floats, Table
 
 __all__ = ["TRANSFORMER", "FeatureMap", "is_fixed", "refuse_mixing"]
+
+#: How many columns are given another type, to see whether a map goes by types.
+_TYPES_TRIED = 16
 
 #: Whose code it is that maps records, for messages.
 TRANSFORMER = "The parameter 'transformer'"
@@ -235,6 +241,34 @@ def refuse_mixing(
                 "records are around, so it carries private values from one to "
                 "another. Use a transformer that maps each record by itself."
             )
+    _refuse_types(apply, rows, together, owner)
+
+
+def _refuse_types(
+    apply: Callable[[Any], Any], rows: Any, together: Array, owner: str
+) -> None:
+    """Refuse a map that goes by the types of columns, which one cell can change."""
+    if not isinstance(rows, pd.DataFrame) or len(rows) < 2:
+        return
+    part = np.arange(1, min(8, len(rows)))
+    numbers = [
+        i for i, of in enumerate(rows.dtypes) if pd.api.types.is_numeric_dtype(of)
+    ]
+    chosen = np.random.default_rng(0).permutation(numbers)[:_TYPES_TRIED]
+    for at in chosen:
+        cells = rows.iloc[: len(part) + 1].astype({rows.columns[at]: object})
+        cells.iloc[0, at] = "n/a"
+        try:
+            with silence():
+                mapped = apply(cells)[1:]
+        except Exception:  # text is refused, and nothing is released
+            continue
+        if not _same(mapped, together, part):
+            raise ValueError(
+                f"{owner} maps records differently when one cell of another record is "
+                "text, as if it chose columns by their types. Name the columns, or "
+                "fit the transformer on public rows."
+            )
 
 
 def _same(apart: Array, together: Array, part: Array) -> bool:
@@ -273,12 +307,8 @@ def is_fixed(transformer: Any) -> bool:
     # subclass does besides is not known.
     if type(transformer) is ColumnTransformer:
         parts = [part for _, part, _ in transformer.transformers]
-        # a function that chooses columns may look at their values
-        named = all(
-            not callable(columns) or type(columns) is make_column_selector
-            for _, _, columns in transformer.transformers
-        )
-        return named and all(map(is_fixed, [*parts, transformer.remainder]))
+        chosen = any(chooses_by_rows(of) for _, _, of in transformer.transformers)
+        return not chosen and all(map(is_fixed, [*parts, transformer.remainder]))
     if type(transformer) is Pipeline:
         return all(is_fixed(part) for _, part in transformer.steps)
     if type(transformer) is FeatureUnion:

@@ -35,7 +35,6 @@ from skpuffer.utils._reading import (
     row_count,
 )
 from skpuffer.utils._sklearn import fit_context
-from skpuffer.utils._unquoted import unquoted
 
 from ._audit_pipeline import StepAudit, audited
 from ._pipeline_plan import (
@@ -68,10 +67,9 @@ __all__ = ["PrivatePipeline", "make_private_pipeline"]
 _EXCERPT = 16
 
 _OWNER = "The parameter 'reference'"
-_COMPARED = "Comparing the parameter 'X' with 'reference'"
 _SAME = (
-    f"{_OWNER} holds the private records, or half of them: it is not public, and what "
-    "would be fitted on it is not covered by any promise. Use other rows."
+    f"{_OWNER} holds the private records, or more of them than chance explains: it is "
+    "not public, and no promise covers what would be fitted on it. Use other rows."
 )
 
 
@@ -290,7 +288,8 @@ class PrivatePipeline(
         opening = self._opening()
         callback = self._init_callback_context(max_subtasks=len(opening.units))
         callback.call_on_fit_task_begin(estimator=self)
-        flow, secret = self._flow(opening, X, secret)
+        given = as_table(X)
+        flow, secret = self._flow(opening, given, secret)
         plan = self._plan_fit(opening, flow, y, groups, callback.root_uuid)
         fitted: dict[str, Any] = {}
 
@@ -312,6 +311,7 @@ class PrivatePipeline(
                     groups,
                     feature_map=features,
                     approve=as_planned(name, plan),
+                    given=given,
                 )
                 task.call_on_fit_task_end(estimator=self)
             fitted[name] = step
@@ -406,15 +406,14 @@ class PrivatePipeline(
         """Raw rows without the secret, and the public ones beside them."""
         if self.reference is not None and is_same(self.reference, X):
             raise ValueError(_SAME)
-        given = X = as_table(X)
+        given = X
         for step in opening.estimators:
             X, secret = split_secret(step, X, secret)
         base = self._validate(X, reset=True)
         public = None
         if self.reference is not None:
             public = self._public(opening, base)
-            # cells may be anything, and comparing them may fail in any way
-            if unquoted(_COMPARED, share_records, base, public):
+            if share_records(given, self.reference, base, public):
                 raise ValueError(_SAME)
         cut = _is_cut(given, base)
         return Flow(base=base, rows=bounded(base), public=public, is_cut=cut), secret

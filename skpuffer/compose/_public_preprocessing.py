@@ -17,11 +17,7 @@ from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan
 from skpuffer.base import PrivateEstimatorMixin, refuse_arguments
 from skpuffer.exceptions import ScenarioError
-from skpuffer.scenarios.priors._overlap import (
-    REFERENCE_OVERLAP,
-    columns_of,
-    shares_records,
-)
+from skpuffer.scenarios.priors._overlap import OVERLAP
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import as_table, is_frame, matching_names, read_table
 from skpuffer.utils._silence import muted
@@ -31,7 +27,7 @@ from skpuffer.utils._unquoted import unquoted
 from ._delegation import delegates, inherit_tags
 from ._feature_map import TRANSFORMER, FeatureMap, is_fixed
 from ._fixed_steps import foreign_frozen
-from ._public_rows import rows_like
+from ._public_rows import rows_like, share_records
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -188,12 +184,13 @@ class PublicPreprocessing(
         task: Any,
     ) -> None:
         """Make the public map, and fit the private estimator behind it."""
+        given = X
         inner, X, secret, features = self._mapped(X, secret)
         with task.propagate_callback_context(inner):
             # the inner root task and this one are one and the same: callbacks that
             # travel on hear of it there, the others here
             task.call_on_fit_task_begin(estimator=self)
-            inner._fit_private(X, y, secret, groups, feature_map=features)
+            inner._fit_private(X, y, secret, groups, feature_map=features, given=given)
             task.call_on_fit_task_end(estimator=self)
         self.feature_map_ = features
         self.estimator_ = inner
@@ -223,11 +220,17 @@ class PublicPreprocessing(
             raise ValueError(SCHEMA_BEHIND_PREPROCESSING)
         scenario, _ = scenario_and_accountant(inner)
         inner._check_parameters(scenario)
-        X, secret = inner._split_secret(scenario, as_table(X), secret)
+        given = X = as_table(X)
+        X, secret = inner._split_secret(scenario, X, secret)
         X = self._validate(X, reset=True)
-        fitted = self._public_transformer(inner, scenario, X)
-        self.transformer_, assumption, leaks = fitted
-        leaks = () if made_up else leaks
+        self.transformer_, assumption, public = self._public_transformer(
+            inner, scenario, X
+        )
+        leaks: tuple[str, ...] = ()
+        # a prior is looked at with the scenario
+        looked_at = self.reference is not None and public is not None and not made_up
+        if looked_at and share_records(given, self.reference, X, public):
+            leaks = (OVERLAP.format("the reference table"),)
         features = FeatureMap(self.transformer_, matching_names(X), assumption, leaks)
         # before anything is released: what mixes records would defeat the accounting
         features.check_by_record(X)
@@ -274,8 +277,8 @@ class PublicPreprocessing(
 
     def _public_transformer(
         self, inner: PrivateEstimatorMixin, scenario: Scenario, X: Any
-    ) -> tuple[Any, str, tuple[str, ...]]:
-        """Transformer fitted on public rows, its assumption, and what it leaks."""
+    ) -> tuple[Any, str, Any]:
+        """Transformer fitted on public rows, its assumption, and these rows."""
         transformer = clone(self.transformer)
         if is_fixed(transformer):
             # it learns the columns at most; whether a column transformer returns sparse
@@ -294,7 +297,7 @@ class PublicPreprocessing(
             # these rows are private, so the fit is silent and its errors quote no value
             fixed = foreign_frozen(muted(transformer))
             fixed = unquoted(TRANSFORMER, fixed.fit, X, None)
-            return fixed, assumption, ()
+            return fixed, assumption, None
         # anything that learns does so from public rows; the private ones are no source
         public, owner = self.reference, "The parameter 'reference'"
         if public is None:
@@ -303,19 +306,17 @@ class PublicPreprocessing(
             public = inner._without_secret(public, self.n_features_in_)
         if public is None:
             raise ScenarioError(
-                "The parameter 'transformer' must be fitted, and "
-                f"{type(scenario).__name__} has no public rows to fit it on. Pass "
-                "reference=<public table>; or fit it on public rows beforehand and "
-                "pass sklearn.frozen.FrozenEstimator(transformer)."
+                "The parameter 'transformer' must be fitted, or chooses columns by "
+                f"their types, and {type(scenario).__name__} has no public rows for "
+                "that. Pass reference=<public table>, name the columns; or fit it on "
+                "public rows beforehand and pass "
+                "sklearn.frozen.FrozenEstimator(transformer)."
             )
         what = "a reference table" if self.reference is not None else "the prior"
         assumption = f"the preprocessing was fitted on {what}, which is public, "
         assumption += "and maps each record by itself"
         public = rows_like(public, X, owner)
-        leaks: tuple[str, ...] = ()
-        if self.reference is not None and shares_records(*map(columns_of, (X, public))):
-            leaks = (REFERENCE_OVERLAP,)  # a prior is looked at with the scenario
-        return transformer.fit(public, None), assumption, leaks
+        return transformer.fit(public, None), assumption, public
 
     def _validate(self, X: Any, reset: bool) -> Any:
         """Check the names and the number of raw columns, whatever they hold."""

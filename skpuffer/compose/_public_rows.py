@@ -66,9 +66,23 @@ def rows_like(public: Any, X: Any, owner: str) -> Any:
     return frame
 
 
-def share_records(base: Any, public: Any) -> bool:
-    """Whether two tables share records."""
-    return shares_records(columns_of(base), columns_of(public))
+def share_records(given: Any, reference: Any, X: Any, public: Any) -> bool:
+    """Whether reference rows hold private ones.
+
+    Parameters
+    ----------
+    given, reference : table
+        As they came: compared if both have names.
+    X, public : table
+        The same without the secret, with the same columns in the same order.
+    """
+    raw = columns_of(given), columns_of(reference)
+    known = columns_of(X, column_names(X))
+    # by position where one of them has no names
+    if any(all(isinstance(name, int) for name in one) for one in raw):
+        raw = known, columns_of(public, column_names(public))
+    apart = tuple(name for name in raw[0] if name not in known)
+    return shares_records(*raw, apart)
 
 
 def is_same(public: Any, X: Any) -> bool:

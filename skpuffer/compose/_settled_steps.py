@@ -168,8 +168,9 @@ def settle(
         released = flow.released
         for part, one, columns in node.transformers:
             path = under(name, part)
-            # once: public rows may have other types
-            columns = columns(flow.rows) if callable(columns) else columns
+            if callable(columns):
+                # by names alone, unless there are public rows
+                columns = columns(flow.rows if flow.public is None else flow.public)
             done, inner = one, flow
             if not is_passed_over(one):
                 inner = flow.selecting(path, columns)

@@ -14,8 +14,8 @@ from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
 
-from ._audit_pipeline import CHOSEN_COLUMNS, StepAudit, audited, chooses_by_rows
-from ._fixed_steps import is_known
+from ._audit_pipeline import CHOSEN_COLUMNS, StepAudit, audited
+from ._fixed_steps import chooses_by_rows, is_known
 
 __all__ = [
     "declared_steps",
@@ -144,7 +144,7 @@ def _kinds(
         return
     if type(node) is ColumnTransformer:
         for part, one, columns in node.transformers:
-            if chooses_by_rows(columns):
+            if chooses_by_rows(columns) and not has_reference:
                 yield _step(one, under(name, part), "leak", CHOSEN_COLUMNS)
                 continue
             yield from _kinds(one, under(name, part), *told, False)
@@ -217,7 +217,13 @@ def _one_kind(
             "was released under a certificate of its own, which this pipeline would "
             "leave out. Give the estimator itself, or compose certificates by hand.",
         )
-    if step is not None and (step.kind == "public" or _learns_nothing(node, step)):
+    foreign = not is_known(node) and not isinstance(node, FunctionTransformer)
+    if foreign and hasattr(node, "transform") and not get_tags(node).requires_fit:
+        told = "has nothing to learn; `fit` tries whether it maps records one by one."
+        return _step(node, name, "row_wise", told)
+    if isinstance(node, FrozenEstimator):
+        return _step(node, name, "public", "is not fitted here.")
+    if step is not None and step.kind in ("public", "row_wise"):
         return step
     if isinstance(node, FunctionTransformer):
         # what a subclass learns in its fit is no matter of how it changes rows
@@ -262,11 +268,3 @@ def _holds_release(node: Any) -> bool:
             # parameters and what was fitted: a list of steps, another frozen estimator
             waiting += vars(one).values()
     return False
-
-
-def _learns_nothing(node: Any, step: StepAudit) -> bool:
-    """Whether a step that is known to be row-wise is what is known to be."""
-    if step.kind != "row_wise":
-        return False
-    # a subclass of one that learns the number of columns may learn more
-    return is_known(node) or not get_tags(node).requires_fit

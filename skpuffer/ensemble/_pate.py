@@ -237,6 +237,7 @@ classifier, default=None
     (75,)
     """
 
+    _public_parameters = ("unlabeled",)
     _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],

@@ -444,7 +444,7 @@ class BasePrivateSearch(
                 rows = candidate.mapped(made, X)
                 return read_part(candidate.estimator, rows, y, random_state)
 
-            check_whole(whole, planned, n_records)
+            check_whole(whole, planned)
             if score is None:
                 score = _score_for(self.scoring, reading.inner)
             tryings.append(

@@ -23,8 +23,7 @@ from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.compose._feature_map import refuse_mixing
 from skpuffer.compose._fixed_steps import foreign_frozen
 from skpuffer.compose._step_kinds import step_kinds
-from skpuffer.exceptions import ScenarioError, UnsupportedError
-from skpuffer.scenarios._base import BoundScenario
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.utils._reading import is_frame, row_count, to_pandas
 from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import safe_indexing
@@ -274,7 +273,16 @@ def candidate_of(
         # a candidate that is an estimator must not be shared by trials
         **{key: clone(value, safe=False) for key, value in params.items()}
     )
-    audit = audit_pipeline(made, row_wise=_named(made, row_wise))
+    steps: tuple[tuple[str, Any], ...] = ()
+    name, last = "", made
+    if isinstance(made, Pipeline):
+        *before, (name, last) = made.steps
+        steps = tuple(before)
+    # what the audit only names is refused here, as the steps are run here; and what it
+    # does not vouch for is tried on the rows
+    kinds = list(step_kinds(steps, row_wise, has_reference=False))
+    tried = [step.name for step in kinds if step.kind != "leak"]
+    audit = audit_pipeline(made, row_wise=_named(made, [*row_wise, *tried]))
     private = [step for step in audit.steps if step.kind == "private"]
     other = [s for s in audit.steps if s.kind not in ("private", "public", "row_wise")]
     if other or len(private) != 1:
@@ -283,18 +291,12 @@ def candidate_of(
             "The parameter 'estimator' must be one private estimator of skpuffer, with "
             f"public or row-wise steps before it, and: {why}"
         )
-    steps: tuple[tuple[str, Any], ...] = ()
-    name, last = "", made
-    if isinstance(made, Pipeline):
-        *before, (name, last) = made.steps
-        steps = tuple(before)
     if not isinstance(innermost(last), PrivateEstimatorMixin):
         raise UnsupportedError(
             "The parameter 'estimator' must be a private estimator of skpuffer, or a "
             f"pipeline that ends in one. Got a {type(last).__name__} at its end."
         )
-    # what the audit only names is refused here, as the steps are run here
-    for step in step_kinds(steps, row_wise, has_reference=False):
+    for step in kinds:
         if step.kind == "leak":
             raise UnsupportedError(
                 "The parameter 'estimator' must have public or row-wise steps before "
@@ -383,7 +385,8 @@ class Reading:
         """
         rows = UnreadRows(type(self.inner).__name__)
         n = self.table.n_given if n_records is None else n_records
-        return replace(self, table=replace(self.table, X=rows, y=rows, n_given=n))
+        table = replace(self.table, X=rows, y=rows, n_given=n, leaks=tuple)
+        return replace(self, table=table)
 
 
 def held_out_context(plan: FitPlan, n_records: int) -> PublicContext:
@@ -425,10 +428,11 @@ def check_held_out(reading: Reading, plan: FitPlan) -> None:
     bound = plan.task.scenario.bind(context)
     rows = bound.check_rows(table.X)
     bound.check_table(rows, table.y)
-    _refuse_leaks(bound, reading, rows)
+    bound.check_secrets(table.secret)
+    _refuse_leaks(reading)
 
 
-def check_whole(read: Callable[[], Reading], plan: FitPlan, n_records: int) -> None:
+def check_whole(read: Callable[[], Reading], plan: FitPlan) -> None:
     """Refuse a table that is the public one of a scenario, which no part of it may be.
 
     Parameters
@@ -437,25 +441,18 @@ def check_whole(read: Callable[[], Reading], plan: FitPlan, n_records: int) -> N
         Reads the whole table; called only where a scenario has anything to compare.
     plan : FitPlan
         Of a fit to a part.
-    n_records : int
-        Of the whole table.
 
     Raises
     ------
     UnsupportedError
         If something else is told of the records.
     """
-    try:
-        bound = plan.task.scenario.bind(held_out_context(plan, n_records))
-    except ScenarioError:
-        return  # it speaks of as many records as a part has, and parts are looked at
-    if type(bound).leaks is not BoundScenario.leaks:
-        whole = read()
-        _refuse_leaks(bound, whole, whole.table.X)
+    if plan.task.scenario.public_rows():
+        _refuse_leaks(read())
 
 
-def _refuse_leaks(bound: BoundScenario, reading: Reading, rows: Any) -> None:
-    for leak in bound.leaks(rows, reading.table.secret):
+def _refuse_leaks(reading: Reading) -> None:
+    for leak in reading.table.leaks():
         raise _leaking(reading.inner, leak)
 
 
@@ -486,13 +483,13 @@ def read_part(
         If what is read of the rows sets the noise.
     """
     made = with_parameters(estimator, random_state=rng)
-    inner, features = made, None
+    inner, features, given = made, None, X
     if isinstance(made, PublicPreprocessing):
         inner, X, _, features = made._mapped(X, None, made_up=made_up)
     inner._validate_params()
     opening = inner._opening(y)
     refuse_unread(inner, opening.scenario, opening.leaks)
-    table = inner._read_table(opening.scenario, X, y, None, None, features)
+    table = inner._read_table(opening.scenario, X, y, None, None, features, given)
     if table.has_target and getattr(table.y, "ndim", 1) > 1:
         raise ValueError(
             "The target of a search must be one column: a score is a number for each "

@@ -278,6 +278,16 @@ class Scenario(DocLinkMixin, NestedParametersMixin, BaseEstimator, ABC):  # type
         """
         return None
 
+    def public_rows(self) -> list[tuple[Any, Hashable, Hashable | None]]:
+        """Return public tables, as they came, that private records must not be in.
+
+        Returns
+        -------
+        list of (ReferenceTable, str or int, str, int or None)
+            With the names of the columns of the secret and of the target.
+        """
+        return []
+
     def public_record(self) -> dict[Hashable, Any]:
         """Return a public value of each column, the secret too, as a record has them.
 
@@ -426,22 +436,20 @@ class BoundScenario(ABC):
         """
         return X, y
 
-    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
-        """Return what the scenario's parameters reveal of the private rows.
+    def check_secrets(self, secret: ArrayLike | None) -> None:
+        """Refuse secrets that do not go together.
 
         Parameters
         ----------
-        X : {ndarray, sparse matrix} of shape (n_records, n_features)
-            Private rows, as the query reads them.
-        secret : array-like of shape (n_records,), default=None
-            Their secrets, where known.
+        secret : array-like of shape (n_records,) or None
+            None where they are not known.
 
-        Returns
-        -------
-        tuple of str
-            Sentences that quote no value. With any, nothing is certified.
+        Raises
+        ------
+        ScenarioError
+            Without quoting a value: it may be private.
         """
-        return ()
+        return
 
     def fact(self, kind: type[Kind], release: AnyRelease, norm: float = 2) -> Kind:
         """Return one fact about a release.

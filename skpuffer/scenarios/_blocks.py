@@ -248,6 +248,10 @@ class BlocksScenario(Scenario):
         """Return the bounds that the scenario of a block declares."""
         return self.scenario.declared_bounds(context)
 
+    def public_rows(self) -> list[tuple[Any, Hashable, Hashable | None]]:
+        """Return the prior tables as they came."""
+        return self.scenario.public_rows()
+
     def public_table(self) -> pd.DataFrame | None:
         """Return the public table of the scenario of a block, or None."""
         return self.scenario.public_table()
@@ -331,17 +335,11 @@ class _BoundBlocks(BoundScenario):
         # back in the order of the table
         return rows[np.argsort(np.concatenate(self.members))]
 
-    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
-        """Sentence, if the prior of a block has the rows of the table or of a block."""
-        parts = [np.arange(self.context.n_records), *self.members]
+    def check_secrets(self, secret: ArrayLike | None) -> None:
+        """Refuse secrets that the records of a block should share and do not."""
         if self.scenario.sizes is None and secret is not None:
             for block in self.members:
                 self.scenario.scenario.check_secret(secret[block])
-        found = (
-            self.blocks[0].leaks(X[part], None if secret is None else secret[part])
-            for part in parts
-        )
-        return next((leaks for leaks in found if leaks), ())
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         offered = None

@@ -14,7 +14,7 @@ from skpuffer.schema._cells import cell_key
 from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._types import Floats
 
-from ._base import AnyRelease, BoundScenario, Pairs, Rows, Scenario, offers
+from ._base import AnyRelease, BoundScenario, Pairs, Scenario, offers
 from ._facts import Fact, OutputDistributions
 from ._simulation import check_running, remembered_simulation, run_tables
 from .attribute import AttributeScenario
@@ -221,6 +221,10 @@ class GroupScenario(Scenario):
         """Return the range of each feature over the public prior tables."""
         return self._as_attribute().declared_bounds(context)
 
+    def public_rows(self) -> list[tuple[Any, Hashable, Hashable | None]]:
+        """Return the prior tables as they came."""
+        return self._as_attribute().public_rows()
+
     def public_table(self) -> pd.DataFrame | None:
         """Return the rows of all prior tables, without the group and the target."""
         return self._as_attribute().public_table()
@@ -265,9 +269,10 @@ class _BoundGroup(BoundScenario):
         """Labels of the groups."""
         return self._table.secrets
 
-    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
-        """Sentence, if a prior is the private table or has half of its rows."""
-        return self._table.leaks(X, secret)
+    @property
+    def target_assumption(self) -> str:
+        """Which column the target is, beside the group."""
+        return self._table.target_assumption
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if not release.is_one_output:

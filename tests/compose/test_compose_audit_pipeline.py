@@ -288,7 +288,7 @@ OF_WRAPPERS = {
         {"gaussianrandomprojection": "row_wise"},
     ),
     "nothing": (Pipeline([("none", None), ("m", model())]), {"m": "private"}),
-    "columns by type": (
+    "columns by name": (
         ColumnTransformer([("a", PrivateStandardScaler(), make_column_selector("a"))]),
         {"a": "private"},
     ),
@@ -298,7 +298,19 @@ OF_WRAPPERS = {
     ),
     "a stranger": (Foreign(model()), {"foreign": "leak", "estimator": "private"}),
     "a subclass": (Learning(2), {"learning": "leak"}),
-    "a subclass that says so": (NotLearning(2), {"notlearning": "row_wise"}),
+    "a subclass that says so": (NotLearning(2), {"notlearning": "leak"}),
+    "foreign and frozen": (
+        FrozenEstimator(NotLearning(2)),
+        {"frozenestimator": "leak"},
+    ),
+    "columns by count": (
+        GaussianRandomProjection(),
+        {"gaussianrandomprojection": "leak"},
+    ),
+    "columns by a function": (
+        SelectFromModel(model(), max_features=len),
+        {"selectfrommodel": "leak", "estimator": "private"},
+    ),
     "a kernel": (RBFSampler(gamma="scale"), {"rbfsampler": "leak"}),
     "a kernel of its own": (RBFSampler(gamma=0.5), {"rbfsampler": "row_wise"}),
     "another kernel": (SkewedChi2Sampler(), {"skewedchi2sampler": "row_wise"}),

@@ -262,14 +262,16 @@ def test_the_same_cells_are_no_public_ones(public, private, same):
     assert is_same(public, private) is same
 
 
-def test_a_function_that_chooses_columns_may_look_at_their_values():
+def test_columns_are_fixed_only_where_they_are_chosen_by_name():
     def without_gaps(frame):
         return [name for name in frame.columns if frame[name].notna().all()]
 
     clipper = RowNormClipper()
     assert not is_fixed(ColumnTransformer([("a", clipper, without_gaps)]))
     by_kind = make_column_selector(dtype_include=float)
-    assert is_fixed(ColumnTransformer([("a", clipper, by_kind)]))
+    assert not is_fixed(ColumnTransformer([("a", clipper, by_kind)]))
+    by_name = make_column_selector("a|b")
+    assert is_fixed(ColumnTransformer([("a", clipper, by_name)]))
 
 
 def test_cells_that_are_no_numbers_at_all_are_a_clear_error():

@@ -277,8 +277,9 @@ def test_a_position_is_for_data_without_names():
     # a frame that nobody named is one without names
     assert clone(model).fit(pd.DataFrame(X), y).n_features_in_ == 2
     # public steps are told of as many columns, whichever way rows come
-    steps = PublicPreprocessing(StandardScaler(), model, reference=X[:20, [0, 2]])
-    mapped = clone(steps).set_params(reference=X[:20]).fit(X, y)
+    public = rng.uniform(-1, 1, size=(20, 3))
+    steps = PublicPreprocessing(StandardScaler(), model, reference=public[:, [0, 2]])
+    mapped = clone(steps).set_params(reference=public).fit(X, y)
     assert mapped.n_features_in_ == 2
     assert np.array_equal(mapped.predict(X), mapped.predict(X[:, [0, 2]]))
     assert clone(steps).fit(X, y).transformer_.n_features_in_ == 2

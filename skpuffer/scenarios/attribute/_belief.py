@@ -1,13 +1,9 @@
 """Facts of an attribute scenario whose prior is a declared belief."""
 
-import itertools
 from collections.abc import Hashable
 from typing import Any
 
 import joblib
-import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import PrivacyWarning, ScenarioError
 from skpuffer.privacy_loss.overlap import (
@@ -21,10 +17,13 @@ from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
-from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
 from skpuffer.scenarios.priors._rows import RowBelief
-from skpuffer.scenarios.priors._tables import bound_arrays, prior_arrays
-from skpuffer.scenarios.priors._target import check_target, target_of
+from skpuffer.scenarios.priors._tables import bound_arrays
+from skpuffer.scenarios.priors._target import (
+    check_target,
+    target_of,
+    target_statement,
+)
 from skpuffer.utils._warn import warn
 
 from ._encoded import named_after
@@ -96,26 +95,10 @@ class BoundBelief(BoundScenario):
             )
         return X
 
-    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
-        """Sentence, if public rows of a belief are the private ones."""
-        scenario, context = self.scenario, self.context
-        # targets may be named as a column that is read all the same
-        named = dict.fromkeys((target_of(scenario, context), None))
-        mine = list(columns_of(X))
-        for table, target in itertools.product(scenario._public_tables(), named):
-            # of what a belief leaves to its rest its rows say nothing, and rows that
-            # are not read as the data is are others
-            try:
-                rows, _ = prior_arrays(scenario, table, target, context)
-            except ScenarioError:
-                continue
-            ours, theirs = mine, list(columns_of(rows))
-            if secret is not None and scenario.column in table:
-                ours = [*mine, pd.Series(np.asarray(secret))]
-                theirs.append(table.frame()[scenario.column])
-            if shares_records(ours, theirs, coded=scenario.is_coded):
-                return (PRIOR_OVERLAP,)
-        return ()
+    @property
+    def target_assumption(self) -> str:
+        """Which column the target is, beside the secret."""
+        return target_statement(self.scenario, self.context)
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         # where nothing bounds one record's influence, no noise hides it

@@ -6,8 +6,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from skpuffer.distributions._distributions import (
     Discrete,
@@ -21,7 +19,6 @@ from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
     BoundScenario,
-    Rows,
     offers,
     resolve_pairs,
 )
@@ -34,14 +31,13 @@ from skpuffer.scenarios._facts import (
     OutputSamples,
     RecordDistributions,
 )
-from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,
     ordered,
     prior_arrays,
     secret_values,
 )
-from skpuffer.scenarios.priors._target import check_target
+from skpuffer.scenarios.priors._target import check_target, target_statement
 from skpuffer.scenarios.priors._variation import variation_radius
 from skpuffer.schema._cells import level_places
 from skpuffer.utils._reading import matching_names, to_pandas
@@ -195,24 +191,14 @@ class BoundAttribute(BoundScenario):
 
     # -- facts --------------------------------------------------------------------
 
-    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
-        """Sentence, if a prior is the private table or has half of its rows."""
-        if self._empirical:
-            return ()  # said so already
-        mine = list(columns_of(X))
-        known = [] if secret is None else [pd.Series(self._codes(secret))]
-        for rows in self.priors:
-            theirs = [*columns_of(rows.X), pd.Series(rows.codes)]
-            # without the data's secret column the others are compared alone
-            if secret is None:
-                theirs.pop()
-            if shares_records([*mine, *known], theirs):
-                return (PRIOR_OVERLAP,)
-        return ()
-
     def _codes(self, secret):
         """Index of each value among the secrets; -1 for one that no prior has."""
         return np.maximum(level_places(self.secrets, np.asarray(secret)), -1)
+
+    @property
+    def target_assumption(self) -> str:
+        """Which column the target is, beside the secret."""
+        return target_statement(self.scenario, self.context)
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if release.contribution is None:

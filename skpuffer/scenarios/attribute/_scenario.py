@@ -443,6 +443,14 @@ class AttributeScenario(Scenario):
             high.append(X.max(axis=0))
         return np.min(low, axis=0), np.max(high, axis=0)
 
+    def public_rows(self) -> list[tuple[Any, Hashable, Hashable | None]]:
+        """Return the prior tables, or the public rows of beliefs, as they came."""
+        if self.needs_empirical:
+            return []
+        of_rows = [b.table() for b in self._beliefs() if isinstance(b, RowBelief)]
+        tables = of_rows if self._beliefs() else self._tables()
+        return [(table, self.column, self.target) for table in tables]
+
     def public_table(self) -> pd.DataFrame | None:
         """Return the rows of all prior tables, without the secret and the target."""
         dropped = [c for c in (self.column, self.target) if c is not None]
