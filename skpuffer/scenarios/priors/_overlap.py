@@ -30,6 +30,9 @@ _LEAST_STEP = 1e-5
 #: Private rows that are looked for; of more every k-th one is.
 _MOST_ROWS = 8192
 
+#: Distinct rows whose shares no two tables have by chance.
+_TELLING = 32
+
 #: Texts that mean the same as a missing cell, or as a number.
 _SPELT = {"true": "1", "false": "0", "none": "", "nan": "", "<na>": "", "nat": ""}
 
@@ -173,9 +176,11 @@ def _shared(mine: list[Any], theirs: list[Any], is_whole: bool) -> bool:
     """Whether rows, given by the hashes of their cells, are shared."""
     own, times = np.unique(_sum(mine), return_counts=True)
     other, counts = np.unique(_sum(theirs), return_counts=True)
-    # the same rows, all of them as many times more often
-    if is_whole and np.array_equal(own, other) and np.ptp(counts / times) == 0:
-        return True
+    # the same rows; of few distinct ones even honest tables have the same shares
+    if is_whole and np.array_equal(own, other):
+        often = counts / times
+        if np.ptp(often) == 0 and (often[0] == 1 or len(own) >= _TELLING):
+            return True
     alone = own[times == 1]
     if not len(alone):
         return False
