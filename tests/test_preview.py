@@ -60,7 +60,7 @@ TABLE = pd.DataFrame(
         "pay": np.linspace(0, 5000, 60) ** 1.0,
     }
 )
-LABELS = pd.Series(np.arange(60) % 2, name="good")
+LABELS = pd.Series(np.arange(60) // 2 % 2, name="good")
 SCHEMA = Schema({"age": (18, 90), "sex": ["f", "m"], "pay": (0, 6000)})
 
 

@@ -56,7 +56,7 @@ def test_an_array_is_not_matched_to_a_named_prior():
     with pytest.raises(ScenarioError, match="cannot be matched"):
         PrivateMean(attribute(prior()), WASSERSTEIN).fit(X.to_numpy())
     tied = prior().drop(columns="y")
-    tied["a"] += 0.1 * tied["sex"] + 0.001  # rows of its own
+    tied["a"] += 0.1 * tied["sex"] + 0.01  # rows of its own
     fitted = PrivateMean(attribute(tied), WASSERSTEIN).fit(X)
     assert list(fitted.feature_names_in_) == ["a"]
 
@@ -176,7 +176,7 @@ def test_samples_that_happen_to_agree_release_nothing_exactly():
 def test_a_column_transformer_may_hand_over_the_secret_column(output):
     table = prior().astype(float)
     scaler = PrivateStandardScaler(
-        attribute(table.assign(a=table["a"] + 0.1 * table["sex"] + 0.001)), WASSERSTEIN
+        attribute(table.assign(a=table["a"] + 0.1 * table["sex"] + 0.01)), WASSERSTEIN
     )
     columns = ColumnTransformer([("scale", scaler, ["a", "y", "sex"])])
     columns.set_output(transform=output).fit(table)
@@ -218,7 +218,7 @@ def test_a_released_scaler_may_scale_data_and_prior():
     table = prior()[["sex", "a", "y"]].astype(float)
     table["a"] = 100 * (table["a"] + 0.1 * table["sex"])
     scenario = attribute(table, target="y")
-    X, y = table[["sex", "a"]].assign(a=table["a"] + 0.05), table["y"]
+    X, y = table[["sex", "a"]].assign(a=table["a"] + 1.0), table["y"]
     scaler = PrivateStandardScaler(scenario, WASSERSTEIN).fit(X)
     raw, scaled = (
         PublicPreprocessing(before, PrivateMean(scenario, WASSERSTEIN)).fit(X)

@@ -269,7 +269,7 @@ def test_households_in_estimators():
     votes = PATEClassifier(
         n_teachers=5,
         n_queries=3,
-        unlabeled=X[["a", "b"]],
+        unlabeled=-X[["a", "b"]],
         scenario=household(),
         accountant=OverlapAmplification(0.3),
         classes=[0, 1],

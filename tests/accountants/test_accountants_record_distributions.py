@@ -183,6 +183,7 @@ def test_a_model_whose_records_rarely_move_far_needs_less_noise(kind):
     scenario = AttributeScenario(
         "s", level="record", prior=prior, prior_as="law", target="t"
     )
+    X = pd.DataFrame(0.3 * rng.normal(size=(200, 2)), columns=["a", "b"])
     options = {}
     if kind is PrivateHuberRegressor:
         options["target_bounds"] = (0, 1)

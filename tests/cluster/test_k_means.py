@@ -162,7 +162,8 @@ def half(rows):
 @pytest.mark.parametrize("kind", ["declared odds", "binned law"])
 def test_beliefs_of_public_rows(kind):
     table = frame()
-    public = table.sample(600, random_state=1).reset_index(drop=True)
+    public = table.sample(600, random_state=1)
+    table, public = table.drop(public.index), public.reset_index(drop=True)
     edges = [-14.0, 0.0, 14.0]
     priors = {
         "declared odds": DeclaredOdds(half, public[["a", "b"]], rest=BoundedOdds(2.0)),

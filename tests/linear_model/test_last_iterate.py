@@ -142,6 +142,7 @@ def test_small_moves_are_all_that_is_paid_for(cancer):
     near = table[np.linalg.norm(X, axis=1) < 0.9 * NORM]
     rows = near.assign(y=y[near.index]).iloc[:40]
     prior = pd.concat([rows.assign(s=0), rows.assign(s=1, x0=rows["x0"] + 0.2)])
+    table, target = table.drop(rows.index), target.drop(rows.index)
     scenario = AttributeScenario(
         "s", level="record", prior=prior, prior_as="law", target="y"
     )

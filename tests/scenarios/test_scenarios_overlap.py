@@ -209,6 +209,9 @@ def test_numbers_that_are_near_are_not_the_same():
     assert not shares_records(*map(columns_of, (beside, whole)))
     assert not shares_records(*map(columns_of, (whole, beside)))
     assert shares_records(*map(columns_of, (whole, whole * (1 + 1e-6))))
+    # nor is a number its negative, whose bits are the same but for one
+    signed = np.random.default_rng(3).normal(size=(60, 2))
+    assert not shares_records(*map(columns_of, (signed, -signed)))
 
 
 # -- partial and near copies, as they came -------------------------------------------

@@ -36,9 +36,6 @@ _TELLING = 32
 #: Texts that mean the same as a missing cell, or as a number.
 _SPELT = {"true": "1", "false": "0", "none": "", "nan": "", "<na>": "", "nat": ""}
 
-# An odd number that mixes the hashes of columns; from Knuth's multiplicative hashing.
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-
 #: Cells of one column: numbers, and hashes of what is no number.
 _Cells = tuple[Floats, Any]
 
@@ -294,9 +291,8 @@ def _hashes(pair: tuple[_Cells, _Cells], step: float, place: int) -> list[Any]:
             # off the middle, on which declared numbers often are
             cells = np.floor(numbers / width + 0.377) + 0.0
             hashes = np.where(np.isnan(numbers), texts, cells.view(np.uint64))
-            hashes = (hashes + np.uint64(2 * place + 1)) * _MIX
-            # without the shift, low bits of a product never see the high ones
-            found.append((hashes ^ (hashes >> np.uint64(29))) * _MIX)
+            # each bit of a cell must reach all of its hash, as rows are sums of these
+            found.append(pd.util.hash_array(hashes + np.uint64(place)))
     return found
 
 
