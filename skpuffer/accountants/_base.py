@@ -369,7 +369,7 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
         # a scale found numerically spends the budget to its last digits only
         name, field = self._states
-        stated = found.certificate.as_asked(getattr(self, name), field)
+        stated = found.certificate.as_asked(getattr(self, name, None), field)
         return replace(found, certificate=stated)
 
     def certify(
@@ -430,7 +430,7 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         told, most = found.certificate, budget_of(self)
         name, field = self._states
         certificate = self._certified_by_draws(found, release, bound)
-        certificate = certificate.as_asked(getattr(self, name), field)
+        certificate = certificate.as_asked(getattr(self, name, None), field)
         certificate.refuse_above(most, type(self).__name__)
         return replace(
             certificate,

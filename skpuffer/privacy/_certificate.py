@@ -259,12 +259,13 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
                 "and their difference has none. Use random_state=None."
             )
 
-    def as_asked(self, asked: float, field: str = "epsilon") -> "Certificate":
+    def as_asked(self, asked: float | None, field: str = "epsilon") -> "Certificate":
         """Return this certificate at the budget asked for, if its cost is near it.
 
         Parameters
         ----------
-        asked : float
+        asked : float or None
+            None is no budget.
         field : {'epsilon', 'mutual_information'}, default='epsilon'
             What the budget is of.
 
@@ -277,7 +278,9 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
         cost = getattr(self, field)
         # such as an exact release, which spends nothing, or a noise that is more than
         # enough
-        if cost is None or not 1 - _BELOW <= cost / asked <= 1 + _ABOVE:
+        if asked is None or cost is None:
+            return self
+        if not 1 - _BELOW <= cost / asked <= 1 + _ABOVE:
             return self
         changes: dict[str, Any] = {field: float(asked)}
         # the two go on being equal where they were
