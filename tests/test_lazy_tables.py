@@ -619,9 +619,11 @@ def test_records_are_counted_among_the_rows_that_are_summed(tmp_path):
         more.to_parquet(path)
 
     scaler = PrivateStandardScaler(schema=schema)
-    with callbacks.Callback(start=rewrite):
-        with pytest.raises(ValueError, match="changed while it was read"):
-            scaler.fit(frame)
+    with (
+        callbacks.Callback(start=rewrite),
+        pytest.raises(ValueError, match="changed while it was read"),
+    ):
+        scaler.fit(frame)
     assert runs and not hasattr(scaler, "certificate_")
 
 
@@ -636,15 +638,17 @@ RANDOM = {
     "duckdb": lambda: pytest.importorskip("duckdb").sql(
         "select case when random() < 0.5 then -1.0 else 1.0 end as a from range(1000)"
     ),
-    "dask": lambda: lazy_frame("dask", pd.DataFrame({"a": np.zeros(1000)}))
-    .map_partitions(
+    "dask": lambda: lazy_frame(
+        "dask", pd.DataFrame({"a": np.zeros(1000)})
+    ).map_partitions(
         lambda part: pd.DataFrame(
             {"a": np.random.default_rng().choice([-1.0, 1.0], len(part))}
         ),
         meta={"a": float},
     ),
-    "pyspark": lambda: lazy_frame("pyspark", pd.DataFrame({"a": np.zeros(1000)}))
-    .selectExpr("case when rand() < 0.5 then -1.0D else 1.0D end as a"),
+    "pyspark": lambda: lazy_frame(
+        "pyspark", pd.DataFrame({"a": np.zeros(1000)})
+    ).selectExpr("case when rand() < 0.5 then -1.0D else 1.0D end as a"),
 }
 
 
