@@ -211,3 +211,45 @@ def test_an_accountant_needs_only_its_two_public_methods():
     assert (
         twice.certificate_.epsilon < 0.6 and "twice" in twice.certificate_.assumptions
     )
+
+
+def twice(name):
+    """A certificate that states twice a number."""
+    return lambda told: replace(told, **{name: 2 * getattr(told, name)})
+
+
+@pytest.mark.parametrize(
+    "kind, name", [(PrivacyLoss, "epsilon"), (PrivacyLoss, "delta"), (RenyiDP, "delta")]
+)
+def test_a_proof_above_any_number_of_the_budget_is_refused(kind, name):
+    class Above(kind):
+        def certify(self, noise, release, scenario):
+            return twice(name)(super().certify(noise, release, scenario))
+
+    with pytest.raises(UncertifiedError, match=f"{name}="):
+        mean(Above(**{"epsilon": 1.0, "delta": 1e-5})).fit(X)
+
+
+@pytest.mark.parametrize("kind", [PrivacyLoss, GroupPrivacy, GeneralWasserstein])
+@pytest.mark.parametrize("noise", ["auto", "gaussian", "laplace"])
+def test_facts_are_of_the_norm_of_the_noise(kind, noise):
+    """A choice between families asks for the same fact in two norms."""
+    released = []
+
+    class Asked(kind):
+        def calibrate(self, release, scenario, random_state=None):
+            released.append(release)
+            return super().calibrate(release, scenario, random_state)
+
+    # so small a delta that Laplace noise is the least
+    accountant = kind(1.0, delta=1e-9, noise=noise)
+    shift = np.repeat(PUBLIC.group.to_numpy()[:, None], 4, axis=1) / 2
+    public = pd.DataFrame(shift - 0.25, columns=list("abcd")).assign(group=PUBLIC.group)
+    scenario = AttributeScenario("group", level="record", prior=public, prior_as="law")
+    table = pd.DataFrame(RNG.uniform(-1, 1, (60, 4)), columns=list("abcd"))
+    asked = Asked(**accountant.get_params(deep=False))
+    model = mean(asked, scenario=scenario).fit(table.assign(group=Y))
+    again = accountant.certify(model.noise_, released[0], scenario)
+    # a little less than the budget, for what rounding takes
+    assert 0.98 < again.epsilon <= 1 + 1e-6
+    assert model.certificate_.epsilon == 1.0

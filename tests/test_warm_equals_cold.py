@@ -68,6 +68,8 @@ def releases_like(release):
     yield "as it is", release
     if type(release) is QueryRelease:
         yield "factor", replace(release, factor=1.5 * release.factor)
+        if release.linear is None:
+            yield "records", replace(release, n_records=N + 2, context=None)
         if release.contribution is not None:
             for factor in (0.3, 0.7):
                 yield f"adds {factor}", replace(release, contribution=scaled(factor))

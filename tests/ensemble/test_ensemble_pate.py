@@ -120,6 +120,26 @@ def test_a_changed_record_moves_at_most_one_vote(estimator):
     assert moved.max() <= 1 and moved.sum(axis=1).max() <= 2
 
 
+def test_a_record_without_a_label_stays_with_its_teacher():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 3 - 1
+
+    def votes(labels):
+        rng = np.random.default_rng(0)
+        teachers = Teachers(DecisionTreeClassifier(random_state=0), 8, rng)
+        return teachers.fit(X, labels).predict(X, 2)
+
+    before = votes(y)
+    for i in range(5):
+        for label in (-1, 0, 1):
+            other = y.copy()
+            other[i] = label
+            # the shard of one teacher, and of no other
+            assert np.any(votes(other) != before, axis=1).sum() <= 1
+    # one whose records all are without has a vote all the same
+    assert votes(np.full(40, -1)).tolist() == np.zeros((8, 40)).tolist()
+
+
 def test_a_teacher_has_one_vote_a_group():
     X, y = blobs()
     teachers = Teachers(SVC(), 15, np.random.default_rng(0)).fit(X, y)

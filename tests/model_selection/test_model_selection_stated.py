@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -313,6 +314,23 @@ def test_a_preview_refuses_what_a_fit_does(made, kind, match):
     for attempt in (lambda: previewed(made), lambda: made.fit(X, Y)):
         with pytest.raises(kind, match=match):
             attempt()
+    assert not hasattr(made, "certificate_")
+
+
+class _Drifting(PrivateLogisticRegression):
+    """Somebody's estimator whose fits take more steps than their plan."""
+
+    def _release(self, task):
+        release = super()._release(task)
+        more = 0 if isinstance(task.X, UnreadRows) else 5
+        return replace(release, n_steps=release.n_steps + more)
+
+
+@pytest.mark.parametrize("trials", ["geometric", "each"])
+def test_trials_of_other_fits_than_were_accounted_for_publish_nothing(trials):
+    made = search(_Drifting(classes=[0, 1]), {"n_steps": [3, 4]}, trials=trials)
+    with pytest.raises(RuntimeError, match="accounted for other fits"):
+        made.fit(X, Y)
     assert not hasattr(made, "certificate_")
 
 

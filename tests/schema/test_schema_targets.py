@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.tree import DecisionTreeClassifier
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
-from skpuffer.ensemble._teachers import Teachers
 from skpuffer.linear_model import (
     PrivateHuberRegressor,
     PrivateLogisticRegression,
@@ -237,26 +235,7 @@ def test_an_empirical_prior_has_the_records_that_count():
     assert not any("a private label" in str(w.message) for w in warned)
 
 
-# -- votes and counts ------------------------------------------------------------------
-
-
-def test_such_a_record_leaves_its_teacher_with_the_others():
-    y = np.where(Y == 5, -1, Y)
-
-    def votes(labels):
-        rng = np.random.default_rng(0)
-        teachers = Teachers(DecisionTreeClassifier(random_state=0), 8, rng)
-        return teachers.fit(X, labels).predict(X, 2)
-
-    before = votes(y)
-    for i in range(5):
-        for label in (-1, 0, 1):
-            other = y.copy()
-            other[i] = label
-            # the shard of one teacher, and of no other
-            assert np.any(votes(other) != before, axis=1).sum() <= 1
-    # one whose records all are without has a vote all the same
-    assert votes(np.full(40, -1)).tolist() == np.zeros((8, 40)).tolist()
+# -- counts ---------------------------------------------------------------------------
 
 
 BLOCK = Stacked((Ones(), Moments((2,), Bounds((0.0,), (1.0,)), 2), Levels(1, 3)))
