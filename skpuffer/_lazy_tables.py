@@ -201,7 +201,7 @@ class LazyTable:
         Returns
         -------
         dict of {str: ndarray of int of shape (n_cells,)}
-            The totals; the number of records as ``n``; and the cells as ``cell``.
+            The totals, and the cells as ``cell``.
         """
         sums = [nw.col(name).sum() for name in stages[-1] if name != "cell"]
 
@@ -210,9 +210,9 @@ class LazyTable:
             for stage in stages:
                 frame = frame.select(*(e.alias(name) for name, e in stage.items()))
             if "cell" in stages[-1]:
-                frame = frame.group_by("cell").agg(nw.len().alias("n"), *sums)
+                frame = frame.group_by("cell").agg(*sums)
             else:
-                frame = frame.select(nw.len().alias("n"), *sums)
+                frame = frame.select(*sums)
             # some sum to wider integers, of which pandas would make floats
             return frame.select(nw.all().cast(nw.Int64))
 
@@ -320,6 +320,8 @@ class SummedColumns(TableElsewhere):
         counted = kept | {f"p{i}": p.values for i, p in enumerate(parts) if p.is_count}
         if self._table.engine != "polars":  # which counts truth values as they are
             counted = {name: truth.cast(nw.Int64) for name, truth in counted.items()}
+        # A sum over rows: an engine may take their number from what it knew of a file.
+        counted["n"] = _constant("c0", 1).cast(nw.Int64)
         last = counted | {
             f"p{i}": (p.values * float(STEPS)).cast(nw.Int64)
             for i, p in enumerate(parts)

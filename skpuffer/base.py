@@ -21,9 +21,9 @@ from skpuffer._template._elsewhere import (
     SUMMED_ELSEWHERE,
     ElsewhereMixin,
 )
+from skpuffer._template._on_grid import proved
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
-from skpuffer._template._proof import proved
 from skpuffer._template._rows import RowsMixin, name_of_target, public_groups
 from skpuffer.accountants import Accountant
 from skpuffer.noise._on_grid import add_noise
@@ -403,7 +403,12 @@ class PrivateEstimatorMixin(
             rounding = table.X.rounding(release.contribution)
         # from facts about the release: only an empirical prior puts rows among them
         calibration = proved(
-            accountant, release, bound, opening.rng, rounding, scenario.any_records
+            accountant,
+            release,
+            bound,
+            opening.rng,
+            rounding,
+            any_records=rounding is not None and scenario.any_records,
         )
         if table.has_target:
             assumed += [bound.target_assumption, table.of_no_target]

@@ -591,16 +591,88 @@ def test_two_records_are_enough():
     assert PrivateMean(bounds=(0, 1)).fit(frame).certificate_.n_records == 2
 
 
-def test_a_table_that_changes_meanwhile_is_refused():
+@pytest.mark.parametrize("change", ["insert into t values (2.0)", "delete from t"])
+def test_a_table_that_changes_meanwhile_is_refused(change):
     duckdb = pytest.importorskip("duckdb")
     connection = duckdb.connect()
     connection.execute("create table t as select 1.0::double as a from range(10)")
     table = LazyTable(connection.table("t"))
     columns = SummedColumns(table, [number(table, "a")], "PrivateMean")
-    connection.execute("insert into t values (2.0)")
+    connection.execute(change)
     contribution = Moments((0,), Bounds((0.0,), (1.0,)))
     with pytest.raises(ValueError, match="changed while it was read"):
         columns.sum(contribution)
+
+
+def test_records_are_counted_among_the_rows_that_are_summed(tmp_path):
+    """An engine knows the length of a file before it reads what is there by then."""
+    frames = pytest.importorskip("dask.dataframe")
+    callbacks = pytest.importorskip("dask.callbacks")
+    path, schema = tmp_path / "table.parquet", Schema({"a": Number(0, 1)})
+    pd.DataFrame({"a": np.ones(100)}).to_parquet(path)
+    more, runs = pd.DataFrame({"a": np.ones(5000)}), []
+    frame = frames.read_parquet(path)
+
+    def rewrite(graph):
+        # the first run counts the records, or none is needed
+        runs.append(graph)
+        more.to_parquet(path)
+
+    scaler = PrivateStandardScaler(schema=schema)
+    with (
+        callbacks.Callback(start=rewrite),
+        pytest.raises(ValueError, match="changed while it was read"),
+    ):
+        scaler.fit(frame)
+    assert runs and not hasattr(scaler, "certificate_")
+
+
+#: Where engines make a random cell, and that cell once more in another column.
+RANDOM = {
+    "polars": lambda: pl.LazyFrame({"a": np.zeros(1000)}).select(
+        a=pl.col("a").map_batches(
+            lambda s: pl.Series(np.random.default_rng().choice([-1.0, 1.0], len(s))),
+            return_dtype=pl.Float64,
+        )
+    ),
+    "duckdb": lambda: pytest.importorskip("duckdb").sql(
+        "select case when random() < 0.5 then -1.0 else 1.0 end as a from range(1000)"
+    ),
+    "dask": lambda: lazy_frame(
+        "dask", pd.DataFrame({"a": np.zeros(1000)})
+    ).map_partitions(
+        lambda part: pd.DataFrame(
+            {"a": np.random.default_rng().choice([-1.0, 1.0], len(part))}
+        ),
+        meta={"a": float},
+    ),
+    "pyspark": lambda: lazy_frame(
+        "pyspark", pd.DataFrame({"a": np.zeros(1000)})
+    ).selectExpr("case when rand() < 0.5 then -1.0D else 1.0D end as a"),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_random_cell_is_one_number_to_all_sums(engine):
+    pytest.importorskip(engine)
+    table = LazyTable(RANDOM[engine]())
+    columns = SummedColumns(table, [number(table, "a")], "this")
+    # each record is in a bin, of its own sign
+    sums = [
+        columns.sum(Stacked((Ones(), Signs((0,)), Bins(0, (-2.0, 0.0, 2.0)))))
+        for _ in range(3)
+    ]
+    for n, signs, negative, positive in sums:
+        assert (negative + positive, positive - negative) == (n, signs) == (1000, signs)
+    assert len({tuple(each) for each in sums}) > 1
+    # and is in the group of its sign
+    grouped = Grouped((0,), (2,), Stacked((Ones(), Signs((0,)))))
+    frame = nw.from_native(RANDOM[engine]())
+    positive = nw.when(nw.col("a") > 0).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+    table = LazyTable(frame.with_columns(g=positive).select("g").to_native())
+    columns = SummedColumns(table, [number(table, "g")], "this")
+    (none, minus, ones, plus) = columns.sum(grouped)
+    assert (none, ones) == (-minus, plus)
 
 
 @pytest.mark.parametrize("other", ["a", "A"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterable
 from typing import ParamSpec, TypeVar
 
@@ -44,9 +45,9 @@ def all_or_nothing(
     """Decorate a method that fits to begin from nothing, and leave nothing on failure.
 
     What an earlier fit has set is removed first, except what it released, in
-    `RELEASED`. A fit that raises, by an interrupt too, leaves nothing fitted. The
-    decorator goes around all that calls callbacks, which may raise when the fit is
-    done.
+    `RELEASED`. A fit that raises, by an interrupt too, leaves nothing fitted, and so
+    does one that a forked process goes on with. The decorator goes around all that
+    calls callbacks, which may raise when the fit is done.
 
     Parameters
     ----------
@@ -59,12 +60,19 @@ def all_or_nothing(
 
     @functools.wraps(fit)
     def fit_or_forget(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        estimator = args[0]
+        estimator, process = args[0], os.getpid()
         try:
             # before the first check: a call that is refused must not leave the
             # certificate of an earlier one beside parameters it was not made for
             forget(estimator, keep=RELEASED)
-            return fit(*args, **kwargs)
+            fitted = fit(*args, **kwargs)
+            # one entry of a ledger, and one stream of noise, are for one release
+            if os.getpid() != process:
+                raise RuntimeError(
+                    "A callback forked the process during a fit. The fit goes on in "
+                    "the parent process alone. Fit again in the forked process."
+                )
+            return fitted
         # an interrupt as well: some attributes may be set by then, and the others not
         except BaseException:
             forget(estimator)

@@ -1,4 +1,7 @@
-"""How what is released is drawn, to its last digits, and what that leaves open."""
+"""How what is released is drawn, to its last digits, and the proof of that noise.
+
+Nothing of a search is believed before a release.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.accountants._base import check_values
+from skpuffer.exceptions import UncertifiedError
 from skpuffer.noise._on_grid import (
     MOST_ROOM,
     draws_exactly,
@@ -26,9 +31,10 @@ from skpuffer.releases import (
 from skpuffer.utils._entropy import is_secret
 
 if TYPE_CHECKING:
-    from skpuffer.accountants import Calibration
+    from skpuffer.accountants import Accountant, Calibration
     from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
+    from skpuffer.scenarios import BoundScenario
     from skpuffer.utils._types import Floats
 
 __all__ = [
@@ -40,7 +46,7 @@ __all__ = [
     "ROUNDED_SUMS",
     "SUMS_ON_GRID",
     "on_grid",
-    "without_room",
+    "proved",
 ]
 
 #: What a certificate says of any noise, which theorems take for a real number.
@@ -135,7 +141,10 @@ def on_grid(
     uncovered = ""
     if rounding is not None and np.any(rounding):
         uncovered = f"; {ROUNDED_ELSEWHERE}"
-    if statement is None or not draws_exactly(noise, rng):
+    if statement is None:
+        return calibration, FLOATING_POINT + uncovered
+    covered = _to_cover(noise, certificate, release, rounding, any_records)
+    if not draws_exactly(noise, rng):
         return calibration, FLOATING_POINT + uncovered
     # of updates, what the noise is added to is made of the table and of the iterate
     if getattr(release, "noise_position", None) == "update":
@@ -153,7 +162,7 @@ def on_grid(
         in_pairs = isinstance(certificate.curve, PairwiseOverlapCurve)
         larger = with_room_for_grid(
             noise,
-            *_to_cover(noise, certificate, release, rounding, any_records),
+            *covered,
             most=ROOM_OF_PAIRS if in_pairs else MOST_ROOM,
         )
     if larger is None:
@@ -163,32 +172,6 @@ def on_grid(
     return calibration, f"{statement}; {ROUNDED_SUMS}"
 
 
-def without_room(
-    noise: Noise,
-    certificate: Certificate,
-    release: Any,
-    rounding: Floats | None = None,
-    any_records: bool = False,
-) -> Noise:
-    """Return the part of a noise that is left when it covers the rounding to its grid.
-
-    Parameters
-    ----------
-    noise : Noise
-        To be drawn.
-    certificate : Certificate
-        Of the sensitivity.
-    release, rounding, any_records : optional
-        As for :func:`on_grid`.
-
-    Returns
-    -------
-    Noise
-    """
-    covered = _to_cover(noise, certificate, release, rounding, any_records)
-    return less_room_for_grid(noise, *covered)
-
-
 def _to_cover(
     noise: Noise,
     certificate: Certificate,
@@ -196,7 +179,20 @@ def _to_cover(
     rounding: Floats | None,
     any_records: bool,
 ) -> tuple[Any, ...]:
-    """What the room for a grid is made for, as `with_room_for_grid` takes it."""
+    """Return what the room for a grid is made for, as `with_room_for_grid` takes it.
+
+    Parameters
+    ----------
+    noise : Noise
+    certificate : Certificate
+        Of the sensitivity.
+    release, rounding, any_records : optional
+        As for :func:`on_grid`.
+
+    Returns
+    -------
+    tuple
+    """
     trained = type(release) is GradientRelease
     return (
         release.n_records,
@@ -232,3 +228,73 @@ def _rounded_share(
         for relation in ("add_remove", "replace")
     )
     return moved / least if least > 0 else float("inf")
+
+
+def proved(
+    accountant: Accountant,
+    release: Any,
+    bound: BoundScenario,
+    rng: np.random.Generator,
+    rounding: Floats | None = None,
+    any_records: bool = False,
+) -> Calibration:
+    """Search for noise, and certify the noise that will be drawn.
+
+    The certificate follows from the final noise, the release and the bound scenario.
+    Of the search it keeps what it says of other noises: the choice and the gain.
+
+    Parameters
+    ----------
+    accountant : Accountant
+    release : QueryRelease, GradientRelease, VoteRelease or SelectionRelease
+    bound : BoundScenario
+    rng : numpy.random.Generator
+        Of the noise.
+    rounding, any_records : optional
+        As for :func:`on_grid`.
+
+    Returns
+    -------
+    Calibration
+        With the noise to draw, and with what its last digits tell in the certificate.
+
+    Raises
+    ------
+    UncertifiedError
+        If the noise is not certified to keep the budget.
+    UnsupportedError
+        If the accountant cannot work from what the scenario offers.
+    """
+    searched = accountant.calibrate(release, bound, rng)
+    check_values(searched.noise, release, joint=True)
+    length, dim = None, getattr(release, "dim", None)
+    if searched.noise.joint or np.ndim(searched.noise.scale):
+        length = searched.noise.dim
+    if length is not None and dim is not None and length != dim:
+        raise UncertifiedError(
+            f"{type(accountant).__name__} found noise of {length} coordinates for the "
+            f"release {release.name!r}, which has {dim}. Nothing is released, and "
+            "nothing is spent. Correct its calibrate(), or use another accountant."
+        )
+    found, digits = on_grid(searched, release, rng, rounding, any_records)
+    bare, certificate = found.noise, searched.certificate
+    for _ in range(2):
+        told = certificate
+        if found.noise is not searched.noise:
+            # the rest covers the rounding of the exact value, and hides no secret
+            covered = _to_cover(found.noise, told, release, rounding, any_records)
+            bare = less_room_for_grid(found.noise, *covered)
+        certificate = accountant._certified_again(
+            replace(searched, noise=bare), release, bound
+        )
+        if told.sensitivity == certificate.sensitivity:
+            break
+    stated = replace(searched, noise=bare, certificate=certificate)
+    if certificate.record_sensitivity is not None:
+        # not at import, as most fits hide any record and compare with nothing
+        from skpuffer.accountants._gain import stating_gain
+
+        stated = stating_gain(stated, accountant.epsilon, release, bound)
+    return replace(
+        stated, noise=found.noise, certificate=stated.certificate.assuming(digits)
+    )

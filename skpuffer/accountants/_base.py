@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, clone
 from skpuffer.exceptions import (
     PrivacyWarning,
     ScenarioError,
-    UncertifiedError,
     UnsupportedError,
 )
 from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
@@ -239,6 +238,9 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
     #: matter to it. A release with any other field is refused, whatever the field says.
     reads: ClassVar[dict[type, frozenset[str]]] = {}
 
+    #: Parameter that holds the budget, and the field of a certificate that states it.
+    _states: ClassVar[tuple[str, str]] = ("epsilon", "epsilon")
+
     #: Whether to name it to users whose own choice does not do.
     recommended = True
 
@@ -288,12 +290,8 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         """
         return math.inf
 
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        # scikit-learn reads the signature anew each time, for each word of a text
-        names: list[str] = super()._get_param_names()
-        return names
+    # scikit-learn reads the signature anew each time, for each word of a text
+    _get_param_names: Any = classmethod(cache(BaseEstimator._get_param_names.__func__))  # type: ignore[arg-type]
 
     def check(self) -> None:
         """Check the parameters by plain code; an error names the parameter."""
@@ -369,14 +367,10 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         bound = bind(scenario, release)
         check_values(noise, release, self._takes_joint_noise)
         found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
-        return replace(found, certificate=self._as_asked(found.certificate))
-
-    def _as_asked(self, certificate: Certificate) -> Certificate:
-        """Return a certificate at the budget asked for, if it is near it."""
-        # a scale found numerically spends the budget to its last digits only; a budget
-        # of another name is stated by those who have one
-        known = certificate.epsilon is not None
-        return certificate.as_asked(self.epsilon) if known else certificate
+        # a scale found numerically spends the budget to its last digits only
+        name, field = self._states
+        stated = found.certificate.as_asked(getattr(self, name, None), field)
+        return replace(found, certificate=stated)
 
     def certify(
         self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
@@ -433,9 +427,11 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         UncertifiedError
             If the noise costs more than the budget.
         """
-        told = found.certificate
-        certificate = self._as_asked(self._certified_by_draws(found, release, bound))
-        self._check_spent(certificate, release)
+        told, most = found.certificate, budget_of(self)
+        name, field = self._states
+        certificate = self._certified_by_draws(found, release, bound)
+        certificate = certificate.as_asked(getattr(self, name, None), field)
+        certificate.refuse_above(most, type(self).__name__)
         return replace(
             certificate,
             choice=told.choice,
@@ -452,24 +448,6 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
             again = clone(self)
             again._draws = found.draws
         return again.certify(found.noise, release, bound)
-
-    def _check_spent(self, certificate: Certificate, release: Any) -> None:
-        """Refuse a certificate of more than the budget."""
-        for name, field in _SPENT.items():
-            asked = getattr(self, name, None)
-            if asked is None:
-                continue
-            cost = getattr(certificate, field)
-            cost = math.inf if cost is None else cost
-            if cost <= asked * (1 + ROUNDING):
-                continue
-            raise UncertifiedError(
-                f"The noise that {type(self).__name__} found for the release "
-                f"{release.name!r} costs {name}={cost:.6g}, more than the "
-                f"{float(asked):g} of its parameter. Nothing is released, and nothing "
-                "is spent. Its calibrate() and certify() disagree: correct them, or "
-                "use another accountant."
-            )
 
     def supports(self, release: Any, scenario: Scenario | BoundScenario) -> Support:
         """Whether this accountant can account for the release under the scenario.
@@ -788,6 +766,13 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         }
 
 
+def budget_of(accountant: Accountant) -> dict[str, tuple[str, Any]]:
+    """Return what a certificate may state at most, by field, and by which parameter."""
+    return {
+        field: (name, getattr(accountant, name, None)) for name, field in _SPENT.items()
+    }
+
+
 def name_of(accountant: Accountant) -> str:
     """Return the text of an accountant in one line."""
     # scikit-learn takes as long for it as a calibration does
@@ -813,13 +798,13 @@ def _gain_of_least(
     None where the ratio of the sensitivities, in the norm of the family taken, says it.
     """
     told = made[best].certificate
-    gains = [each.certificate.gain for each in made]
     # noise is in proportion to the shift that it covers, or the ratio has been found
     plain = all(
         isinstance(each.certificate.curve, ShiftCurve)
         or each.certificate.noise_gain is not None
         for each in made
     )
+    gains = [each.certificate.gain for each in made]
     known = [gain for gain in gains if gain is not None and math.isfinite(gain)]
     if told.gain is None or not plain or len(known) < len(made):
         return told.noise_gain

@@ -88,6 +88,7 @@ class _Scores:
 
     dim = 1
     is_finite = True
+    on_grid = False
 
     def ranges(self, relation: str) -> tuple[float, ...]:
         """Return the range of the moves."""

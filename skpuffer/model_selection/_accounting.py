@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from skpuffer._template._proof import proved
+from skpuffer._template._on_grid import proved
 from skpuffer.accountants import (
     GroupPrivacy,
     OverlapAmplification,
     PrivacyLoss,
     RenyiDP,
 )
-from skpuffer.accountants._base import name_of
+from skpuffer.accountants._base import budget_of, name_of
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.privacy._best_run import (
     Trial,
@@ -223,7 +223,7 @@ def plan_search(
         accountant.calibrate(release, bound)
     whole = together(trials).as_asked(budget)
     # of the noise of the trials, found anew since it was last within the budget
-    accountant._check_spent(whole, release)
+    whole.refuse_above(budget_of(accountant), type(accountant).__name__)
     found = SearchPlan(
         certificate=replace(
             whole,

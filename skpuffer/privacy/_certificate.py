@@ -1,7 +1,9 @@
 """The certificate: what one release promised, in which notion, assuming what."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from skpuffer.exceptions import CompositionError, UncertifiedError
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
@@ -257,30 +259,61 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
                 "and their difference has none. Use random_state=None."
             )
 
-    def as_asked(self, epsilon: float) -> "Certificate":
-        """Return this certificate at the budget asked for, if its epsilon is near it.
+    def as_asked(self, asked: float | None, field: str = "epsilon") -> "Certificate":
+        """Return this certificate at the budget asked for, if its cost is near it.
 
         Parameters
         ----------
-        epsilon : float
+        asked : float or None
+            None is no budget.
+        field : {'epsilon', 'mutual_information'}, default='epsilon'
+            What the budget is of.
 
         Returns
         -------
         Certificate
-            As it is, if the noise spends more than was asked or leaves some of it.
+            As it is, if the noise spends more than was asked or leaves some of it, or
+            if this states no such cost.
         """
-        assert self.epsilon is not None  # every accountant here states one
-        spent = self.epsilon / epsilon
+        cost = getattr(self, field)
         # such as an exact release, which spends nothing, or a noise that is more than
         # enough
-        if not 1 - _BELOW <= spent <= 1 + _ABOVE:
+        if asked is None or cost is None:
             return self
+        if not 1 - _BELOW <= cost / asked <= 1 + _ABOVE:
+            return self
+        changes: dict[str, Any] = {field: float(asked)}
         # the two go on being equal where they were
-        same = self.rpp_epsilon == self.epsilon
-        asked = float(epsilon)
-        return replace(
-            self, epsilon=asked, rpp_epsilon=asked if same else self.rpp_epsilon
-        )
+        if field == "epsilon" and self.rpp_epsilon == self.epsilon:
+            changes["rpp_epsilon"] = float(asked)
+        return replace(self, **changes)
+
+    def refuse_above(self, budget: Mapping[str, tuple[str, Any]], whose: str) -> None:
+        """Refuse to promise more than a budget allows.
+
+        Parameters
+        ----------
+        budget : dict of {field: (parameter, most)}
+            What each field may be at most, by which parameter; None for any number.
+        whose : str
+            Who found the noise.
+
+        Raises
+        ------
+        UncertifiedError
+            If a field is above what is allowed by more than rounding, or missing.
+        """
+        for field, (parameter, most) in budget.items():
+            cost = getattr(self, field)
+            if most is None or (cost is not None and cost <= most * (1 + _ABOVE)):
+                continue
+            cost = math.inf if cost is None else cost
+            raise UncertifiedError(
+                f"The noise that {whose} found for the release {self.release!r} costs "
+                f"{parameter}={cost:.6g}, more than the {float(most):g} of its "
+                "parameter. Nothing is released, and nothing is spent. Its calibrate() "
+                "and certify() disagree: correct them, or use another accountant."
+            )
 
     def as_estimate(self, reason: str) -> "Certificate":
         """Return this certificate demoted to an estimate, for a stated reason."""

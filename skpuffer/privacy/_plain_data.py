@@ -1,6 +1,6 @@
 """A certificate as plain data, and back."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 from skpuffer.utils._digest import digest_of_plain
@@ -131,17 +131,16 @@ class PlainDataMixin:
                 f"missing are {sorted(names - given)}, unknown "
                 f"{sorted(given - names)}."
             )
-        made = cls(
-            **{
-                # a text such as 'inf' is a number elsewhere, and stays a text in these
-                name: value if name in _TEXTS else from_plain(value)
-                for name, value in plain.items()
-                if name in names
-            }
-        )
+        held = {
+            # a text such as 'inf' is a number elsewhere, and stays a text in these
+            name: value if name in _TEXTS else from_plain(value)
+            for name, value in plain.items()
+            if name in names
+        }
         # what older versions said in words alone
-        if version < _SINCE["seeded"] and SEEDED in made.assumptions:
-            made = replace(made, seeded=True)
+        if version < _SINCE["seeded"]:
+            held["seeded"] = SEEDED in held["assumptions"]
+        made = cls(**held)
         rest = {name: value for name, value in plain.items() if name != "digest"}
         if version >= _DIGESTED and plain.get("digest") != digest_of_plain(rest):
             raise ValueError(

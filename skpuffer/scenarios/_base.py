@@ -56,6 +56,9 @@ Rows: TypeAlias = Floats | sparse.sparray | sparse.spmatrix
 Pairs = str | Iterable[tuple[Any, Any]]
 
 Kind = TypeVar("Kind", bound=Fact)
+
+#: Facts that a bound scenario keeps.
+_MOST_FACTS = 32
 Method = TypeVar("Method", bound=Callable[..., Fact])
 
 #: Assumption on the targets where records depend on each other.
@@ -467,6 +470,12 @@ class BoundScenario(ABC):
         Fact
             Not certified if the scenario reads the private rows.
         """
+        # Found once, however many ask: an account and its proof rest on one fact. By
+        # identity, which a release that is kept cannot lose to another one.
+        known = vars(self).setdefault("_known_facts", {})
+        at = kind, id(release), float(norm)
+        if at in known:
+            return cast(Kind, known[at][1])
         # asked again here, as what is offered depends on the release
         if kind not in self.provides(release):
             raise ScenarioError(
@@ -479,6 +488,9 @@ class BoundScenario(ABC):
         # in one place for all facts, so that no scenario can forget it
         if self.scenario.needs_empirical:
             fact = replace(fact, certified=False, reads_private_rows=True)
+        if len(known) >= _MOST_FACTS:
+            known.clear()
+        known[at] = release, fact
         return cast(Kind, fact)
 
     def describe(self) -> str:

@@ -161,7 +161,9 @@ class RankScores:
 
     def choose(self, X: Any, noise: Noise, rng: np.random.Generator) -> Floats:
         """Choose a value for each level, by scores with noise of their own."""
-        x = np.clip(np.asarray(X)[:, self.position], self.low, self.high)
+        # a map that changed since it was read may hold NaN: as any other number
+        x = np.nan_to_num(np.asarray(X)[:, self.position], nan=self.high)
+        x = np.clip(x, self.low, self.high)
         if self.resolution is None:
             width = self.high - self.low
             ends = np.rint((x - self.low) / width * _FINE).astype(np.int64)

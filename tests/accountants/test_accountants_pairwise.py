@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
-from skpuffer._template._proof import proved
+from skpuffer._template._on_grid import proved
 from skpuffer.accountants import Best, OverlapAmplification
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.linear_model import PrivateLogisticRegression

@@ -15,7 +15,6 @@ from skpuffer.accountants._base import (
     bind,
     name_of,
 )
-from skpuffer.accountants._facts_once import FactsOnce
 from skpuffer.accountants._families import TRIED, mean_square, ratio
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.accountants.composition import PrivacyLoss
@@ -208,7 +207,8 @@ class Best(Accountant):
     ) -> Calibration:
         """Find the least noise that any candidate keeps the promise with."""
         self.check()
-        bound = _facts_of(bind(scenario, release))
+        bound = bind(scenario, release)
+        _refuse_empirical(bound)
         found, reasons = [], []
         for candidate in self._shown(self._asked_of(release)):
             try:
@@ -257,7 +257,7 @@ class Best(Accountant):
         self, noise: Noise, release: Any, bound: BoundScenario
     ) -> Certificate:
         """Return the promise of the least epsilon that any candidate makes."""
-        bound = _facts_of(bound)
+        _refuse_empirical(bound)
         asked = list(self._asked_of(release))
         # those of the same noise, or all: an accountant certifies any that it knows
         family = [a for a in asked if _is_of(a, noise.family)]
@@ -279,7 +279,7 @@ class Best(Accountant):
         return self._labelled(certificate, [c for _, c in found], choice)
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
-        bound = _facts_of(bound)
+        _refuse_empirical(bound)
         reasons = []
         for candidate in self._asked_of(release):
             try:
@@ -430,8 +430,8 @@ class Best(Accountant):
         return bar
 
 
-def _facts_of(bound: BoundScenario) -> FactsOnce:
-    """Return a bound scenario that finds facts once, if no private row is a fact."""
+def _refuse_empirical(bound: BoundScenario) -> None:
+    """Refuse to choose where private rows are the prior."""
     # before any candidate is asked: whom it would be, or why nobody, tells of the rows
     if bound.scenario.needs_empirical:
         raise UnsupportedError(
@@ -439,7 +439,6 @@ def _facts_of(bound: BoundScenario) -> FactsOnce:
             "and every accountant would only estimate. Declare a prior, or name an "
             "accountant for an estimate, such as GeneralWasserstein()."
         )
-    return bound if isinstance(bound, FactsOnce) else FactsOnce(bound)
 
 
 def _is_of(accountant: Accountant, family: str) -> bool:

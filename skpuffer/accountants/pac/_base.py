@@ -2,14 +2,13 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skpuffer.accountants._base import (
-    ROUNDING,
     Account,
     Accountant,
     Calibration,
@@ -95,6 +94,7 @@ class _InformationAccountant(Accountant):
     #: One prior, on average: no substitute for a promise about every table.
     recommended = False
     _takes_joint_noise = True
+    _states = ("budget", "mutual_information")
 
     #: The mechanism's own; not parameters.
     noise: str = "gaussian"
@@ -102,14 +102,6 @@ class _InformationAccountant(Accountant):
 
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(budget=self.budget)
-
-    def _as_asked(self, certificate: Certificate) -> Certificate:
-        """State the budget asked for, where what leaks is as near as to rounding."""
-        stated, asked = certificate.mutual_information, float(self.budget)
-        assert stated is not None  # every certificate of these states one
-        if not 1 - _BELOW <= stated / asked <= 1 + ROUNDING:
-            return certificate
-        return replace(certificate, mutual_information=asked)
 
     # -- the protocol -------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from typing import Any
 
 import joblib
+import numpy as np
 
 from skpuffer.exceptions import PrivacyWarning, ScenarioError
 from skpuffer.privacy_loss.overlap import (
