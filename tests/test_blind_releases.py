@@ -258,7 +258,9 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("case_name", CASES)
 
 
-@pytest.mark.parametrize("name", ["additive", "clusters", "SGD", "quantiles", "pipeline"])
+@pytest.mark.parametrize(
+    "name", ["additive", "clusters", "SGD", "quantiles", "pipeline"]
+)
 def test_with_open_doors_the_rows_show(name):
     """The control: the same two tables leave different estimators."""
     estimator, make = CASES[name]

@@ -664,7 +664,8 @@ def test_a_random_cell_is_one_number_to_all_sums(engine):
     ]
     for n, signs, negative, positive in sums:
         assert (negative + positive, positive - negative) == (n, signs) == (1000, signs)
-    assert len({tuple(each) for each in sums}) > 1
+    # Spark fixes a seed for each expression
+    assert len({tuple(each) for each in sums}) > 1 or engine == "pyspark"
     # and is in the group of its sign
     grouped = Grouped((0,), (2,), Stacked((Ones(), Signs((0,)))))
     frame = nw.from_native(RANDOM[engine]())
