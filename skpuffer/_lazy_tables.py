@@ -473,11 +473,11 @@ def _days(table: LazyTable, name: str) -> Any:
     elif kind == nw.Date:
         dates = dates.cast(nw.Datetime)
     if table.engine not in _HAVE_DURATIONS:
-        dates = dates.dt
-        before = dates.year() - 1
+        at: Any = dates.dt
+        before = at.year() - 1
         leap_days = before // 4 - before // 100 + before // 400 - 477
-        days = 365 * (before - 1969) + leap_days + dates.ordinal_day() - 1
-        clock = ((dates.hour(), 24), (dates.minute(), 1440), (dates.second(), 86_400))
+        days = 365 * (before - 1969) + leap_days + at.ordinal_day() - 1
+        clock = ((at.hour(), 24), (at.minute(), 1440), (at.second(), 86_400))
         return sum((p.cast(nw.Float64) / n for p, n in clock), days.cast(nw.Float64))
     zone = getattr(kind, "time_zone", None) and datetime.UTC
     beginning = nw.lit(datetime.datetime(1970, 1, 1, tzinfo=zone))
