@@ -50,6 +50,9 @@ MOST_SUMS = 1024
 #: one.
 _CASE_COUNTS = ("polars", "dask")
 
+#: Engines whose moments can be subtracted.
+_HAVE_DURATIONS = ("polars", "duckdb", "dask")
+
 #: Entry of a row beyond which its length is no longer told from a longer one.
 _LONGEST = 2.0**480
 
@@ -469,6 +472,13 @@ def _days(table: LazyTable, name: str) -> Any:
         dates = dates.str.to_datetime(format="%Y-%m-%d")
     elif kind == nw.Date:
         dates = dates.cast(nw.Datetime)
+    if table.engine not in _HAVE_DURATIONS:
+        at: Any = dates.dt
+        before = at.year() - 1
+        leap_days = before // 4 - before // 100 + before // 400 - 477
+        days = 365 * (before - 1969) + leap_days + at.ordinal_day() - 1
+        clock = ((at.hour(), 24), (at.minute(), 1440), (at.second(), 86_400))
+        return sum((p.cast(nw.Float64) / n for p, n in clock), days.cast(nw.Float64))
     zone = getattr(kind, "time_zone", None) and datetime.UTC
     beginning = nw.lit(datetime.datetime(1970, 1, 1, tzinfo=zone))
     return (dates - beginning).dt.total_seconds().cast(nw.Float64) / 86_400.0

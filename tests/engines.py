@@ -30,7 +30,7 @@ def lazy_frame(engine, table):
     if engine == "dask":
         frames = pytest.importorskip("dask.dataframe")
         return frames.from_pandas(table, npartitions=min(3, len(table)))
-    return _spark(module).createDataFrame(
+    return spark(module).createDataFrame(
         [tuple(map(_plain, row)) for row in table.itertuples(index=False)],
         ", ".join(f"`{c}` {_spark_type(table[c])}" for c in table),
     )
@@ -54,7 +54,8 @@ def _spark_type(column):
     return kinds.get(getattr(column.dtype, "kind", "O"), "string")
 
 
-def _spark(module):
+def spark(module):
+    """Return the session of a test run, or skip where there is no Java."""
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
     with warnings.catch_warnings():

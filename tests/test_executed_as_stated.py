@@ -36,6 +36,7 @@ from skpuffer.testing._canaries import NUMBER, reachable, sings
 from skpuffer.testing._estimator_checks import _arguments, _set
 from skpuffer.training import LinearGradients, Logistic, train
 from skpuffer.utils._entropy import secret_generator
+from skpuffer.utils._listeners import listen, stop_listening
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning"),
@@ -71,6 +72,50 @@ def test_what_is_said_to_be_on_a_grid_is(entry, monkeypatch):
         assert told
         for value, grid in told:
             assert np.array_equal(value / grid, np.rint(value / grid))
+
+
+class Mutates:
+    """Listener that writes into a row of the table before noise is drawn."""
+
+    def __init__(self, X, row):
+        self.X, self.row = X, row
+
+    def on_fit_task_begin(self, estimator, context, *, metadata=None):
+        self.X[3] = self.row
+
+
+@pytest.mark.parametrize("value", [7.0, -1e30])
+@pytest.mark.parametrize("entry", PRIVATE, ids=lambda entry: entry.name)
+def test_a_table_that_a_callback_changes_is_read_before_or_after(
+    entry, value, monkeypatch
+):
+    """Never a part of each: what is added up is that of one of two tables."""
+    told = []
+
+    def watched(exact, noise, rng, *, n_records, integer=False):
+        told.append(np.array(exact, dtype=float))
+        return add_noise(exact, noise, rng, n_records=n_records, integer=integer)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("skpuffer.") and vars(module).get("add_noise") is add_noise:
+            monkeypatch.setattr(module, "add_noise", watched)
+
+    def first_sum(changed, during):
+        X, *others = _arguments(entry.instance)
+        X, told[:] = np.array(X), []
+        if changed and not during:
+            X[3] = value
+        mutates = Mutates(X, value if changed else X[3].copy())
+        listen(mutates)
+        try:
+            _set(entry.instance, random_state=0).fit(X, *others)
+        finally:
+            stop_listening(mutates)
+        return told[0] if told else None
+
+    sums = [first_sum(*how) for how in ((True, True), (False, False), (True, False))]
+    if sums[0] is not None:
+        assert any(np.allclose(sums[0], each, rtol=1e-12) for each in sums[1:])
 
 
 NAMES = sorted(

@@ -316,6 +316,72 @@ def test_a_network_says_how_many_records_can_differ(scenario, count):
     assert not answer and "clip_order=1" in answer.reason
 
 
+def random_belief(rng, n):
+    """A chain or a network of so many bits, and the masses of all its outcomes."""
+    states = np.array(list(itertools.product((0, 1), repeat=n)))
+    masses = np.ones(len(states))
+    if rng.random() < 0.5:
+        change = rng.uniform(0.05, 0.5, 2)
+        matrix = np.array([[1 - change[0], change[0]], [change[1], 1 - change[1]]])
+        first = rng.dirichlet([2, 2])
+        for i in range(n):
+            given = first if i == 0 else matrix[states[:, i - 1]].T
+            masses = masses * np.choose(states[:, i], np.broadcast_arrays(*given))
+        return MarkovChainScenario(matrix, first), states, masses
+    parents, tables = {}, {}
+    for i in range(n):
+        of = np.sort(rng.choice(i, size=min(i, rng.integers(3)), replace=False))
+        ones = rng.uniform(0.15, 0.85, (2,) * len(of))
+        tables[i] = np.stack([1 - ones, ones], axis=-1)
+        parents[i] = tuple(of.tolist())
+        masses = masses * tables[i][(*states[:, of].T, states[:, i])]
+    return BayesianNetworkScenario(parents, tables), states, masses
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"epsilon": 8.0, "alpha": 2.0}, {"epsilon": 3.0, "delta": 0.02}],
+    ids=str,
+)
+def test_no_run_in_blocks_of_a_network_tells_more_than_its_certificate(options):
+    """Exactly: every outcome of a block, whose records pull by their states."""
+    n, n_steps, seen, rng = 6, 2, [], np.random.default_rng(0)
+    epsilons = np.linspace(0, 8, 17)
+    release = run(n_steps, 2 * n, dim=1)
+    accountant = MarkovQuilt(noise="gaussian", **options)
+
+    def truth(scale, states, masses, weights):
+        """Delta at each epsilon, and the divergence of order two."""
+        # what is known of equal steps is their mean
+        scale, sums = scale / math.sqrt(n_steps), (2 * states - 1) @ weights
+        ends = np.abs(sums).max() + 9 * scale
+        grid = np.linspace(-ends, ends, 401)
+        densities = norm.pdf(grid[:, None], sums, scale) * (grid[1] - grid[0])
+        deltas, divergence = np.zeros(len(epsilons)), 0.0
+        for i in range(n):
+            given = np.stack([np.where(states[:, i] == a, masses, 0) for a in (0, 1)])
+            laws = densities @ (given / given.sum(axis=1, keepdims=True)).T
+            for p, q in (laws.T, laws.T[::-1]):
+                excess = p - np.exp(epsilons)[:, None] * q
+                deltas = np.maximum(deltas, np.maximum(excess, 0).sum(axis=1))
+                divergence = max(divergence, math.log(np.sum(p**2 / q)))
+        return deltas, divergence
+
+    for _ in range(6):
+        scenario, states, masses = random_belief(rng, n)
+        found = accountant.calibrate(release, BlocksScenario(scenario, n))
+        curve, scale = found.certificate.curve, float(found.noise.scale)
+        allowed = np.array([curve.delta(epsilon) for epsilon in epsilons])
+        for weights in (np.ones(n), np.eye(n)[n // 2], rng.choice([-1, 0, 1], n)):
+            deltas, divergence = truth(scale, states, masses, weights)
+            assert (deltas <= allowed + 1e-9).all()
+            assert divergence <= curve.renyi(2.0) * (1 + 1e-6)
+            less = truth(0.7 * scale, states, masses, weights)
+            seen.append(max(np.max(less[0] - allowed), less[1] / curve.renyi(2.0) - 1))
+    # a share of the noise is too little for some of them
+    assert max(seen) > 0.01
+
+
 # -- what is refused ------------------------------------------------------------------
 
 

@@ -1,10 +1,12 @@
 """Runs whose records draw bins, with correlated noise: their accountants."""
 
+import itertools
 import json
 import math
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -19,7 +21,13 @@ from skpuffer.accountants import (
 from skpuffer.exceptions import UncertifiedError, UnsupportedError
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise, LaplaceNoise
-from skpuffer.noise.strategies import Restarted, banded_square_root
+from skpuffer.noise.strategies import (
+    Restarted,
+    banded_inverse_square_root,
+    banded_square_root,
+    prefix_sum_tree,
+    restarted,
+)
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss.allocation import sampled_delta
 from skpuffer.releases import GradientRelease
@@ -455,3 +463,118 @@ def test_attack_with_positive_control():
     assert attained - 4 * error <= 1e-2
     attained, error = _advantage(0.7 * scale, 1.0)
     assert attained - 4 * error > 1e-2
+
+
+# -- plain Monte Carlo, without a sampler or a mean of the package ---------------------
+
+EPSILONS = np.array([0.0, 0.25, 0.5, 1.0, 1.5, 2.0])
+
+
+def executed_noise(strategy, n_steps):
+    """How the noise of each step is made of independent draws, as it is executed."""
+    if strategy is None:
+        return np.eye(n_steps)
+    n_draws = strategy.n_rows(n_steps)
+    return np.array(list(strategy.stream(iter(np.eye(n_draws)), n_steps)))
+
+
+def plain_deltas(release, scale, way, signs, n_samples, rng):
+    """Deltas of a run whose record pulls by the clip norm, and their standard errors.
+
+    The likelihood is that of the sums of all steps, for every choice of bins.
+    """
+    n_steps, n_bins = release.n_steps, release.steps_per_epoch
+    epochs = math.ceil(n_steps / n_bins)
+    kept = str(release.sampling) == "balls_in_bins"
+    choices = np.repeat(np.arange(n_bins)[:, None], epochs, axis=1)
+    if not kept:
+        choices = np.array(list(itertools.product(range(n_bins), repeat=epochs)))
+    means = np.zeros((len(choices), epochs * n_bins))
+    for epoch in range(epochs):
+        means[np.arange(len(choices)), epoch * n_bins + choices[:, epoch]] = 1.0
+    means = means[:, :n_steps] * signs[:n_steps]
+    made = executed_noise(release.noise_correlation, n_steps)
+    # in coordinates in which the noise is independent
+    means = np.linalg.solve(np.linalg.cholesky(made @ made.T), means.T).T / scale
+    half = np.sum(means**2, axis=1) / 2
+
+    def log_ratio(seen, sign):
+        return logsumexp(sign * seen @ means.T - half, axis=1) - math.log(len(means))
+
+    seen = rng.standard_normal((n_samples, n_steps))
+    if way != "add":
+        seen += means[rng.integers(len(means), size=n_samples)]
+    loss = log_ratio(seen, 1.0)
+    if way == "add":
+        loss = -loss
+    elif way == "replace":
+        # by a record that pulls the other way, from bins of its own
+        loss -= log_ratio(seen, -1.0)
+    gained = np.maximum(-np.expm1(EPSILONS - loss[:, None]), 0.0)
+    return gained.mean(axis=0), gained.std(axis=0) / math.sqrt(n_samples)
+
+
+def strategies_of(sampling):
+    """Strategies by name, for six steps in epochs of two or three."""
+    made = {
+        "none": lambda b: None,
+        "square root": lambda b: banded_square_root(2),
+        "inverse": lambda b: banded_inverse_square_root(2),
+        "tree": lambda b: prefix_sum_tree(6 if sampling == "balls_in_bins" else b),
+    }
+    if sampling == "balls_in_bins":
+        return made
+    return {
+        name: lambda b, make=make: make(b) and restarted(make(b), every=b)
+        for name, make in made.items()
+    }
+
+
+def assert_no_sample_beats_the_certificate(
+    sampling, n_bins, name, relation, n_samples, rng
+):
+    strategy = strategies_of(sampling)[name](n_bins)
+    release = run(
+        n_records=12 * n_bins,
+        batch_size=12,
+        n_steps=6,
+        dim=1,
+        sampling=sampling,
+        noise_correlation=strategy,
+    )
+    scenario = RecordScenario(relation=relation)
+    noise = GaussianNoise(6.0 if relation == "replace" else 3.0)
+    certificate = PrivacyLoss(1.0, 1e-2).certify(noise, release, scenario)
+    allowed = np.array([certificate.curve.delta(e) for e in EPSILONS])
+    ways = ("replace",) if relation == "replace" else ("remove", "add")
+    excess = []
+    for share in (1.0, 0.7):
+        scale = share * float(noise.scale)
+        for signs in (np.ones(8), np.resize([1.0, -1.0], 8)):
+            for way in ways:
+                deltas, errors = plain_deltas(
+                    release, scale, way, signs, n_samples, rng
+                )
+                beyond = np.max(deltas - 5 * errors - allowed)
+                if share == 1.0:
+                    assert beyond <= 0, (way, deltas, allowed)
+                else:
+                    excess.append(beyond)
+    return max(excess)
+
+
+def test_no_sample_of_losses_beats_the_certificate():
+    """Of three epochs; seven tenths of the noise are too little."""
+    rng = np.random.default_rng()
+    run_of = "balls_in_bins", 2, "square root", "add_remove"
+    assert assert_no_sample_beats_the_certificate(*run_of, 20_000, rng) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("name", ["none", "square root", "inverse", "tree"])
+@pytest.mark.parametrize("sampling", ["balls_in_bins", "fresh_bins"])
+def test_no_sample_of_losses_beats_any_certificate(sampling, name, relation, n_trials):
+    rng = np.random.default_rng()
+    run_of = sampling, 3, name, relation
+    assert assert_no_sample_beats_the_certificate(*run_of, n_trials(400_000), rng) > 0
