@@ -359,7 +359,7 @@ class Schema:
         ----------
         source : str or path-like
         **options : dict
-            Further options of :func:`pandas.read_parquet`.
+            Further options of ``pandas.read_parquet``.
 
         Returns
         -------
