@@ -83,7 +83,8 @@ def test_a_map_that_changes_once_it_was_read_is_clipped_or_refused(
         return made
 
     monkeypatch.setattr(type(model), "_plan_fit", write)
-    if np.isnan(value):
+    # the records of a quantile are compared, and NaN is read as its upper bound
+    if np.isnan(value) and name != "quantile":
         with pytest.raises(ValueError, match="memory map|NaN or infinity"):
             model.fit(mapped)
         assert not published(model)
