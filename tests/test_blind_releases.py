@@ -224,8 +224,11 @@ CASES = VARIANTS | {
 def released(estimator, arguments, epsilon=50.0):
     """All that somebody who is given a fitted estimator has, by name."""
     fresh = _set(estimator, random_state=0)
-    if fresh.get_params(deep=False).get("accountant", 0) is None:
+    known = fresh.get_params()
+    if known.get("accountant", 0) is None:
         fresh.set_params(accountant=PrivacyLoss(epsilon, 1e-5))
+    elif epsilon < 1 and "accountant__epsilon" in known:
+        fresh.set_params(accountant__epsilon=epsilon)
     fresh.fit(*arguments)
     for name in getattr(fresh, "_curator_only", ()):
         vars(fresh).pop(name, None)
