@@ -184,6 +184,7 @@ ACCOUNTANTS = [Best(1.0, delta=1e-5), PrivacyLoss(1.0, 1e-5), OverlapAmplificati
 #: Estimators of each kind of release.
 KINDS = (
     "PrivateAdditiveClassifier",
+    "PrivateKMeans",
     "PrivateLogisticRegression",
     "PrivateMean",
     "PrivateQuantile",

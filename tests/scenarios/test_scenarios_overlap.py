@@ -390,3 +390,11 @@ def test_private_rows_are_no_unlabeled_public_ones():
     names = ["age", "pay", "dose"]
     assert certified(OTHERS[names])
     assert not certified(pd.concat([OTHERS, PRIVATE[:200]])[names])
+
+
+@pytest.mark.parametrize("place", [0, 9_000, 17_000])
+def test_copies_are_found_wherever_they_are_in_a_large_table(place):
+    table, other = continuous(n=20_000), continuous(seed=1, n=500)
+    assert not shares_records(columns_of(table), columns_of(other))
+    copied = pd.concat([table.iloc[place : place + 3000], other])
+    assert shares_records(columns_of(table), columns_of(copied))

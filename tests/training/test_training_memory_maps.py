@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
+from skpuffer.releases import GradientRelease
 from skpuffer.summary import (
     PrivateMean,
     PrivateQuantile,
     PrivateStandardScaler,
     PrivateSummary,
 )
+from skpuffer.training import LinearGradients, Logistic
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
 
@@ -50,6 +52,25 @@ def test_a_mapped_table_is_summed_alike(mapped):
     np.testing.assert_array_equal(scaler.fit(file).var_, in_memory)
 
 
+@pytest.mark.parametrize("sampling", ["full_batch", "fixed_size"])
+def test_a_row_that_grows_during_a_run_is_refused(sampling, tmp_path):
+    """Records are measured once, and are no longer than that at any later step."""
+    rows = np.random.default_rng(0).uniform(-0.5, 0.5, (N, 3))
+    np.save(tmp_path / "rows.npy", rows)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r+")
+    gradients = LinearGradients(Logistic(), mapped, rows[:, 0] > 0)
+    size = None if sampling == "full_batch" else 100
+    release = GradientRelease(
+        n_records=N, n_steps=2, sampling=sampling, batch_size=size, clip_norm=0.1
+    )
+    index = None if size is None else np.arange(size)
+    parameters = np.ones(gradients.dim)
+    gradients.clipped_sum(parameters, index, release)
+    mapped[7] *= 1000.0
+    with pytest.raises(ValueError, match="memory map"):
+        gradients.clipped_sum(parameters, index, release)
+
+
 SUMMARIES = {
     "mean": PrivateMean(bounds=(-1, 1), random_state=0),
     "moments": PrivateStandardScaler(bounds=(-1, 1), random_state=0),
@@ -83,6 +104,7 @@ def test_a_map_that_changes_once_it_was_read_is_clipped_or_refused(
         return made
 
     monkeypatch.setattr(type(model), "_plan_fit", write)
+    # the records of a quantile are compared, and NaN is read as its upper bound
     if np.isnan(value) and name != "quantile":
         with pytest.raises(ValueError, match="memory map|NaN or infinity"):
             model.fit(mapped)
