@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
+from scipy.stats import binom, hypergeom, norm
 
 from skpuffer.accountants import HistoryUniformCap
 from skpuffer.noise import GaussianNoise
@@ -82,3 +84,58 @@ def test_log_moments_are_those_of_all_batches(sampling):
         found = accountant.certify(GaussianNoise(sigma), release, scenario).epsilon
         exact = renyi_of_seen_batches(every, k, sigma, alpha)
         assert found == pytest.approx(exact, rel=1e-9)
+
+
+def renyi_of_hidden_batches(chances, move, alpha):
+    """Rényi divergence of a noisy sum whose records pull one way or the other."""
+    counts = np.arange(len(chances))
+    far = 12 + move * counts[-1]
+    x = np.linspace(-far, far, 8001)
+    one, other = (
+        logsumexp(np.log(chances)[:, None] + norm.logpdf(x - m[:, None]), axis=0)
+        for m in (move * counts, -move * counts)
+    )
+    total = logsumexp(alpha * one + (1 - alpha) * other) + math.log(x[1] - x[0])
+    return float(total) / (alpha - 1)
+
+
+SLICES = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+
+
+@pytest.mark.parametrize("n_steps", [1, 3])
+@pytest.mark.parametrize("subsampling", ["mean_square", "log_moment"])
+@pytest.mark.parametrize("sampling", ["fixed_size", "with_replacement", "full_batch"])
+def test_no_direction_of_an_attacker_beats_caps_along_slices(
+    sampling, subsampling, n_steps
+):
+    """Records pull along any direction; the slices of all steps are looked at."""
+    n, size, k, alpha, sigma = 6, 3, 2, 3.0, 4.0
+    batch = {} if sampling == "full_batch" else {"batch_size": size}
+    release = GradientRelease(
+        n_records=n, n_steps=n_steps, dim=2, sampling=sampling, **batch
+    )
+    chances = {
+        "fixed_size": hypergeom.pmf(np.arange(k + 1), n, k, size),
+        "with_replacement": binom.pmf(np.arange(size + 1), size, k / n),
+        "full_batch": np.array([1e-300, 1e-300, 1.0]),
+    }[sampling]
+    along = {"averaging": "averaged", "slices": SLICES}
+    if subsampling == "log_moment":
+        along = {}  # a promise about all directions: the attacker looks along his own
+    accountant = HistoryUniformCap(1.0, alpha, subsampling, **along)
+    scenario = RecordScenario(k=k, relation="replace")
+    angles = np.linspace(0, math.pi, 25)
+
+    def worst(scale):
+        pulls = [[math.cos(angle), math.sin(angle)] for angle in angles]
+        seen = [np.abs(SLICES @ pull) for pull in pulls] if along else [np.ones(1)]
+        return n_steps * max(
+            np.mean([renyi_of_hidden_batches(chances, m / scale, alpha) for m in moves])
+            for moves in seen
+        )
+
+    stated = accountant.certify(GaussianNoise(sigma), release, scenario).epsilon
+    assert worst(sigma) <= stated * (1 + 1e-9)
+    if sampling == "full_batch" and n_steps == 1:
+        # nothing is hidden, so the attack is as good as the bound
+        assert worst(0.7 * sigma) > stated
