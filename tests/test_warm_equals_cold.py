@@ -35,6 +35,7 @@ from skpuffer.scenarios import (
     AttributeScenario,
     BoundedOdds,
     MarkovChainScenario,
+    OutputDistributions,
 )
 from skpuffer.summary import PrivateMean, PrivateStatistic
 
@@ -215,6 +216,17 @@ def test_no_answer_is_that_of_another_question(name):
         assert found == answer(*asked), key
     # the answers differ, or a wrong one could not show
     assert len(set(map(str, warm))) > 3
+
+
+def test_no_release_gets_the_fact_of_one_that_is_gone():
+    """Python gives the identity of a release that is gone to the next one."""
+    scenario = _scenarios(N)["AttributeScenario, level='record'"]
+    one = next(iter(_releases(N).values()))
+    bound = scenario.bind(one.context)
+    for factor in range(1, 20):
+        release = replace(one, factor=float(factor))
+        assert bound.fact(OutputDistributions, release).scale == factor
+        del release
 
 
 # -- whole fits under one scenario -------------------------------------------------

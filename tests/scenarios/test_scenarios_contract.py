@@ -35,6 +35,7 @@ from skpuffer.scenarios import (
     SimulatorScenario,
     SubsampleScenario,
 )
+from skpuffer.scenarios._base import offers
 
 from .contract import ScenarioContract, context_of, total
 
@@ -524,3 +525,30 @@ def test_neighbouring_tables_are_said_in_the_words_of_the_relation(
     bound = RecordScenario(k, relation=relation).bind(release.context)
     (said,) = bound.fact(Adjacency, release).assumptions
     assert f"neighbouring tables: {who} {words};" in said
+
+
+class _Near(scenarios.Scenario):
+    """A record of a small table moves further than one of a large table."""
+
+    def check(self): ...
+
+    def bind(self, context):
+        return _BoundNear(self, context)
+
+
+class _BoundNear(scenarios.BoundScenario):
+    def provides(self, release):
+        return frozenset({Adjacency})
+
+    @offers(Adjacency)
+    def _adjacency(self, release, norm):
+        n = self.context.n_records
+        return Adjacency(count=n, move=1 / n, relation="replace", coupling_id=None)
+
+
+@pytest.mark.parametrize("sizes", [[2, 8], [8, 2], [2, 3, 5]])
+def test_blocks_move_as_far_as_the_one_that_moves_furthest(sizes):
+    release = total(10)
+    bound = BlocksScenario(_Near(), sizes=sizes).bind(release.context)
+    fact = bound.fact(Adjacency, release)
+    assert (fact.count, fact.move) == (max(sizes), 0.5)
