@@ -624,7 +624,7 @@ def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
 def _plain_array(values: Any) -> NDArray[Any] | None:
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "USmM" and not hasattr(values, "dtype"):
+        if array.dtype.kind in "USmM" and not hasattr(values, "__array__"):
             # a list that mixes numbers with text or dates: none becomes the other
             array = np.asarray(values, dtype=object)
     # whatever foreign code raises may quote a cell, so no word of it is passed on

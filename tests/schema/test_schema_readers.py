@@ -582,3 +582,17 @@ def test_such_levels_are_refused_wherever_they_are_declared(levels):
     ):
         with pytest.raises(ValueError, match="'(levels|categories|classes)'"):
             make()
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_an_arrow_target_of_dates_is_read_as_texts_are(unit):
+    pa = pytest.importorskip("pyarrow")
+    classes = ["2020-01-01", "2021-05-06"]
+    texts = np.array(classes * 20)
+    X = np.where(texts == classes[0], -1.0, 1.0)[:, None]
+    dates = pa.array(texts.astype(f"M8[{unit}]"))
+    found = [
+        PrivateLogisticRegression(classes=classes, random_state=0).fit(X, y).coef_
+        for y in (texts, dates)
+    ]
+    np.testing.assert_array_equal(*found)
