@@ -64,6 +64,9 @@ _TIME = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(\.[0-9]+)?)?")
 #: Date whose day some readers find by the dates of other rows.
 _DOUBTFUL = re.compile(r"[0-9]{1,4}([-/. ])[0-9]{1,2}\1[0-9]{1,4}([T ].*)?")
 
+#: Moment that some readers cut, and a time that some take for the next day's.
+_UNSTABLE = re.compile(r"(.*[ T])?(24:[0-9:.]+|[0-9]+:[0-9:]+\.[0-9]{7,})")
+
 
 def cell_key(value: Any) -> float | str | None:
     """Return what a cell holds, whatever type it has.
@@ -207,6 +210,13 @@ def refuse_ambiguous(levels: Sequence[Any], parameter: str = "levels") -> None:
                 f"The parameter {parameter!r} lists {level!r}, which readers of files "
                 "take for a missing value. Rename that level here and in the table; "
                 "what is missing needs no level."
+            )
+        unstable = isinstance(key, str) and _UNSTABLE.fullmatch(key)
+        if unstable or key in (math.inf, -math.inf):
+            raise ValueError(
+                f"The parameter {parameter!r} lists {level!r}, which some readers of "
+                "files return as another value. Rename that level here and in the "
+                "table, or write a moment with at most six digits of a second."
             )
         doubtful = isinstance(key, str) and _DOUBTFUL.fullmatch(key)
         if doubtful and not DATE.fullmatch(str(key)):

@@ -234,10 +234,13 @@ class Schema:
         """
         arrays = column_arrays(X, self._names)
         # columns as they are, as a copy would take as much memory as the table; what is
-        # coded as plain values, without the levels that a table gave it
+        # coded as plain values, without the levels that a table gave it; and texts as
+        # objects, as one cell may be no text that Arrow takes
         own = pd.api.extensions.ExtensionArray
         held = {
-            name: np.asarray(values, object) if isinstance(values, own) else values
+            name: pd.Series(np.asarray(values, object), dtype=object, copy=False)
+            if isinstance(values, own) or values.dtype == object
+            else values
             for name, values in zip(self._names, arrays, strict=True)
         }
         return pd.DataFrame(held, copy=False)

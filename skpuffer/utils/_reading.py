@@ -629,7 +629,10 @@ def _plain_array(values: Any) -> NDArray[Any] | None:
             array = np.asarray(values, dtype=object)
     # whatever foreign code raises may quote a cell, so no word of it is passed on
     except Exception:
-        return None
+        try:  # of a type that NumPy lacks, as of whole numbers beyond 64 bits
+            return object_cells(values.to_list())
+        except Exception:
+            return None
     return array
 
 
@@ -668,7 +671,8 @@ def _is_number(X: Any, name: Any, dtype: Any) -> bool:
     if isinstance(X, pd.DataFrame):
         return _is_pandas_number(X.dtypes[name])
     # narwhals has them as a type of their own
-    return bool(dtype.is_numeric() or dtype == nw.Boolean)
+    wide = dtype in (nw.Int128, nw.UInt128)  # one large cell makes a column of these
+    return bool((dtype.is_numeric() and not wide) or dtype == nw.Boolean)
 
 
 def _is_pandas_number(dtype: Any) -> bool:

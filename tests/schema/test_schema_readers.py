@@ -23,7 +23,7 @@ from skpuffer.preprocessing import (
 )
 from skpuffer.scenarios import AttributeScenario, BinnedLaw, BlocksScenario
 from skpuffer.schema import Category, Number, Schema, _cells
-from skpuffer.summary import PrivateSummary
+from skpuffer.summary import PrivateMean, PrivateSummary
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import reachable
 from tests.engines import spark
@@ -596,3 +596,26 @@ def test_an_arrow_target_of_dates_is_read_as_texts_are(unit):
         for y in (texts, dates)
     ]
     np.testing.assert_array_equal(*found)
+
+
+def test_one_cell_of_a_strange_type_ends_no_fit():
+    """A number of 128 bits, and a text that no encoding has."""
+    rows = "a,b\n" + 50 * "1,2\n" + f"3,{10**22}\n"
+    wide = pl.read_csv(io.StringIO(rows))
+    assert PrivateMean(bounds=(0, 5)).fit(wide).mean_.shape == (2,)
+    codes = np.arange(60) % 2
+    model = PrivateLogisticRegression(classes=[0, 1])
+    X = np.random.default_rng(0).uniform(size=(60, 2))
+    model.fit(X, pl.Series(codes).cast(pl.Int128))
+    texts = pd.Series(30 * ["x"] + ["\ud800"], dtype=object)
+    schema = Schema({"a": ["x", "y"], "b": (0, 1)})
+    counts = PrivateSummary(schema=schema).fit(pd.DataFrame({"a": texts}))
+    assert counts.result_.size
+
+
+@pytest.mark.parametrize(
+    "level", ["2020-01-01 10:00:00.123456789", "Infinity", "-inf", "24:00:00"]
+)
+def test_levels_that_a_reader_returns_as_others_are_refused(level):
+    with pytest.raises(ValueError, match="'levels'.*some readers"):
+        Category([level, "other"])
