@@ -190,9 +190,8 @@ def test_messages_do_not_quote_private_values():
     labels = np.array(["healthy", "ill"] * 4 + ["peculiar", "ill"])
     # it counts as nothing, and nothing is said of it
     assert "peculiar" not in str(model.fit(X, labels).certificate_)
-    with pytest.raises(ValueError, match="classes .* are text") as caught:
-        model.fit(X, np.full(10, 4711))
-    assert "4711" not in str(caught.value)
+    # nor of a target of another type, which one record can give all others
+    assert "4711" not in str(model.fit(X, np.full(10, 4711)).certificate_)
     with pytest.raises(ValueError, match="one class") as caught:
         PrivateLogisticRegression().fit(X, np.repeat("peculiar", 10))
     assert "peculiar" not in str(caught.value)

@@ -201,7 +201,7 @@ def _to_cover(
         _MANY_PARAMETERS if trained else release.dim,
         release.unit_array,
         0.0
-        if rounding is None
+        if rounding is None or trained
         else _rounded_share(release, certificate, noise.norm, rounding, any_records),
     )
 

@@ -609,7 +609,7 @@ def test_one_cell_of_a_strange_type_ends_no_fit():
     model.fit(X, pl.Series(codes).cast(pl.Int128))
     texts = pd.Series(30 * ["x"] + ["\ud800"], dtype=object)
     schema = Schema({"a": ["x", "y"], "b": (0, 1)})
-    counts = PrivateSummary(schema=schema).fit(pd.DataFrame({"a": texts}))
+    counts = PrivateSummary(schema=schema).fit(pd.DataFrame({"a": texts, "b": 0.5}))
     assert counts.result_.size
 
 
