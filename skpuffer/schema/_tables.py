@@ -30,7 +30,7 @@ def read_csv(
             **{n: cell_numbers(frame[n].array) for n in _numbers(schema, frame)}
         )
     polars = _polars()
-    frame = polars.read_csv(source, **{"infer_schema": False} | options)
+    frame = polars.read_csv(source, **{"infer_schema_length": 0} | options)
     return frame.with_columns(
         polars.Series(name, cell_numbers(frame[name].to_numpy()))
         for name in _numbers(schema, frame)
@@ -39,7 +39,7 @@ def read_csv(
 
 def scan_csv(source: str | PathLike[str], options: dict[str, Any]) -> Any:
     """Return a CSV file as a lazy frame; see :meth:`Schema.scan_csv`."""
-    return _polars().scan_csv(source, **{"infer_schema": False} | options)
+    return _polars().scan_csv(source, **{"infer_schema_length": 0} | options)
 
 
 def read_parquet(
