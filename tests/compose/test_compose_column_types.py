@@ -48,9 +48,12 @@ def chosen(columns=None, function=numbers):
     return ColumnTransformer([("numbers", FunctionTransformer(function), columns)])
 
 
+#: Types of columns of texts, by the version of pandas.
+TEXTS = ["object", "str"] if pd.__version__ >= "3" else ["object"]
+
 SELECTORS = {
     "types": chosen(),
-    "excluded": chosen(make_column_selector("a|b|c", dtype_exclude=["object", "str"])),
+    "excluded": chosen(make_column_selector("a|b|c", dtype_exclude=TEXTS)),
     "function": chosen(lambda frame: list(frame.select_dtypes("number"))),
     "union": FeatureUnion([("part", chosen())]),
     "nested": Pipeline([("outer", FeatureUnion([("part", chosen())]))]),
