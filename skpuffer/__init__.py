@@ -2,6 +2,17 @@
 
 import lazy_loader as lazy
 
+from .exceptions import Statement, rendered_by
+
 __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+
+
+def _in_words(statement: Statement) -> str:
+    from .words import render
+
+    return render(statement)
+
+
+rendered_by(_in_words)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._vector_query import VectorQuery
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.utils._checks import check_probability
 
 if TYPE_CHECKING:
@@ -97,10 +97,7 @@ class AffineReleaseMixin:
         ]
         if not known:
             raise UnsupportedError(
-                f"There are no intervals for this {type(self).__name__}: what it "
-                "released is no affine function of the noise, as after training "
-                "by noisy gradients, or the noise has no variance. Use "
-                "solver='output', where there is one."
+                Statement("release.no_confidence_intervals", owner=type(self).__name__)
             )
         width = self.noise_.interval_width(level)
         return {

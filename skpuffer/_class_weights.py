@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import StrOptions
 
@@ -40,30 +41,25 @@ def check_class_weight(class_weight: Any, class_shares: Any) -> None:
             continue
         if given is not None and not isinstance(given, Mapping):
             raise ValueError(
-                f"The parameter {name!r} must be a dict of a public number for each "
-                f"label. Got {type(given).__name__}: a number for each record would "
-                "come from the data."
+                Statement(
+                    "weights.dict_not_public_numbers",
+                    name=name,
+                    given_type=type(given).__name__,
+                )
             )
         for value in (given or {}).values():
             check_positive(**{name: value})
     if class_weight != "balanced":
         if class_shares is not None:
-            raise ValueError(
-                "The parameter 'class_shares' is for class_weight='balanced'. Use it, "
-                "or class_shares=None."
-            )
+            raise ValueError(Statement("weights.class_shares_without_balanced"))
         return
     if class_shares is None:
-        raise ValueError(
-            "The parameter 'class_weight' is 'balanced', which would count the private "
-            "labels. Give the shares of the classes as they are known without the "
-            "data, such as class_shares={'no': 0.99, 'yes': 0.01}, or weights as a "
-            "dict."
-        )
+        raise ValueError(Statement("weights.balanced_counts_private_labels"))
     if abs(sum(class_shares.values()) - 1) > _ROUNDED:
         raise ValueError(
-            "The parameter 'class_shares' must add up to one. Got "
-            f"{sum(class_shares.values()):g}."
+            Statement(
+                "weights.class_shares_not_one", class_shares=sum(class_shares.values())
+            )
         )
 
 
@@ -99,15 +95,17 @@ def class_weights(
     unknown = [label for label in given if label not in labels]
     if unknown:
         raise ValueError(
-            f"The parameter {name!r} names {unknown[0]!r}, which is none of the "
-            "classes. Write labels as the target has them."
+            Statement("weights.class_unknown", name=name, unknown=unknown[0])
         )
     if balanced:
         # of the shares that were given: which classes there are may be the table's
         if len(given) < len(labels):
             raise ValueError(
-                f"The parameter 'class_shares' must name each of the {len(labels)} "
-                f"classes. Got {len(given)}."
+                Statement(
+                    "weights.class_shares_incomplete",
+                    n_labels=len(labels),
+                    n_given=len(given),
+                )
             )
         return np.array([1 / (len(labels) * given[label]) for label in labels])
     return np.array([float(given.get(label, 1.0)) for label in labels])

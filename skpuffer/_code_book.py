@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 
+from skpuffer.exceptions import Statement
 from skpuffer.schema import Schema
 from skpuffer.schema._agreement import check_agreement, check_same_book
 
@@ -55,16 +56,12 @@ class CodeBookMixin:
         schema: Any = self.schema
         if not isinstance(schema, Schema):
             raise TypeError(
-                "The parameter 'schema' must be a skpuffer.schema.Schema or None. "
-                f"Got {type(schema).__name__}."
+                Statement("schema.not_a_schema", schema_type=type(schema).__name__)
             )
         check_agreement(schema, self.get_params(deep=False))
         if target_name in schema.names:
             raise ValueError(
-                f"The target {target_name!r} is among the features of the parameter "
-                "'schema': name it as its target, Schema(..., "
-                f"target={target_name!r}), or leave it out by "
-                f"schema.without({target_name!r})."
+                Statement("schema.target_among_features", target_name=target_name)
             )
         wrong = None
         if is_classifier(self) and schema.target_bounds is not None:
@@ -73,8 +70,9 @@ class CodeBookMixin:
             wrong = "a category, and a regressor needs a number with bounds"
         if wrong is not None:
             raise ValueError(
-                f"The target {schema.target!r} of the parameter 'schema' is {wrong}. "
-                "Declare it so, or name another by schema.with_target(name)."
+                Statement(
+                    "schema.target_of_wrong_kind", target=schema.target, wrong=wrong
+                )
             )
 
     def _schema_map(self, scenario: Scenario, feature_map: Any) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.schema import Category, Encoding, Number
 from skpuffer.schema._cells import NUMBER, TRUTH, cell_numbers, level_table
 from skpuffer.utils._elsewhere import STEPS, TableElsewhere
@@ -166,10 +166,7 @@ class LazyTable:
             raise ValueError(REPEATED_NAMES)
         self.names = tuple(self.types)
         if not all(isinstance(name, str) for name in self.names):
-            raise ValueError(
-                "The parameter 'X' is a lazy data frame whose columns have no names: "
-                "name them by texts."
-            )
+            raise ValueError(Statement("lazy.columns_without_names"))
 
     @functools.cached_property
     def n_records(self) -> int:
@@ -186,8 +183,11 @@ class LazyTable:
         lacking = [name for name in names if name not in self.types]
         if lacking:
             raise ValueError(
-                f"The table lacks the columns {lacking!r} of the schema; it has "
-                f"{list(self.names)!r}. Leave columns out by schema.select(names)."
+                Statement(
+                    "lazy.schema_columns_missing",
+                    lacking=lacking,
+                    names=list(self.names),
+                )
             )
 
     def totals(
@@ -295,16 +295,20 @@ class SummedColumns(TableElsewhere):
     def _parts(self, contribution: Any) -> list[Any]:
         if not hasattr(contribution, "parts"):
             raise UnsupportedError(
-                f"{self._reader} releases what cannot be summed where the table lies. "
-                f"{COLLECT}"
+                Statement(
+                    "lazy.release_not_summable", reader=self._reader, collect=COLLECT
+                )
             )
         parts: list[Any] = contribution.parts(self._names)
         if len(parts) > MOST_SUMS:
             raise UnsupportedError(
-                f"{self._reader} asks for {len(parts)} sums of a table that lies "
-                f"elsewhere, where at most {MOST_SUMS} are taken: give fewer columns "
-                "or levels, or fewer bins, for quantiles as edges in the parameter "
-                f"'bins'. Or else: {COLLECT}"
+                Statement(
+                    "lazy.too_many_sums",
+                    reader=self._reader,
+                    n_parts=len(parts),
+                    most_sums=MOST_SUMS,
+                    collect=COLLECT,
+                )
             )
         return parts
 
@@ -338,23 +342,20 @@ class SummedColumns(TableElsewhere):
         n_records = self.shape[0]
         if n_records > _MOST_RECORDS:
             raise UnsupportedError(
-                f"A table that lies elsewhere may have {_MOST_RECORDS} records at most."
+                Statement("lazy.too_many_records", most_records=_MOST_RECORDS)
             )
         parts = self._parts(contribution)
         # one pass for everything: sums of one state of the table, and its size
         found = self._table.totals(self._stages(contribution, parts))
         counts = found["n"].astype(float)
         if counts.sum() != n_records:
-            raise ValueError(
-                "The table changed while it was read: it has another number of records "
-                "by now. Fit a copy that stands still."
-            )
+            raise ValueError(Statement("lazy.table_changed_while_read"))
         for i, column in enumerate(self._columns):
             if column.is_readable is not None and found[f"r{i}"].sum() != n_records:
                 raise ValueError(
-                    f"The column {column.name!r} contains NaN, infinity or missing "
-                    f"values, which {self._reader} does not take. Fill them by a "
-                    "public rule where the table lies, or leave the records out."
+                    Statement(
+                        "lazy.column_not_finite", name=column.name, reader=self._reader
+                    )
                 )
         sums = np.zeros((len(counts), len(parts)))
         for i, part in enumerate(parts):
@@ -404,9 +405,7 @@ def _numbers(table: LazyTable, name: str) -> tuple[Any, Any]:
     kind = table.types[name]
     if not (kind.is_numeric() or kind == nw.Boolean):
         raise ValueError(
-            f"The column {name!r} of the parameter 'X' (type {_told(kind)}) holds no "
-            "numbers. Cast it to numbers where the table lies, list its levels, or "
-            "leave it out."
+            Statement("lazy.column_not_numeric", name=name, told=_told(kind))
         )
     raw = nw.col(name)
     # not all engines cast truth values, or those that are missing
@@ -633,10 +632,7 @@ def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:
         If it scales rows.
     """
     if encoding.scale != "raw":
-        raise UnsupportedError(
-            "The parameter 'schema' scales rows here, which is not done where a table "
-            f"lies elsewhere: give scaled columns without it. Or else: {COLLECT}"
-        )
+        raise UnsupportedError(Statement("lazy.schema_scales_rows", collect=COLLECT))
     found: list[LazyColumn] = []
     for name in encoding.schema.names:
         column = encoding.schema[name]

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer._targets import declared_classes
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.privacy import Preview
 from skpuffer.schema import Number, Schema
 from skpuffer.utils._checks import check_count
@@ -41,10 +41,7 @@ class UnreadRows:
         self._name = name
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise UnsupportedError(
-            f"A preview of {self._name} has no rows, and something it was told to do "
-            "reads them: fit it, and read 'certificate_'."
-        )
+        raise UnsupportedError(Statement("preview.fit_reads_rows", name=self._name))
 
     def __getattr__(self, name: str) -> Any:
         # lookups of the language itself, such as for a copy, are no access to rows
@@ -73,15 +70,14 @@ def refuse_unread(
     """
     name = type(estimator).__name__
     if scenario.needs_empirical:
-        raise UnsupportedError(
-            f"There is no preview of {name}: its parameter 'scenario' takes the "
-            "private rows as the prior (prior='empirical'). Give a public prior."
-        )
+        raise UnsupportedError(Statement("preview.prior_empirical", name=name))
     if scenario.draws_from_pool:
         raise UnsupportedError(
-            f"There is no preview of {name}: its parameter 'scenario', "
-            f"{type(scenario).__name__}, sets the noise by the rows of the pool. Fit "
-            "it, and read 'certificate_'."
+            Statement(
+                "preview.noise_set_by_pool",
+                name=name,
+                scenario_type=type(scenario).__name__,
+            )
         )
     for leak in leaks:
         # that a parameter is 'empirical' is how such a sentence comes about
@@ -91,8 +87,9 @@ def refuse_unread(
             if isinstance(held, str) and held == "empirical"
         ] or ["bounds"]
         raise UnsupportedError(
-            f"There is no preview of {name} with {asked[0]}='empirical': {leak}. Give "
-            f"the parameter {asked[0]!r} a public value."
+            Statement(
+                "preview.parameter_empirical", name=name, asked=asked[0], leak=leak
+            )
         )
 
 
@@ -210,8 +207,11 @@ class PreviewMixin:
         if n_rows > n_records:
             if labels is not None and declared_classes(model) is None:
                 raise ValueError(
-                    f"The parameter 'n_records' is {n_records}, fewer than the "
-                    f"{len(labels)} classes that would be found in the labels."
+                    Statement(
+                        "preview.fewer_records_than_classes",
+                        n_records=n_records,
+                        n_labels=len(labels),
+                    )
                 )
             n_rows = n_records
         X = copy._made_up(n_rows, n_features, feature_names, example)
@@ -256,15 +256,11 @@ class PreviewMixin:
         }
         told = [name for name, held in given.items() if held is not None]
         if len(told) > 1:
-            raise ValueError(
-                f"The parameters {told!r} all say which columns there are: give one."
-            )
+            raise ValueError(Statement("preview.columns_told_twice", told=told))
         schema: Schema | None = getattr(self, "schema", None)
         if not told and schema is None:
             raise ValueError(
-                "The parameter 'n_features' is needed, or 'feature_names' or "
-                "'example': how many columns the table has is public, and a preview "
-                f"of {type(self).__name__} does not see it."
+                Statement("preview.columns_not_told", owner=type(self).__name__)
             )
         if example is not None:
             return _repeated(example, n_rows)
@@ -291,7 +287,7 @@ def _repeated(example: Any, n_rows: int) -> Any:
     """Return the first row of a table, so many times."""
     frame = hasattr(example, "columns")
     if len(example) == 0:
-        raise ValueError("The parameter 'example' needs at least one row.")
+        raise ValueError(Statement("preview.example_empty"))
     if not frame:
         return np.repeat(np.asarray(example)[:1], n_rows, axis=0)
     places = [0] * n_rows
@@ -303,23 +299,22 @@ def _labels(estimator: Any, classes: ArrayLike | None) -> Array | None:
     if not is_classifier(estimator):
         if classes is not None:
             raise ValueError(
-                f"The parameter 'classes' is for classifiers, and "
-                f"{type(estimator).__name__} is none: omit it."
+                Statement(
+                    "preview.classes_for_no_classifier",
+                    estimator_type=type(estimator).__name__,
+                )
             )
         return None
     declared = declared_classes(estimator)
     if declared is not None:
         if classes is not None:
-            raise ValueError(
-                "The parameter 'classes' is declared by the estimator: omit it in "
-                "preview()."
-            )
+            raise ValueError(Statement("preview.classes_declared_already"))
         return declared
     if classes is None:
         raise ValueError(
-            f"The parameter 'classes' is needed: {type(estimator).__name__} declares "
-            "none, and a preview has no labels to find them in. Give preview(..., "
-            "classes=[...]), or declare them in the estimator."
+            Statement(
+                "preview.classes_not_told", estimator_type=type(estimator).__name__
+            )
         )
     return ordered_labels(classes, "classes")
 

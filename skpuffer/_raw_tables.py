@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import (
     column_names,
     is_frame,
@@ -95,11 +96,9 @@ def read_raw(estimator: Any, X: Table, *, reset: bool) -> Any:
     """
     if sparse.issparse(X):
         raise TypeError(
-            "The parameter 'X' is a sparse matrix, but "
-            f"{type(estimator).__name__} reads raw columns: a feature that was one-hot "
-            "encoded is one column of levels here. Leave the encoder out and give "
-            "categories={column: [levels]}, or a 'schema'; or pass a dense array, "
-            "X.toarray()."
+            Statement(
+                "table.sparse_for_raw_columns", estimator_type=type(estimator).__name__
+            )
         )
     X = read_table(object_rows(X))
     if is_frame(X):
@@ -129,9 +128,12 @@ def check_size(estimator: Any, n: int, least: int = 2) -> None:
     if n < least:
         # scikit-learn's own checks read these words
         raise ValueError(
-            f"Found array with {n} sample(s), n_samples={n}, while a minimum of "
-            f"{least} is required by {type(estimator).__name__}: nothing of one record "
-            "is hidden among others."
+            Statement(
+                "table.too_few_samples",
+                n=n,
+                least=least,
+                estimator_type=type(estimator).__name__,
+            )
         )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import Sensitivity
 from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._checks import check_count, check_each, check_positive
@@ -36,8 +36,11 @@ class StatedSensitivityMixin:
         units = self._stated_units()
         if units is not None and self.n_outputs not in (None, len(units)):
             raise ValueError(
-                f"The parameter 'units' has {len(units)} entries, and 'n_outputs' is "
-                f"{self.n_outputs}: give one unit for each number that is released."
+                Statement(
+                    "parameter.units_not_n_outputs",
+                    n_units=len(units),
+                    n_outputs=self.n_outputs,
+                )
             )
         # Foreign code has no sensitivity that could be found out by trying. Scenarios
         # whose secret is any record need one; those that know the output's
@@ -45,10 +48,10 @@ class StatedSensitivityMixin:
         if self.sensitivity is None:
             if scenario.any_records:
                 raise UnsupportedError(
-                    "Nothing is known of how far one record moves the vector, which "
-                    f"{type(scenario).__name__} takes: give the parameter "
-                    "'sensitivity', or a scenario that offers distributions or coupled "
-                    "samples (SimulatorScenario, AttributeScenario, LawsScenario)."
+                    Statement(
+                        "parameter.sensitivity_missing",
+                        scenario_type=type(scenario).__name__,
+                    )
                 )
         elif not isinstance(self.sensitivity, Sensitivity):
             check_positive(sensitivity=self.sensitivity)
@@ -68,8 +71,7 @@ class StatedSensitivityMixin:
         units = np.asarray(check_each(check_positive, units=self.units), dtype=float)
         if units.ndim != 1 or not units.size:
             raise ValueError(
-                "The parameter 'units' must be a list of positive numbers, one for "
-                f"each number that is released. Got shape {units.shape}."
+                Statement("parameter.units_not_positive", shape=units.shape)
             )
         return tuple(units.tolist())
 
@@ -83,8 +85,9 @@ class StatedSensitivityMixin:
         dim = scenario.laws[0][0].dim
         if units is not None and len(units) != dim:
             raise ValueError(
-                f"The parameter 'units' has {len(units)} entries, and the scenario's "
-                f"distributions are of {dim} numbers."
+                Statement(
+                    "parameter.units_not_scenario_dim", n_units=len(units), dim=dim
+                )
             )
         return dim
 

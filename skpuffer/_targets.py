@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from skpuffer.exceptions import Statement
 from skpuffer.schema._cells import level_places, refuse_ambiguous
 from skpuffer.utils._reading import (
     as_numbers,
@@ -210,8 +211,7 @@ def _list_of(estimator: Any, y: Any, missing: bool = True) -> Array:
     """Target as an array of one dimension, of any values."""
     if y is None:
         raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is "
-            "None."
+            Statement("target.is_none", estimator_type=type(estimator).__name__)
         )
     values = read_labels(y, missing=missing)
     found: Array = values if values.ndim == 1 else column_or_1d(values, warn=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import floats
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class VectorQuery:
         # NaN plus noise is NaN: it would tell of the table that made it
         if not np.all(np.isfinite(vector)):
             raise ValueError(
-                f"The parameter {self._parameter!r} gives NaN or infinity."
+                Statement("query.value_not_finite", parameter=self._parameter)
             )
         return vector
 
@@ -56,9 +57,12 @@ class VectorQuery:
         array = floats(part)
         if array is None:
             raise ValueError(
-                f"The parameter {self._parameter!r} must give arrays of numbers. Got "
-                f"an object of type {type(part).__name__}; stack it by a function of "
-                f"the {self._source}."
+                Statement(
+                    "query.part_not_array",
+                    parameter=self._parameter,
+                    part_type=type(part).__name__,
+                    source=self._source,
+                )
             )
         return array
 
@@ -72,17 +76,23 @@ class VectorQuery:
         """
         if self.shapes is not None and shapes != self.shapes:
             raise ValueError(
-                f"The parameter {self._parameter!r} gives arrays of shape "
-                f"{self.shapes} on one table and {shapes} on another; the shape must "
-                "not depend on the records."
+                Statement(
+                    "query.shape_depends_on_records",
+                    parameter=self._parameter,
+                    shapes=self.shapes,
+                    shapes2=shapes,
+                )
             )
         # noise for another number of coordinates would not be what was accounted for
         size = sum(int(np.prod(shape)) for shape in shapes)
         if self._dim is not None and size != self._dim:
             raise ValueError(
-                f"The parameter {self._parameter!r} gives {size} numbers, but "
-                f"{self._dim} were announced (by 'n_outputs' or 'units', or by the "
-                "scenario)."
+                Statement(
+                    "query.length_not_announced",
+                    parameter=self._parameter,
+                    size=size,
+                    dim=self._dim,
+                )
             )
         self.shapes = shapes
 

@@ -26,6 +26,7 @@ from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
 from skpuffer._template._rows import RowsMixin, name_of_target, public_groups
 from skpuffer.accountants import Accountant
+from skpuffer.exceptions import Statement
 from skpuffer.noise._on_grid import add_noise
 from skpuffer.privacy import _plain_data
 from skpuffer.releases import PublicContext
@@ -482,11 +483,7 @@ class PrivateEstimatorMixin(
         # exact, and seen by nobody outside of this method
         exact = release.run(task.X, task.y)
         if not np.all(np.isfinite(exact)):
-            raise ValueError(
-                f"The release {release.name!r} is NaN or infinite on this table, which "
-                "no noise hides: look for records that the query cannot take. A memory "
-                "map must not change during the fit: give a copy, numpy.array(X)."
-            )
+            raise ValueError(Statement("release.value_not_finite", name=release.name))
         return add_noise(
             exact,
             noise,
@@ -505,9 +502,7 @@ class PrivateEstimatorMixin(
         """
         if not np.all(np.isfinite(value)):
             raise ValueError(
-                f"{type(self).__name__} came to NaN or infinity and publishes nothing; "
-                "the budget of this release is spent. Bring bounds, norms and rates of "
-                "the parameters nearer to the units of the data."
+                Statement("release.result_not_finite", owner=type(self).__name__)
             )
 
     @abstractmethod
@@ -619,6 +614,10 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
             )
         # scikit-learn's ensembles read these words
         raise TypeError(
-            f"{type(estimator).__name__}.fit() got an unexpected keyword argument "
-            f"{name!r}{why}"
+            Statement(
+                "parameter.fit_argument_unexpected",
+                estimator_type=type(estimator).__name__,
+                name=name,
+                why=why,
+            )
         )

@@ -4,6 +4,10 @@ Errors that concern a parameter are ``ValueError`` as well, so code written for
 scikit-learn keeps catching them.
 """
 
+import numbers
+from collections.abc import Callable
+from typing import Any
+
 __all__ = [
     "BudgetExceededError",
     "CompositionError",
@@ -20,10 +24,102 @@ __all__ = [
     "ScaleWarning",
     "ScenarioError",
     "SeededNoiseWarning",
+    "Statement",
     "UncertifiedError",
     "UnsupportedError",
     "WeakPromiseWarning",
 ]
+
+
+class _Shown(str):
+    """Text of a value that is no plain data, with the `repr` of the value."""
+
+    shown: str
+
+    def __repr__(self) -> str:
+        return self.shown
+
+
+def _plain(value: object) -> Any:
+    """Copy of plain data; the text of anything else, so that no object is kept."""
+    if value is None or type(value) in (bool, int, float, str, _Shown, Statement):
+        return value
+    if isinstance(value, numbers.Number) and hasattr(value, "item"):
+        return value.item()
+    if isinstance(value, list | tuple | set | frozenset):
+        kind = next(k for k in (list, tuple, set, frozenset) if isinstance(value, k))
+        return kind(map(_plain, value))
+    if isinstance(value, dict):
+        return {_plain(key): _plain(held) for key, held in value.items()}
+    text = _Shown(value)
+    text.shown = repr(value)
+    return text
+
+
+_renderer: Callable[["Statement"], str] = repr
+
+
+def rendered_by(renderer: Callable[["Statement"], str]) -> None:
+    """Register the function that writes a statement in words."""
+    global _renderer
+    _renderer = renderer
+
+
+class Statement:
+    """An assumption, a reason or a refusal as data: its code and its parameters.
+
+    ``str`` writes it in words. Programs compare codes and parameters, because the
+    words may change with any version.
+
+    Parameters
+    ----------
+    code : str
+        Names what is stated, as ``topic.what_is_stated``.
+    **parameters : object
+        What the words show. Numbers, texts and collections of them are copied; of
+        anything else the text alone is kept.
+
+    Attributes
+    ----------
+    code : str
+        As given.
+    parameters : dict of str to object
+        As given, copied.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.summary import PrivateMean
+    >>> try:
+    ...     PrivateMean(accountant=PrivacyLoss(-1.0), bounds=(0, 1)).fit([[0.5]])
+    ... except ValueError as error:
+    ...     statement = error.args[0]
+    >>> statement.code, statement.parameters
+    ('parameter.epsilon', {})
+    """
+
+    __slots__ = ("code", "parameters")
+
+    def __init__(self, code: str, /, **parameters: object) -> None:
+        self.code = code
+        self.parameters = {name: _plain(value) for name, value in parameters.items()}
+
+    def __str__(self) -> str:
+        return _renderer(self)
+
+    def __repr__(self) -> str:
+        given = "".join(
+            f", {name}={value!r}" for name, value in self.parameters.items()
+        )
+        return f"Statement({self.code!r}{given})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Statement):
+            return NotImplemented
+        return (self.code, self.parameters) == (other.code, other.parameters)
+
+    def __hash__(self) -> int:
+        return hash(self.code)
 
 
 class ScenarioError(ValueError):

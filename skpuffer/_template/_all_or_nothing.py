@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._sklearn import SETTINGS
 
 __all__ = ["RELEASED", "all_or_nothing", "forget"]
@@ -68,10 +69,7 @@ def all_or_nothing(
             fitted = fit(*args, **kwargs)
             # one entry of a ledger, and one stream of noise, are for one release
             if os.getpid() != process:
-                raise RuntimeError(
-                    "A callback forked the process during a fit. The fit goes on in "
-                    "the parent process alone. Fit again in the forked process."
-                )
+                raise RuntimeError(Statement("release.process_forked_during_fit"))
             return fitted
         # an interrupt as well: some attributes may be set by then, and the others not
         except BaseException:

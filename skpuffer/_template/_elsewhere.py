@@ -9,7 +9,7 @@ import numpy as np
 
 from skpuffer._code_book import CodeBookMixin
 from skpuffer._lazy_tables import LazyTable, SummedColumns
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.scenarios import BoundScenario
 from skpuffer.utils._reading import COLLECT
 
@@ -54,14 +54,10 @@ class ElsewhereMixin(CodeBookMixin):
         scenario, name = opening.scenario, type(self).__name__
         if not hasattr(self, "_lazy_columns"):
             raise TypeError(
-                f"{name} reads rows, and the parameter 'X' is a lazy data frame, whose "
-                f"rows lie elsewhere. {COLLECT}"
+                Statement("lazy.estimator_reads_rows", name=name, collect=COLLECT)
             )
         if feature_map is not None:
-            raise TypeError(
-                "Public preprocessing reads rows, and the parameter 'X' is a lazy data "
-                f"frame, whose rows lie elsewhere. {COLLECT}"
-            )
+            raise TypeError(Statement("lazy.preprocessing_reads_rows", collect=COLLECT))
         self._refuse_rows_elsewhere(opening, secret=secret, groups=groups)
         table = LazyTable(X)
         position = scenario.secret_position(table.names, len(table.names))
@@ -79,8 +75,7 @@ class ElsewhereMixin(CodeBookMixin):
             self.n_features_in_ = len(columns) - (y is not None)
         if table.n_records < 2:
             raise ValueError(
-                f"Found a table with {table.n_records} records; {name} needs 2 at "
-                "least: nothing of one record is hidden among others."
+                Statement("lazy.too_few_records", n_records=table.n_records, name=name)
             )
         return TableRead(
             X=SummedColumns(table, columns, name),
@@ -105,20 +100,28 @@ class ElsewhereMixin(CodeBookMixin):
         for parameter, value in given.items():
             if value is not None:
                 raise UnsupportedError(
-                    f"The parameter {parameter!r} has an entry for each row, and rows "
-                    f"of a lazy data frame have no order. {COLLECT}"
+                    Statement(
+                        "lazy.parameter_per_row", parameter=parameter, collect=COLLECT
+                    )
                 )
         reads = scenario.needs_empirical or scenario.draws_from_pool
         if reads or scenario.is_coded:
             raise UnsupportedError(
-                f"The parameter 'scenario' of {name}, {type(scenario).__name__}, reads "
-                "the rows of the table as its prior, its pool or by its code book, and "
-                f"those of a lazy data frame lie elsewhere. {COLLECT}"
+                Statement(
+                    "lazy.scenario_reads_rows",
+                    name=name,
+                    scenario_type=type(scenario).__name__,
+                    collect=COLLECT,
+                )
             )
         for leak in self._leaks():
             raise UnsupportedError(
-                f"{name} would read a lazy data frame for a parameter: {leak}. Give it "
-                f"a public value. Or else: {COLLECT}"
+                Statement(
+                    "lazy.parameter_read_from_rows",
+                    name=name,
+                    leak=leak,
+                    collect=COLLECT,
+                )
             )
 
     def _sum_elsewhere(
@@ -133,8 +136,13 @@ class ElsewhereMixin(CodeBookMixin):
                 else " PrivateSummary and PrivateCDF count a grid there."
             )
             raise UnsupportedError(
-                f"The parameter 'X' of {name} is a lazy data frame, and the release "
-                f"{release.name!r} is no sum over its rows.{way} Or else: {COLLECT}"
+                Statement(
+                    "lazy.release_no_sum",
+                    name=name,
+                    name2=release.name,
+                    way=way,
+                    collect=COLLECT,
+                )
             )
         kind = type(bound)
         reads_rows = kind.realises or any(
@@ -143,8 +151,11 @@ class ElsewhereMixin(CodeBookMixin):
         )
         if reads_rows:
             raise UnsupportedError(
-                f"{type(bound.scenario).__name__} looks at each row, and those of a "
-                f"lazy data frame lie elsewhere. {COLLECT}"
+                Statement(
+                    "lazy.scenario_looks_at_rows",
+                    scenario_type=type(bound.scenario).__name__,
+                    collect=COLLECT,
+                )
             )
         # What cannot be read is refused here, before a ledger is told of a release.
         # The sums are of one state of the table, and kept until they are released.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer.accountants._base import check_values
-from skpuffer.exceptions import UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.noise._on_grid import (
     MOST_ROOM,
     draws_exactly,
@@ -272,9 +272,13 @@ def proved(
         length = searched.noise.dim
     if length is not None and dim is not None and length != dim:
         raise UncertifiedError(
-            f"{type(accountant).__name__} found noise of {length} coordinates for the "
-            f"release {release.name!r}, which has {dim}. Nothing is released, and "
-            "nothing is spent. Correct its calibrate(), or use another accountant."
+            Statement(
+                "release.noise_dimension_mismatch",
+                accountant_type=type(accountant).__name__,
+                length=length,
+                name=release.name,
+                dim=dim,
+            )
         )
     found, digits = on_grid(searched, release, rng, rounding, any_records)
     bare, certificate = found.noise, searched.certificate

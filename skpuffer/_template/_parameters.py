@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from skpuffer.accountants import Accountant, PrivacyLoss
+from skpuffer.exceptions import Statement
 from skpuffer.scenarios import RecordScenario, Scenario
 
 __all__ = [
@@ -50,8 +51,12 @@ def scenario_and_accountant(estimator: Any) -> tuple[Scenario, Accountant]:
             held = default()
         if not isinstance(held, kind):
             raise TypeError(
-                f"The parameter {name!r} must be an instance of {kind.__name__} or "
-                f"None. Got {held!r}."
+                Statement(
+                    "parameter.not_instance_or_none",
+                    name=name,
+                    kind=kind.__name__,
+                    held=held,
+                )
             )
         # by plain code: scikit-learn's validation of parameters can be switched off
         held.check()

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from skpuffer.exceptions import (
     PrivacyWarning,
     ScenarioError,
+    Statement,
     UnsupportedError,
 )
 from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
@@ -637,9 +638,12 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
             new = f"the relation {relation!r}"
         if new is not None:
             raise UnsupportedError(
-                f"{type(bound.scenario).__name__} offers {new}, which "
-                f"{type(self).__name__} does not know; use a scenario whose facts are "
-                "those of skpuffer.scenarios."
+                Statement(
+                    "accountant.scenario_fact_unknown",
+                    scenario_type=type(bound.scenario).__name__,
+                    new=new,
+                    owner=type(self).__name__,
+                )
             )
         delta = getattr(self, "delta", None)
         # no noise buys back an event of more than delta, but what is certain needs none
@@ -724,17 +728,10 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         # that the user chose might not keep the promise.
         if isinstance(noise, Noise):
             if beta is not None:
-                raise ValueError(
-                    "The parameter 'beta' goes with noise='generalized_gaussian'; a "
-                    "noise that is given as one has its own shape. "
-                    f"Got {beta!r}; omit it."
-                )
+                raise ValueError(Statement("noise.beta_with_given_noise", beta=beta))
             # proportions of coordinates are the release's to say, in its units
             if np.ndim(noise.scale):
-                raise ValueError(
-                    "The parameter 'noise' must have a single scale, which calibration "
-                    f"replaces. Got {noise!r}."
-                )
+                raise ValueError(Statement("noise.several_scales", noise=noise))
             return noise.with_scale(1.0)
         check_option((AUTO, *FAMILIES), noise=noise)
         family = FAMILIES[self._tried()[0] if self._is_auto else noise]
@@ -742,16 +739,12 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         if family is not GeneralizedGaussianNoise:
             if beta is not None:
                 raise ValueError(
-                    "The parameter 'beta' goes with noise='generalized_gaussian'. "
-                    f"Got noise={noise!r} and beta={beta!r}."
+                    Statement("noise.beta_with_other_family", noise=noise, beta=beta)
                 )
             return family(1.0)
         # no default: the shape decides in which norm the sensitivity is bounded
         if beta is None:
-            raise ValueError(
-                "The parameter 'beta', the shape of generalised Gaussian noise, is "
-                "needed: at least 1 (Laplace noise); 2 is Gaussian noise."
-            )
+            raise ValueError(Statement("noise.beta_missing"))
         return family(1.0, beta=beta)
 
     def _identity(self, bound: BoundScenario, *releases: Release) -> dict[str, Any]:
@@ -854,8 +847,12 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
         # bound to another table: its facts are about other numbers of records
         if scenario.context.n_records != release.n_records:
             raise ValueError(
-                f"The scenario was bound to a table of {scenario.context.n_records} "
-                f"records, the release {release.name!r} is of {release.n_records}."
+                Statement(
+                    "scenario.bound_to_other_record_count",
+                    n_records=scenario.context.n_records,
+                    name=release.name,
+                    n_records2=release.n_records,
+                )
             )
         # or of as many records, but about other columns; what one side does not say
         # may be as the other has it
@@ -872,18 +869,18 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
             )
             if bound is not None and given is not None and bound != given:
                 raise ValueError(
-                    f"The scenario was bound to a table with {name}={brief(bound)}, "
-                    f"but that of the release {release.name!r} has {brief(given)}. "
-                    "Bind it to "
-                    "the context of the release."
+                    Statement(
+                        "scenario.bound_to_other_context",
+                        name=name,
+                        brief=brief(bound),
+                        name2=release.name,
+                        brief2=brief(given),
+                    )
                 )
         return scenario
     if isinstance(scenario, Scenario):
         return scenario.bind(release.context)
-    raise TypeError(
-        "The parameter 'scenario' must be a scenario such as RecordScenario(). "
-        f"Got {scenario!r}."
-    )
+    raise TypeError(Statement("scenario.not_a_scenario", scenario=scenario))
 
 
 def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
@@ -906,24 +903,21 @@ def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
         if its coordinates depend on each other, and the release is not one vector.
     """
     if not isinstance(noise, Noise):
-        raise TypeError(
-            f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
-        )
+        raise TypeError(Statement("noise.not_a_noise", noise=noise))
     # steps, votes and stages are drawn part by part, and their costs added up
     if noise.joint and not (joint and type(release) is QueryRelease):
         raise UnsupportedError(
-            f"{noise.family} noise is for one vector, by accountants that read no more "
-            "than how far it moves (GroupPrivacy, GeneralWasserstein), "
-            f"and the release {release.name!r} is not asked about in that way. Use "
-            "another noise such as 'laplace'."
+            Statement(
+                "noise.family_for_one_vector", family=noise.family, name=release.name
+            )
         )
     # Values off the integers would show through: noise on the integers leaves their
     # fractional parts as they are.
     if noise.integer and not release.is_integer:
         raise UnsupportedError(
-            f"{noise.family} noise hides whole numbers only, and the release "
-            f"{release.name!r} is not known to be one. Use another noise such as "
-            "'laplace', or say is_integer=True of a query that counts."
+            Statement(
+                "noise.integer_family_for_reals", family=noise.family, name=release.name
+            )
         )
 
 
@@ -960,8 +954,4 @@ def check_pure(noise: Noise) -> None:
         If no scale of the noise has a finite pure-epsilon cost.
     """
     if not noise.has_bounded_loss:
-        raise ValueError(
-            "The parameter 'alpha' is infinite (a pure promise), which "
-            f"{noise.family} noise cannot keep. Use noise='laplace', a finite 'alpha', "
-            "or 'delta'."
-        )
+        raise ValueError(Statement("noise.family_not_pure", family=noise.family))

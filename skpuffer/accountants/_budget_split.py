@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import brentq
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases import AdaptiveRelease, GradientRelease, QueryRelease
 
 if TYPE_CHECKING:
@@ -65,11 +66,7 @@ def common_scale(
         while miss(low) > 0:
             low, high = low - 1, low
             if start - low > 20:
-                raise ValueError(
-                    "No budget of the parts is small enough for this total: events "
-                    "outside of which nothing is promised cost all of it. Use a larger "
-                    "delta."
-                )
+                raise ValueError(Statement("budget.no_part_small_enough"))
     root = brentq(miss, low, high, xtol=_LEFT / 4)
     # found to so many digits; what is returned meets the target as evaluated
     while miss(root) > 0:

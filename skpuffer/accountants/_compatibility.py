@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions import PointMass
+from skpuffer.exceptions import Statement
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -248,10 +249,7 @@ def compatibility_table(n_records: int = 1000) -> tuple[dict[str, Any], ...]:
     """
     check_count(n_records=n_records, least=2)
     if n_records % 2:
-        raise ValueError(
-            "The parameter 'n_records' must be even, as some scenarios are of blocks "
-            f"of two records. Got {n_records!r}."
-        )
+        raise ValueError(Statement("parameter.n_records_odd", n_records=n_records))
     return tuple(dict(row) for row in _table(int(n_records)))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import ExponentialNoise, GumbelNoise, Noise, Shift
 from skpuffer.privacy_loss import BoundedRangePair, PrivacyLossCurve, PurePair
 from skpuffer.privacy_loss._protocols import DescribedPair
@@ -96,14 +96,13 @@ def selection_curve(
     # by exact type, as a subclass may draw otherwise
     if type(noise) not in _MECHANISMS or noise.dim is not None:
         raise UnsupportedError(
-            f"The release {release.name!r} is chosen by Gumbel noise of one scale on "
-            "scores, or by exponential noise where candidates are finitely many. Got "
-            f"{noise!r}."
+            Statement(
+                "selection.noise_not_gumbel_exponential", name=release.name, noise=noise
+            )
         )
     if type(noise) is ExponentialNoise and not release.is_finite:
         raise UnsupportedError(
-            f"The release {release.name!r} has candidates that are not finitely many, "
-            "or not alike, and exponential noise is for others: use GumbelNoise."
+            Statement("selection.exponential_candidates_not_finite", name=release.name)
         )
     source, pair = _MECHANISMS[type(noise)]
     ranges = [count * one for one in release.ranges(relation)]

@@ -1,5 +1,6 @@
 """Target of a promise: a Rényi order, or a delta."""
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_order, check_probability
 
 __all__ = ["DEFAULT_ORDER", "check_order_or_delta"]
@@ -34,9 +35,5 @@ def check_order_or_delta(alpha: float | None, delta: float | None) -> float | No
     # one promise a certificate: with both it would be unclear which one the noise is
     # for
     if alpha is not None:
-        raise ValueError(
-            "The parameters 'alpha' and 'delta' name two kinds of promise: give one of "
-            "them, with alpha=None or delta=None. (The default accountant of an "
-            "estimator has a delta; pass an accountant of your own to set alpha.)"
-        )
+        raise ValueError(Statement("parameter.alpha_and_delta_both"))
     return None

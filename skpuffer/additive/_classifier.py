@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._prediction import LinearLabelsMixin
 from skpuffer._targets import class_indices, declared_classes
 from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer.exceptions import Statement
 from skpuffer.training import make_loss
 
 from ._model import PrivateAdditiveModel
@@ -198,8 +199,7 @@ class PrivateAdditiveClassifier(
         constrained = [k for k, v in (self.monotone_constraints or {}).items() if v]
         if labels is not None and len(labels) > 2 and constrained:
             raise ValueError(
-                "The parameter 'monotone_constraints' is for two classes: of more, "
-                f"scores have no direction. There are {len(labels)}."
+                Statement("additive.monotone_with_many_classes", n_labels=len(labels))
             )
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
+
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats, Indices
 
@@ -44,14 +46,16 @@ def pairs_of(interactions: Any, names: Sequence[Any]) -> tuple[tuple[int, int], 
         unknown = [name for name in pair if name not in names]
         if unknown:
             raise ValueError(
-                f"The parameter 'interactions' names {unknown!r}, which are no "
-                f"features: {list(names)!r}."
+                Statement(
+                    "additive.interactions_unknown_feature",
+                    unknown=unknown,
+                    names=list(names),
+                )
             )
         i, j = sorted(list(names).index(name) for name in pair)
         if i == j or (i, j) in found:
             raise ValueError(
-                "The parameter 'interactions' must be of pairs of two features, each "
-                f"pair once. Got {pair!r}."
+                Statement("additive.interactions_not_distinct_pairs", pair=pair)
             )
         found.append((i, j))
     return tuple(found)

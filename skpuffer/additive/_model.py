@@ -20,7 +20,7 @@ from skpuffer._raw_tables import (
 )
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import PublicContext
 from skpuffer.schema import Binning, Schema
 from skpuffer.utils._checks import check_count, check_finite
@@ -114,17 +114,13 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
             or any(value not in (-1, 0, 1) for value in constraints.values())
         ):
             raise ValueError(
-                "The parameter 'monotone_constraints' must be a dict of {feature: -1, "
-                f"0 or 1}}. Got {constraints!r}."
+                Statement("additive.monotone_not_a_dict", constraints=constraints)
             )
         if self.schema is not None:
             self._check_features(self.schema.names, self.schema)
         elif self.bounds is None and self.categories is None:
             raise UnsupportedError(
-                f"{type(self).__name__} needs a public code book: nothing of it may be "
-                "read off the private rows. Give schema=Schema({column: (low, high) or "
-                "[levels]}), or bounds=(low, high), or bounds={column: (low, high)} "
-                "and categories={column: [levels]}."
+                Statement("additive.code_book_missing", owner=type(self).__name__)
             )
 
     def _check_interactions(self) -> None:
@@ -137,10 +133,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
             for pair in given
         )
         if not well:
-            raise ValueError(
-                "The parameter 'interactions' must be None, 'all' or a list of pairs "
-                f"of features. Got {given!r}."
-            )
+            raise ValueError(Statement("additive.interactions_not_a_list", given=given))
 
     def _check_features(self, names: Any, schema: Schema) -> None:
         """Check what parameters say of features, now that there are some."""
@@ -148,15 +141,16 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         for name, direction in (self.monotone_constraints or {}).items():
             if name not in names:
                 raise ValueError(
-                    f"The parameter 'monotone_constraints' names {name!r}, which is no "
-                    f"feature: {list(names)!r}."
+                    Statement(
+                        "additive.monotone_unknown_feature",
+                        name=name,
+                        names=list(names),
+                    )
                 )
             kind = schema.select([name]).binning().kinds[0]
             if direction and kind == "levels":
                 raise ValueError(
-                    f"The parameter 'monotone_constraints' names {name!r}, whose "
-                    "levels have no order: declare it as Category(levels, "
-                    "ordered=True) in a 'schema'."
+                    Statement("additive.monotone_levels_unordered", name=name)
                 )
 
     def _read_by(self, schema: Schema) -> Binning:
@@ -191,8 +185,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         names = list(self.amounts)
         if not all(isinstance(name, Hashable) for name in names):
             raise ValueError(
-                "The parameter 'amounts' must list names of columns. Got "
-                f"{self.amounts!r}."
+                Statement("additive.amounts_not_column_names", amounts=self.amounts)
             )
         return names
 
@@ -293,14 +286,20 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         check_is_fitted(self)
         if features not in self.shape_functions_:
             raise ValueError(
-                f"The parameter 'features' must be one of "
-                f"{list(self.shape_functions_)!r}. Got {features!r}."
+                Statement(
+                    "additive.edit_features_unknown",
+                    shape_functions_=list(self.shape_functions_),
+                    features=features,
+                )
             )
         old, new = self.shape_functions_[features], check_finite(scores=scores)
         if new.shape != old.scores.shape:
             raise ValueError(
-                f"The parameter 'scores' must have the shape {old.scores.shape}. Got "
-                f"{new.shape}."
+                Statement(
+                    "additive.edit_scores_wrong_shape",
+                    shape=old.scores.shape,
+                    shape2=new.shape,
+                )
             )
         edited = replace(old, scores=new.copy())
         self.shape_functions_ = {**self.shape_functions_, features: edited}

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.utils._checks import check_masses
 
 from ._allowed import allowed_roc
@@ -100,8 +100,7 @@ def largest_accuracy(
         return float(min(max(right.max(), masses.max()), 1.0))
     if k > _MOST_SECRETS:
         raise UnsupportedError(
-            f"No bound is computed for {k} secrets; {_MOST_SECRETS} at most. Take the "
-            "likeliest of them, or two."
+            Statement("audit.too_many_secrets", k=k, most_secrets=_MOST_SECRETS)
         )
     rises, runs = np.diff(tpr), np.diff(fpr)
     kept = (runs > 0) & (rises <= _STEEPEST * runs)
@@ -144,10 +143,7 @@ def check_prior(prior: ArrayLike) -> Floats:
     """
     n = np.size(np.asarray(prior))
     if n < 2:
-        raise ValueError(
-            "The parameter 'prior' must hold the masses of at least two secrets. Got "
-            f"{n}."
-        )
+        raise ValueError(Statement("audit.prior_below_two_secrets", n=n))
     return check_masses(n, prior=prior)
 
 
@@ -160,8 +156,7 @@ def _paired(pairs: Sequence[tuple[int, int]] | None, k: int) -> Floats:
         at = tuple(pair)
         if len(at) != 2 or at[0] == at[1] or not all(0 <= i < k for i in at):
             raise ValueError(
-                "The parameter 'pairs' must hold pairs of different positions below "
-                f"{k}, the number of secrets. Got {pair!r}."
+                Statement("audit.pairs_not_valid_positions", k=k, pair=pair)
             )
         found[at[0], at[1]] = found[at[1], at[0]] = 1.0
     return found

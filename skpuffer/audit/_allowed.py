@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from skpuffer.exceptions import UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.privacy import Notion
 from skpuffer.privacy._neighbours import arbitrary_count
 from skpuffer.privacy_loss import RenyiCurve, renyi_to_delta
@@ -295,9 +295,7 @@ def largest_auc(certificate: Certificate, *, relation: str | None = None) -> flo
 def _check_rate(fpr: float) -> float:
     fpr = check_non_negative(fpr=fpr)
     if fpr > 1:
-        raise ValueError(
-            f"The parameter 'fpr' must be in the range [0, 1]. Got {fpr!r}."
-        )
+        raise ValueError(Statement("audit.fpr_out_of_range", fpr=fpr))
     return fpr
 
 
@@ -307,27 +305,16 @@ def _check_rate(fpr: float) -> float:
 def _refuse_what_bounds_no_attack(certificate: Certificate) -> None:
     notion = certificate.notion
     if not notion.certified:
-        raise UncertifiedError(
-            "This certificate is an estimate: it promises nothing, so that there is "
-            "nothing an attack could break. Declare what is known of the prior."
-        )
+        raise UncertifiedError(Statement("audit.estimate_promises_nothing"))
     if certificate.mutual_information is not None or certificate.epsilon is None:
-        raise UncertifiedError(
-            "This certificate bounds a mutual information, which is an average over "
-            "all secrets: two of them may still be told apart. Use an accountant that "
-            "promises an epsilon, such as PrivacyLoss."
-        )
+        raise UncertifiedError(Statement("audit.information_bounds_no_attack"))
     if certificate.profile is not None:
         raise UncertifiedError(
-            f"From {notion.title} no bound on an attack is known to follow: whoever "
-            "attacks sees all slices at once. Ask what is known of the whole output, "
-            "certificate.after_processing()."
+            Statement("audit.slices_bound_no_attack", title=notion.title)
         )
     if notion.approximate is None:
         raise UncertifiedError(
-            f"From {notion.title} no bound on an attack is known to follow: a rare "
-            "loss weighs little in an average. Use an accountant that promises Rényi "
-            "or (epsilon, delta) privacy."
+            Statement("audit.average_bounds_no_attack", title=notion.title)
         )
 
 
@@ -344,19 +331,14 @@ def _steps_of_membership(certificate: Certificate, relation: str) -> tuple[int, 
     if plain:
         speaks = any_record or certificate.coupling_count == 1
     if not speaks:
-        raise ValueError(
-            "This certificate is about the secrets of its scenario, and says nothing "
-            "about whether a record took part. Use RecordScenario for membership, or "
-            "distinguishing_attack for its own secrets."
-        )
+        raise ValueError(Statement("audit.certificate_not_of_membership"))
     if own == relation:
         return 1, plain
     if own == "add_remove":
         # out with the one, in with the other
         return 2, plain
     raise ValueError(
-        f"This certificate is about relation={own!r}, from which nothing follows for "
-        f"relation={relation!r}. Use RecordScenario(relation={relation!r})."
+        Statement("audit.certificate_of_other_relation", own=own, relation=relation)
     )
 
 

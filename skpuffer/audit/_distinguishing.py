@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_finite,
     check_non_negative,
@@ -122,9 +123,7 @@ class DistinguishingAttack(ScoredAttack):
         """
         delta = check_non_negative(delta=delta)
         if delta >= 1:
-            raise ValueError(
-                f"The parameter 'delta' must be in the range [0, 1). Got {delta!r}."
-            )
+            raise ValueError(Statement("audit.delta_out_of_range", delta=delta))
 
         def cut(a: Floats, b: Floats) -> float:
             return _surest_cut(a, b, delta, self._failure)
@@ -219,14 +218,14 @@ def distinguishing_attack(
     share = check_probability(share=share)
     if p.shape[1] != q.shape[1]:
         raise ValueError(
-            "The parameters 'first' and 'second' must hold outputs of one length. Got "
-            f"{p.shape[1]} and {q.shape[1]} numbers each."
+            Statement(
+                "audit.outputs_lengths_unequal", shape=p.shape[1], shape2=q.shape[1]
+            )
         )
     heads = int(share * len(p)), int(share * len(q))
     if min(heads) < 1 or len(p) == heads[0] or len(q) == heads[1]:
         raise ValueError(
-            f"Of {len(p)} and {len(q)} outputs a share of {share:g} leaves none to "
-            "choose the rule, or none to measure it. Give more of both."
+            Statement("audit.share_leaves_none", n_p=len(p), n_q=len(q), share=share)
         )
     n, m = heads
     if score is None:
@@ -239,8 +238,11 @@ def distinguishing_attack(
     for scores, outputs in ((mine, p), (others, q)):
         if scores.shape != (len(outputs),):
             raise ValueError(
-                "The parameter 'score' must return one number for each output. Got "
-                f"shape {scores.shape} for {len(outputs)} outputs."
+                Statement(
+                    "audit.score_not_per_output",
+                    shape=scores.shape,
+                    n_outputs=len(outputs),
+                )
             )
     return DistinguishingAttack(
         scores=np.concatenate([mine[n:], others[m:]]),
@@ -254,8 +256,7 @@ def _outputs(outputs: ArrayLike, name: str) -> Floats:
     array = check_finite(**{name: outputs})
     if array.ndim not in (1, 2) or not array.size:
         raise ValueError(
-            f"The parameter {name!r} must hold one output a row. Got shape "
-            f"{array.shape}."
+            Statement("audit.outputs_not_one_per_row", name=name, shape=array.shape)
         )
     return array.reshape(len(array), -1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skpuffer.exceptions import Statement
 from skpuffer.information import fano_bound
 from skpuffer.utils._checks import check_count, check_probability
 
@@ -107,8 +108,7 @@ def fano_audit(
     n_classes = check_count(least=2, n_classes=n_classes)
     if hits > n_guesses:
         raise ValueError(
-            "The parameter 'hits' must not exceed 'n_guesses', the guesses it is of. "
-            f"Got {hits} of {n_guesses}."
+            Statement("audit.hits_above_guesses", hits=hits, n_guesses=n_guesses)
         )
     confidence = check_probability(confidence=confidence)
     allowed = budget_of(certificate, "dataset")

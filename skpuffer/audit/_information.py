@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import multivariate_normal
 
-from skpuffer.exceptions import UncertifiedError, UnsupportedError
+from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
 from skpuffer.information import Atoms, MixtureChannel, posterior_success
 from skpuffer.privacy import Notion
 from skpuffer.scenarios import OutputSamples
@@ -299,10 +299,7 @@ def pool_attack(
     confidence = check_probability(confidence=confidence)
     rng = np.random.default_rng(check_count(least=0, random_state=random_state))
     if outputs.memberships is None or outputs.secret != "record":
-        raise ValueError(
-            "The parameter 'outputs' says nothing of single records. Bind a scenario "
-            "with secret='record'."
-        )
+        raise ValueError(Statement("audit.outputs_without_single_records"))
     members = np.asarray(outputs.memberships, dtype=bool)
     n, dim = points.shape
     simulated = np.ones(n, dtype=bool)
@@ -340,8 +337,9 @@ def _read(outputs: Any) -> tuple[Floats, Floats]:
     """Outputs of tables, and their weights."""
     if not isinstance(outputs, OutputSamples):
         raise TypeError(
-            "The parameter 'outputs' must be the fact OutputSamples of a bound "
-            f"scenario. Got {type(outputs).__name__}."
+            Statement(
+                "audit.outputs_not_output_samples", outputs_type=type(outputs).__name__
+            )
         )
     weights = np.asarray(outputs.weights, dtype=float)
     return np.asarray(outputs.draws, dtype=float), weights / weights.sum()
@@ -350,10 +348,7 @@ def _read(outputs: Any) -> tuple[Floats, Floats]:
 def _full_rank(noise: Noise | Calibration, dim: int) -> GaussianNoise:
     law = gaussian_noise(noise)
     if np.linalg.matrix_rank(law.covariance_matrix(dim)) < dim:
-        raise UnsupportedError(
-            "The parameter 'noise' leaves some direction without noise: what varies "
-            "there is released as it is, and there is nothing to attack."
-        )
+        raise UnsupportedError(Statement("audit.noise_not_full_rank"))
     return law
 
 
@@ -376,10 +371,7 @@ def budget_of(certificate: Certificate, secret: str) -> float:
         If it is an estimate, or bounds something else.
     """
     if not certificate.certified:
-        raise UncertifiedError(
-            "This certificate is an estimate: it promises nothing, so that there is "
-            "nothing an attack could break."
-        )
+        raise UncertifiedError(Statement("audit.estimate_bounds_no_information"))
     kinds = {
         "dataset": Notion.MUTUAL_INFORMATION,
         "record": Notion.RECORD_MUTUAL_INFORMATION,
@@ -391,8 +383,11 @@ def budget_of(certificate: Certificate, secret: str) -> float:
         known = certificate.table_information
     if known is None:
         raise UncertifiedError(
-            f"{certificate!r} bounds no mutual information with this secret "
-            f"({secret!r}); attack what it is about."
+            Statement(
+                "audit.secret_not_of_certificate",
+                certificate=certificate,
+                secret=secret,
+            )
         )
     return known
 
@@ -403,8 +398,7 @@ def _log_density(
     """Log density of noisy outputs by a normal distribution fitted to some points."""
     if np.count_nonzero(kept) < _FEW * points.shape[1]:
         raise ValueError(
-            "The parameter 'outputs' has too few tables with a record, or without it, "
-            f"for {points.shape[1]} coordinates. Draw more tables."
+            Statement("audit.too_few_tables_with_record", shape=points.shape[1])
         )
     mass = weights[kept] / weights[kept].sum()
     mean = mass @ points[kept]

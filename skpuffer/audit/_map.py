@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp, ndtr
 
 from skpuffer.distributions import Gaussian
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count, check_probability
 
 from ._accuracy import check_prior, largest_accuracy
@@ -235,8 +236,7 @@ def map_attack(
         masses = np.full(k, 1 / k)
     if len(masses) != k:
         raise ValueError(
-            f"The parameter 'prior' must have a mass for each of the {k} secrets. Got "
-            f"{len(masses)}."
+            Statement("audit.prior_not_per_secret", k=k, n_masses=len(masses))
         )
     worlds = _worlds(given, gaussian_noise(noise))
     common: dict[str, Any] = {

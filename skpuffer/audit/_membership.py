@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count, check_option, check_probability
 from skpuffer.utils._reading import (
     as_table,
@@ -151,18 +152,14 @@ class MembershipAttack(ScoredAttack):
         True
         """
         if self.relation != "add_remove":
-            raise ValueError(
-                "One run tells of a promise only where a coin decided for each record "
-                "whether it is a member: relation='add_remove'."
-            )
+            raise ValueError(Statement("audit.one_run_needs_coin"))
         n = len(self.scores)
         if n_guesses is None:
             n_guesses = max(2, n // 20 * 2)
         n_guesses = check_count(n_guesses=n_guesses, least=2)
         if n_guesses % 2 or n_guesses > n:
             raise ValueError(
-                "The parameter 'n_guesses' must be even and at most the number of "
-                f"records, {n}. Got {n_guesses}."
+                Statement("audit.guesses_odd_or_many", n=n, n_guesses=n_guesses)
             )
         order = np.argsort(self.scores, kind="stable")
         half = n_guesses // 2
@@ -326,33 +323,32 @@ def _records(X: Any, y: Any, name: str) -> tuple[Any, Array]:
         message = str(error).replace("'y'", f"'y_{name}'")
         raise type(error)(message) from None
     if targets is None or targets.ndim not in (1, 2):
-        raise ValueError(
-            f"The parameter 'y_{name}' must hold a target for each record."
-        )
+        raise ValueError(Statement("audit.target_not_per_record", name=name))
     if row_count(X) != len(targets):
         raise ValueError(
-            f"The parameters 'X_{name}' and 'y_{name}' must have the same length. Got "
-            f"{row_count(X)} records and {len(targets)} targets."
+            Statement(
+                "audit.records_and_targets_unequal",
+                name=name,
+                row_count=row_count(X),
+                n_targets=len(targets),
+            )
         )
     if not len(targets):
-        raise ValueError(
-            f"The parameter 'X_{name}' must have a record at least: an attack compares "
-            "members with others."
-        )
+        raise ValueError(Statement("audit.no_record_given", name=name))
     return X, targets
 
 
 def _refuse_other_columns(members: Any, others: Any) -> None:
     names = column_names(members), column_names(others)
     if is_frame(members) != is_frame(others) or names[0] != names[1]:
-        raise ValueError(
-            "The parameters 'X_members' and 'X_others' must be tables of one kind with "
-            "the same columns in the same order."
-        )
+        raise ValueError(Statement("audit.tables_columns_differ"))
     if members.shape[1:] != others.shape[1:]:
         raise ValueError(
-            "The parameters 'X_members' and 'X_others' must have as many columns. Got "
-            f"shapes {members.shape} and {others.shape}."
+            Statement(
+                "audit.tables_column_counts_differ",
+                shape=members.shape,
+                shape2=others.shape,
+            )
         )
 
 
@@ -360,7 +356,8 @@ def _checked(scores: Any, n: int) -> Floats:
     found = np.asarray(scores)
     if found.shape != (n,) or found.dtype.kind not in "biuf":
         raise ValueError(
-            "The parameter 'score' must return one number for each record. Got shape "
-            f"{found.shape} and dtype {found.dtype} for {n} records."
+            Statement(
+                "audit.score_not_per_record", shape=found.shape, dtype=found.dtype, n=n
+            )
         )
     return found.astype(float)

@@ -10,7 +10,7 @@ import numpy as np
 
 from skpuffer.accountants import Calibration
 from skpuffer.distributions import Discrete, Distribution, Gaussian, Support
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.scenarios import OutputDistributions, OutputSamples
 from skpuffer.utils._checks import check_finite
@@ -68,8 +68,7 @@ def read_outputs(outputs: Any) -> Outputs:
         means = check_finite(outputs=outputs)
         if means.ndim not in (1, 2):
             raise ValueError(
-                "The parameter 'outputs' must be of shape (n_secrets, dim), one output "
-                f"a row. Got shape {means.shape}."
+                Statement("audit.released_outputs_wrong_shape", shape=means.shape)
             )
         rows = means.reshape(len(means), -1)
         found = Outputs(
@@ -77,16 +76,15 @@ def read_outputs(outputs: Any) -> Outputs:
         )
     laws = found.distributions
     if len(laws) < 2:
-        raise ValueError(
-            "The parameter 'outputs' must have the output under at least two secrets. "
-            f"Got {len(laws)}."
-        )
+        raise ValueError(Statement("audit.outputs_below_two_secrets", n_laws=len(laws)))
     for law in laws:
         _refuse_unknown(law)
     if len({law.dim for law in laws}) > 1:
         raise ValueError(
-            "The parameter 'outputs' mixes outputs of different lengths: "
-            f"{sorted({law.dim for law in laws})}."
+            Statement(
+                "audit.released_outputs_lengths_mixed",
+                value=sorted({law.dim for law in laws}),
+            )
         )
     return found
 
@@ -95,15 +93,10 @@ def gaussian_noise(noise: Noise | Calibration) -> GaussianNoise:
     """Return the Gaussian noise that is given, by itself or in a calibration."""
     found = noise.noise if isinstance(noise, Calibration) else noise
     if not isinstance(found, Noise):
-        raise TypeError(
-            "The parameter 'noise' must be a noise of skpuffer.noise or an "
-            f"accountant's Calibration. Got {noise!r}."
-        )
+        raise TypeError(Statement("audit.noise_not_a_noise", noise=noise))
     if not isinstance(found, GaussianNoise):
         raise UnsupportedError(
-            f"The parameter 'noise' is {found.family} noise, and this is for Gaussian "
-            "noise. Name it (noise='gaussian' of the accountant), or draw outputs in "
-            "two worlds and use distinguishing_attack."
+            Statement("audit.noise_not_gaussian", family=found.family)
         )
     return found
 
@@ -153,29 +146,18 @@ class Released:
 def _refuse_unknown(law: Any) -> None:
     if not isinstance(law, Discrete | Gaussian):
         raise UnsupportedError(
-            f"The parameter 'outputs' has a {type(law).__name__}, of which no mixture "
-            "with Gaussian noise is computed. Give atoms (Discrete, Samples) or a "
-            "Gaussian."
+            Statement("audit.mixture_not_computed", law_type=type(law).__name__)
         )
     if isinstance(law, Support):
-        raise UnsupportedError(
-            "The parameter 'outputs' has a Support, of which the masses are unknown: "
-            "no guess is the best one. Give a Discrete distribution."
-        )
+        raise UnsupportedError(Statement("audit.support_without_masses"))
 
 
 def _of_distributions(fact: OutputDistributions) -> Outputs:
     if fact.common_part_removed:
-        raise UnsupportedError(
-            "The distributions are of one record's contribution, the part that all "
-            "secrets have in common removed: an attack on them would be on something "
-            "else than what is released. Give the distributions of the whole output, "
-            "or draw outputs and use distinguishing_attack."
-        )
+        raise UnsupportedError(Statement("audit.distributions_of_contribution_only"))
     if len(fact.distributions) != 1:
         raise UnsupportedError(
-            f"There are {len(fact.distributions)} priors, and an attacker holds one of "
-            "them: give the distributions under one prior, as a list."
+            Statement("audit.several_priors", n_distributions=len(fact.distributions))
         )
     given = fact.distributions[0]
     here = [i for i, law in enumerate(given) if law is not None]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.metrics import roc_curve
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_non_negative, check_option, check_probability
 from skpuffer.utils._reading import refuse_mask
 
@@ -180,21 +181,24 @@ class ScoredAttack:
         scores, labels = _read(self.scores, "scores"), _read(self.labels, "labels")
         if scores.shape != labels.shape or not np.all((labels == 0) | (labels == 1)):
             raise ValueError(
-                "The parameter 'labels' must hold one truth value for each of the "
-                f"{len(scores)} scores. Got shape {labels.shape}."
+                Statement(
+                    "audit.labels_not_per_score",
+                    n_scores=len(scores),
+                    shape=labels.shape,
+                )
             )
         labels = labels.astype(bool)
         if labels.all() or not labels.any():
             raise ValueError(
-                "The parameter 'labels' must have both kinds: scores of the "
-                f"{self._kinds[0]} world and of the {self._kinds[1]} one."
+                Statement(
+                    "audit.labels_of_one_kind",
+                    kinds=self._kinds[0],
+                    kinds2=self._kinds[1],
+                )
             )
         # NaN compares with nothing, and two infinities are as good as equal
         if not np.all(np.isfinite(scores)):
-            raise ValueError(
-                "The parameter 'scores' must be finite; clip what is not, such as the "
-                "logarithm of a probability of zero."
-            )
+            raise ValueError(Statement("audit.scores_not_finite"))
         object.__setattr__(self, "scores", scores.astype(float))
         object.__setattr__(self, "labels", labels)
         check_probability(confidence=self.confidence)
@@ -271,10 +275,7 @@ class ScoredAttack:
         fpr = check_probability(fpr=fpr)
         mine, others = self._split
         if len(others) < 2:
-            raise ValueError(
-                f"There is one score of the {self._kinds[1]} world only: a threshold "
-                "cannot be chosen by one and measured by another. Give more."
-            )
+            raise ValueError(Statement("audit.one_score_only", kinds=self._kinds[1]))
         # not every other one: they may come in any order
         shuffled = np.random.default_rng(0).permutation(others)
         half = len(others) // 2
@@ -399,10 +400,7 @@ class ScoredAttack:
         rng = np.random.default_rng(0)
         first, second = (rng.permutation(scores) for scores in self._split)
         if min(len(first), len(second)) < 5:
-            raise ValueError(
-                "At least five scores of each world are needed, as a fifth of them "
-                "chooses the rule."
-            )
+            raise ValueError(Statement("audit.fewer_than_five_scores"))
         n, m = len(first) // 5, len(second) // 5
         return (first[:n], second[:m]), (first[n:], second[m:])
 
@@ -419,8 +417,12 @@ def _read(values: Any, name: str) -> Array:
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "biuf" or not array.size:
         raise ValueError(
-            f"The parameter {name!r} must be a list of numbers, one for each record or "
-            f"draw. Got an array of shape {array.shape} and dtype {array.dtype}."
+            Statement(
+                "audit.not_a_list_of_numbers",
+                name=name,
+                shape=array.shape,
+                dtype=array.dtype,
+            )
         )
     return array
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import floats
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ def kind_of(model: Any) -> str:
         if hasattr(model, "decision_function"):
             return "margin"
     raise TypeError(
-        f"The parameter 'model' of type {type(model).__name__} is neither a regressor "
-        "nor a classifier with predict_proba or decision_function. Say how it judges a "
-        "record: score=<callable of model, X, y>."
+        Statement("audit.model_of_unknown_kind", model_type=type(model).__name__)
     )
 
 
@@ -50,9 +49,11 @@ def refuse_unknown(model: Any, y: Array, name: str) -> None:
     """Refuse labels that a classifier does not know."""
     if np.any(_positions(model, y) < 0):
         raise ValueError(
-            f"The parameter {name!r} has labels that are not among the "
-            f"{len(classes_of(model))} classes of the model. Leave those records out; "
-            "see that labels are of the type that the model was fitted to."
+            Statement(
+                "audit.labels_unknown_to_model",
+                name=name,
+                n_classes_of=len(classes_of(model)),
+            )
         )
 
 
@@ -142,9 +143,11 @@ def _by_class(model: Any, found: Floats) -> Floats:
     n_classes = len(classes_of(model))
     if found.ndim != 2 or found.shape[1] != n_classes:
         raise ValueError(
-            f"The model's predictions of shape {found.shape} do not have a column for "
-            f"each of its {n_classes} classes. Use decision_function_shape='ovr', or "
-            "score=<callable of model, X, y>."
+            Statement(
+                "audit.predictions_not_per_class",
+                shape=found.shape,
+                n_classes=n_classes,
+            )
         )
     return found
 
@@ -172,7 +175,5 @@ def _squared_errors(model: Any, X: Any, y: Array) -> Floats:
 def _numbers(predicted: Any) -> Floats:
     found = floats(predicted)
     if found is None:
-        raise ValueError(
-            "The model's predictions are no numbers. Use score=<callable>."
-        )
+        raise ValueError(Statement("audit.predictions_not_numeric"))
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.privacy_loss import averaged_divergence, joint_divergence
 from skpuffer.transport import SliceProfile
 from skpuffer.utils._checks import check_order
@@ -143,29 +143,21 @@ def slice_divergences(
     given = read_outputs(outputs)
     if len(given.distributions) != 2:
         raise ValueError(
-            "The parameter 'outputs' must have the output under two secrets. Got "
-            f"{len(given.distributions)}; compare them pair by pair."
+            Statement(
+                "audit.slices_not_two_secrets", n_distributions=len(given.distributions)
+            )
         )
     alpha = check_order(alpha=alpha)
     if math.isinf(alpha):
-        raise ValueError(
-            "The parameter 'alpha' must be finite: Gaussian noise has no largest loss."
-        )
+        raise ValueError(Statement("history.alpha_infinite"))
     if not isinstance(profile, SliceProfile):
-        raise TypeError(
-            "The parameter 'profile' must be a SliceProfile of skpuffer.transport. Got "
-            f"{profile!r}."
-        )
+        raise TypeError(Statement("audit.profile_not_slice_profile", profile=profile))
     if profile.directions is None:
-        raise UnsupportedError(
-            "The parameter 'profile' has infinitely many slices, which are not "
-            "measured one by one. Use SliceProfile.sampled."
-        )
+        raise UnsupportedError(Statement("audit.profile_infinitely_many_slices"))
     dim = given.distributions[0].dim
     if profile.dim != dim:
         raise ValueError(
-            f"The parameter 'profile' is of {profile.dim} dimensions, and the output "
-            f"of {dim}."
+            Statement("audit.profile_dimension_mismatch", dim=profile.dim, dim2=dim)
         )
     added = gaussian_noise(noise)
     first, second = (
@@ -179,10 +171,7 @@ def _along(u: Floats, first: Released, second: Released, alpha: float) -> float:
     """Rényi divergence of the projections on one direction."""
     variances = [float(u @ world.covariance @ u) for world in (first, second)]
     if min(variances) <= _NONE * max(np.trace(first.covariance), max(variances)):
-        raise ValueError(
-            "The parameter 'noise' leaves a slice without noise: the output is "
-            "released as it is along it. Leave the slice out, or use more noise."
-        )
+        raise ValueError(Statement("audit.slice_without_noise"))
     unit = math.sqrt(variances[1])
     p, q = (world.atoms @ u / unit for world in (first, second))
     ratio = math.sqrt(variances[0] / variances[1])
@@ -205,10 +194,7 @@ def _along(u: Floats, first: Released, second: Released, alpha: float) -> float:
         if abs(found - before) <= _AGREED * max(1.0, abs(found)):
             return max(found, 0.0)
         step, before = step / 2, found
-    raise ValueError(
-        "The outputs lie so far apart, beside the noise, that their divergence is not "
-        "found on a grid. Use more noise, or a smaller 'alpha'."
-    )
+    raise ValueError(Statement("audit.divergence_off_grid"))
 
 
 def _ends(

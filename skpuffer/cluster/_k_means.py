@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._raw_tables import check_size
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import PrivacyWarning, UnsupportedError
+from skpuffer.exceptions import PrivacyWarning, Statement, UnsupportedError
 from skpuffer.releases import AdaptiveRelease, PublicContext
 from skpuffer.utils._bounds import BOUNDS_LEAK, check_bounds, resolve_bounds
 from skpuffer.utils._checks import check_count, check_option
@@ -229,8 +229,11 @@ class PrivateKMeans(
         context, k = task.context, int(self.n_clusters)
         if k > context.n_records:
             raise ValueError(
-                f"n_samples={context.n_records} should be >= n_clusters={k}: give "
-                "fewer clusters."
+                Statement(
+                    "cluster.fewer_samples_than_clusters",
+                    n_records=context.n_records,
+                    k=k,
+                )
             )
         check_size(self, context.n_records)
         columns = self._read_columns(task)
@@ -365,10 +368,7 @@ def _check_schedule(schedule: Any) -> None:
     """Refuse what is no pair of positive counts."""
     numbers = tuple(schedule) if np.ndim(schedule) == 1 else ()
     if len(numbers) != 2:
-        raise ValueError(
-            "The parameter 'schedule' must be 'auto' or a pair: rounds on the many "
-            f"centres, and on the final ones. Got {schedule!r}."
-        )
+        raise ValueError(Statement("cluster.schedule_not_a_pair", schedule=schedule))
     for number in numbers:
         check_count(schedule=number)
 

@@ -36,6 +36,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 from skpuffer.utils._silence import parts_of
 
 from ._fixed_steps import chooses_by_rows, is_known
@@ -213,8 +214,11 @@ def audit_pipeline(
         found.append(step)
     if declared - used:
         raise ValueError(
-            f"The parameter 'row_wise' names steps that are not there: "
-            f"{sorted(declared - used)}. There are {[step.name for step in found]}."
+            Statement(
+                "pipeline.audit_row_wise_unknown",
+                declared=sorted(declared - used),
+                found=[step.name for step in found],
+            )
         )
     return PipelineAudit(tuple(found))
 

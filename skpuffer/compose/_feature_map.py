@@ -16,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import (
     LARGEST,
     bounded,
@@ -132,14 +133,17 @@ class FeatureMap:
         numbers = floats(mapped)
         if numbers is None:
             raise ValueError(
-                f"{self._owner} leaves columns that are not numeric: encode them, by "
-                "public categories with preprocessing.PublicOneHotEncoder."
+                Statement("preprocessing.columns_not_numeric", owner=self._owner)
             )
         # a map that drops or adds rows would change how many records one person has
         if numbers.ndim != 2 or len(numbers) != len(raw):
             raise ValueError(
-                f"{self._owner} must return one row for each record. Got "
-                f"shape {numbers.shape} for {len(raw)} records."
+                Statement(
+                    "preprocessing.rows_not_per_record",
+                    owner=self._owner,
+                    shape=numbers.shape,
+                    n_raw=len(raw),
+                )
             )
         wild = ~(np.abs(numbers) <= LARGEST)
         if wild.any():
@@ -181,15 +185,17 @@ class FeatureMap:
             return bounded(np.asarray(values))
         if not is_frame(table):
             raise ValueError(
-                "The public preprocessing reads columns by name "
-                f"({list(self._columns)!r}). Pass a data frame."
+                Statement(
+                    "preprocessing.columns_need_data_frame", columns=list(self._columns)
+                )
             )
         known = column_names(table) or ()
         missing = [column for column in self._columns if column not in known]
         if missing:
             raise ValueError(
-                f"The table lacks the columns {missing!r} that the public "
-                f"preprocessing reads; it has {list(known)!r}."
+                Statement(
+                    "preprocessing.columns_missing", missing=missing, known=list(known)
+                )
             )
         return bounded(to_pandas(table, self._columns))
 
@@ -236,11 +242,7 @@ def refuse_mixing(
         if len(part) == 0:
             continue
         if not _same(apply(safe_indexing(rows, part, axis=0)), together, part):
-            raise ValueError(
-                f"{owner} maps a record differently when other "
-                "records are around, so it carries private values from one to "
-                "another. Use a transformer that maps each record by itself."
-            )
+            raise ValueError(Statement("preprocessing.mixes_records", owner=owner))
     _refuse_types(apply, rows, together, owner)
 
 
@@ -265,9 +267,7 @@ def _refuse_types(
             continue
         if not _same(mapped, together, part):
             raise ValueError(
-                f"{owner} maps records differently when one cell of another record is "
-                "text, as if it chose columns by their types. Name the columns, or "
-                "fit the transformer on public rows."
+                Statement("preprocessing.columns_chosen_by_types", owner=owner)
             )
 
 

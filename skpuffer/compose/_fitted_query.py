@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
 from skpuffer._vector_query import VectorQuery
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.utils._silence import muted
 from skpuffer.utils._unquoted import unquoted
 
@@ -102,8 +102,10 @@ class FittedQuery(VectorQuery):
         """
         if y is None and self._needs_target:
             raise ScenarioError(
-                f"{type(self._estimator).__name__} needs a target, which the tables "
-                "that the scenario draws lack: name it (target=...), or draw (X, y)."
+                Statement(
+                    "query.target_lacking_in_draws",
+                    estimator_type=type(self._estimator).__name__,
+                )
             )
         if self._classes is not None and y is not None:
             self._check_labels(y)
@@ -153,8 +155,11 @@ class FittedQuery(VectorQuery):
         missing = [name for name in names if not hasattr(fitted, name)]
         if missing:
             raise ValueError(
-                f"The parameter 'query' names {missing!r}, which a fitted "
-                f"{type(fitted).__name__} does not have."
+                Statement(
+                    "query.attribute_missing_after_fit",
+                    missing=missing,
+                    fitted_type=type(fitted).__name__,
+                )
             )
         return [getattr(fitted, name) for name in names]
 
@@ -179,11 +184,7 @@ def sorted_rows(arrays: list[Floats]) -> list[Floats]:
         If their numbers of rows differ, or one has none.
     """
     if len({array.shape[:1] for array in arrays}) > 1 or not arrays[0].ndim:
-        raise ValueError(
-            "The parameter canonical='sort' needs arrays of as many rows each in "
-            "'query', one row for each cluster or component: omit the others, or set "
-            "canonical=None."
-        )
+        raise ValueError(Statement("query.sort_rows_unequal"))
     rows = arrays[0].reshape(len(arrays[0]), -1)
     # the first column decides, as the last key of the sort
     order = np.lexsort(rows.T[::-1])

@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import bounded, is_frame, to_pandas
 from skpuffer.utils._sklearn import safe_indexing
 
@@ -205,8 +206,11 @@ class Chain(_FixedStep):
         for name, step in self.steps:
             if not hasattr(step, "get_feature_names_out"):
                 raise AttributeError(
-                    f"The step {name!r} ({type(step).__name__}) does not say what its "
-                    "columns are called."
+                    Statement(
+                        "pipeline.step_without_column_names",
+                        name=name,
+                        step_type=type(step).__name__,
+                    )
                 )
             names = step.get_feature_names_out(names)
         found: Array = names

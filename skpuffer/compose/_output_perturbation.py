@@ -19,6 +19,7 @@ from skpuffer._stated_sensitivity import StatedSensitivityMixin
 from skpuffer._targets import declared_classes, target_values
 from skpuffer._template._classes import validate_classes
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._reading import (
@@ -238,26 +239,19 @@ class OutputPerturbation(
 
     def _check_parameters(self, scenario: Scenario) -> None:
         if isinstance(self.estimator, FrozenEstimator):
-            raise ValueError(
-                "The parameter 'estimator' is frozen: it would predict from what it "
-                "was fitted to, without noise. Pass an estimator to be fitted."
-            )
+            raise ValueError(Statement("query.estimator_frozen"))
         if not callable(self.query):
             names = [self.query] if isinstance(self.query, str) else list(self.query)
             if not names or not all(isinstance(name, str) for name in names):
                 raise ValueError(
-                    "The parameter 'query' must name at least one attribute, or be a "
-                    f"function of the fitted estimator. Got {self.query!r}."
+                    Statement("query.no_attribute_named", query=self.query)
                 )
         self._check_stated(scenario)
         # a Lipschitz bound is about moves of numbers, and a label that changes is none
         if self.lipschitz is not None:
             check_positive(lipschitz=self.lipschitz)
             if self.sensitivity is None and is_classifier(self.estimator):
-                raise ValueError(
-                    "The parameter 'lipschitz' says nothing of records whose label "
-                    "changes: give the parameter 'sensitivity' as well."
-                )
+                raise ValueError(Statement("query.lipschitz_ignores_labels"))
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """Check the table by the kind of the estimator inside.
@@ -348,10 +342,7 @@ class OutputPerturbation(
         point = RecordPoint(target)
         if target == "labels":
             if math.isinf(ceiling):
-                raise ValueError(
-                    "The parameter 'sensitivity' must be known in l2, the norm of "
-                    "'lipschitz': add it, or give 'n_outputs'."
-                )
+                raise ValueError(Statement("query.sensitivity_not_in_l2"))
             # Different labels count as this far apart: then a bound on the move of the
             # point, if it is smaller, says that the label stays.
             point = RecordPoint("labels", len(self.classes_), ceiling)
@@ -403,8 +394,7 @@ class OutputPerturbation(
         named = [self.query] if isinstance(self.query, str) else self.query
         if callable(named) or not all(is_settable(self.estimator, n) for n in named):
             raise AttributeError(
-                f"OutputPerturbation has no {name!r}: its 'query' ({self.query!r}) "
-                "names no attributes that could be set on an estimator."
+                Statement("query.no_attributes_to_set", name=name, query=self.query)
             )
         getattr(self.estimator, name)  # raises its own AttributeError
         return True
@@ -425,8 +415,13 @@ class OutputPerturbation(
             if error.obj is not self.estimator_:
                 raise
             raise AttributeError(
-                f"{type(self.estimator_).__name__}.{name} reads {error.name!r}, which "
-                f"was not released. {self._remedy(error.name)}",
+                Statement(
+                    "query.attribute_not_released",
+                    estimator__type=type(self.estimator_).__name__,
+                    name=name,
+                    name2=error.name,
+                    remedy=self._remedy(error.name),
+                ),
                 name=error.name,
                 obj=self,
             ) from error

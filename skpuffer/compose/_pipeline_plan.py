@@ -21,7 +21,7 @@ from skpuffer.accountants._budget_split import (
 from skpuffer.accountants._families import AUTO, mean_square
 from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import CompositionError, UnsupportedError
+from skpuffer.exceptions import CompositionError, Statement, UnsupportedError
 from skpuffer.privacy import Certificate, Preview, compose
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._reading import matching_names
@@ -293,10 +293,12 @@ class _Planner:
         kind = type(getattr(scenario, "scenario", scenario))
         if flow.released and kind not in (RecordScenario, type(None)):
             raise UnsupportedError(
-                f"The step {name!r} reads what {', '.join(map(repr, flow.released))} "
-                f"released, and {type(scenario).__name__} speaks of raw columns: what "
-                "follows for the rows that reach the step would be known only once the "
-                "budget is spent. Put the step first, or give it a RecordScenario."
+                Statement(
+                    "pipeline.scenario_of_raw_columns",
+                    name=name,
+                    map=", ".join(map(repr, flow.released)),
+                    scenario_type=type(scenario).__name__,
+                )
             )
         features = flow.feature_map()
         if features is not None:
@@ -423,10 +425,7 @@ def _refuse_more(budget: Budget, certificates: Sequence[Certificate]) -> None:
     total, most = budget.composed(certificates), float(budget.accountant.epsilon)
     if total.epsilon is None or total.epsilon > most * (1 + 1e-6):
         raise ValueError(
-            "The private steps have accountants of their own, which together cost "
-            f"epsilon={total.epsilon:.6g}, and the parameter 'accountant' of the "
-            f"pipeline allows {most:g}. Leave 'accountant' of a step None to give it "
-            "what is left."
+            Statement("pipeline.steps_over_budget", epsilon=total.epsilon, most=most)
         )
 
 
@@ -524,9 +523,11 @@ def _split_by(
         shares = [budget.shares[name] / whole for name in free]
     if fixed and budget.composed(fixed).epsilon >= most:  # type: ignore[operator]
         raise ValueError(
-            "The private steps with accountants of their own cost all of the epsilon "
-            f"that the parameter 'accountant' of the pipeline allows ({most:g}), and "
-            f"nothing is left for {', '.join(map(repr, free))}."
+            Statement(
+                "pipeline.nothing_left_for_steps",
+                most=most,
+                map=", ".join(map(repr, free)),
+            )
         )
 
     def at(scale: float) -> dict[str, tuple[Any, Any, FitPlan]]:
@@ -540,10 +541,7 @@ def _split_by(
         parts = [plan.whole for _, _, plan in at(scale).values()]
         epsilon = budget.composed([*fixed, *parts]).epsilon
         if epsilon is None:
-            raise CompositionError(
-                "The private steps promise a mutual information, in which no epsilon "
-                "is split. Use an accountant with an 'epsilon'."
-            )
+            raise CompositionError(Statement("pipeline.information_not_split"))
         return epsilon
 
     return at(common_scale(total, most, shares))
@@ -559,9 +557,13 @@ def as_planned(name: str, plan: PipelinePlan | None) -> Any:
         other = differing(planned, found.certificate)
         if other:
             raise UnsupportedError(
-                f"The step {name!r} would promise otherwise than was planned from "
-                f"public facts ({', '.join(other)}), so it is not released: "
-                f"{'; '.join(found.leaks) or 'its accounting depends on the rows'}."
+                Statement(
+                    "pipeline.step_promises_otherwise",
+                    name=name,
+                    other=", ".join(other),
+                    value="; ".join(found.leaks)
+                    or "its accounting depends on the rows",
+                )
             )
 
     return approve

@@ -22,7 +22,7 @@ from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer.accountants import Accountant
 from skpuffer.base import refuse_arguments
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.scenarios import Scenario
 from skpuffer.utils._checks import check_count, check_positive, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
@@ -329,7 +329,7 @@ class PrivatePipeline(
             raise
         if set(fitted) != set(opening.units):
             # else a release would be promised that is none, or none for one that is
-            raise RuntimeError("Other steps were fitted than were planned.")
+            raise RuntimeError(Statement("pipeline.steps_other_than_planned"))
         self.steps_ = steps
         self.named_steps_ = Bunch(**dict(steps))
         self.certificates_ = {n: step.certificate_ for n, step in fitted.items()}
@@ -373,9 +373,11 @@ class PrivatePipeline(
         if self.shares is not None:
             if set(self.shares) != set(free):
                 raise ValueError(
-                    "The parameter 'shares' must name the private steps without an "
-                    f"accountant of their own, {free}, and no others. Got "
-                    f"{sorted(map(str, self.shares))}."
+                    Statement(
+                        "pipeline.shares_name_wrong_steps",
+                        free=free,
+                        map=sorted(map(str, self.shares)),
+                    )
                 )
             for share in self.shares.values():
                 check_positive(shares=share)
@@ -388,9 +390,11 @@ class PrivatePipeline(
             _, accountant = scenario_and_accountant(default)
             if not hasattr(accountant, "epsilon") and len(units) > 1:
                 raise UnsupportedError(
-                    f"The parameter 'accountant' is {type(accountant).__name__}, which "
-                    "has no epsilon to be split among the private steps "
-                    f"{list(units)}. Use PrivacyLoss or RenyiDP."
+                    Statement(
+                        "pipeline.accountant_without_epsilon",
+                        accountant_type=type(accountant).__name__,
+                        units=list(units),
+                    )
                 )
         return Budget(accountant, None if self.shares is None else dict(self.shares))
 

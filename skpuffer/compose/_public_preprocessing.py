@@ -16,7 +16,7 @@ from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan
 from skpuffer.base import PrivateEstimatorMixin, refuse_arguments
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.scenarios.priors._overlap import OVERLAP
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import as_table, is_frame, matching_names, read_table
@@ -239,9 +239,9 @@ class PublicPreprocessing(
     def _check_estimator(self) -> None:
         if not isinstance(self.estimator, PrivateEstimatorMixin):
             raise TypeError(
-                "The parameter 'estimator' must be a private estimator of skpuffer. "
-                f"Got {self.estimator!r}: wrap it in compose.OutputPerturbation, or "
-                "put PublicPreprocessing around the private step only."
+                Statement(
+                    "preprocessing.estimator_not_private", estimator=self.estimator
+                )
             )
 
     # -- a preview: the same, without the rows ------------------------------------
@@ -269,8 +269,7 @@ class PublicPreprocessing(
             inner, X, _, features = self._mapped(X, None, made_up=True)
         except ValueError as error:
             raise ValueError(
-                f"{error} (In a preview rows are made up, of zeros unless more is "
-                "known: give some like those of the table as 'example'.)"
+                Statement("preview.made_up_rows_refused", error=error)
             ) from error
         plan: FitPlan = inner._plan_unread(X, y, feature_map=features, **public)
         return plan
@@ -306,11 +305,10 @@ class PublicPreprocessing(
             public = inner._without_secret(public, self.n_features_in_)
         if public is None:
             raise ScenarioError(
-                "The parameter 'transformer' must be fitted, or chooses columns by "
-                f"their types, and {type(scenario).__name__} has no public rows for "
-                "that. Pass reference=<public table>, name the columns; or fit it on "
-                "public rows beforehand and pass "
-                "sklearn.frozen.FrozenEstimator(transformer)."
+                Statement(
+                    "preprocessing.public_rows_missing",
+                    scenario_type=type(scenario).__name__,
+                )
             )
         what = "a reference table" if self.reference is not None else "the prior"
         assumption = f"the preprocessing was fitted on {what}, which is public, "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.scenarios import ReferenceTable
 from skpuffer.scenarios.priors._overlap import columns_of, shares_records
 from skpuffer.utils._reading import column_names
@@ -41,7 +41,9 @@ def rows_like(public: Any, X: Any, owner: str) -> Any:
     try:
         frame = ReferenceTable(public).frame()
     except (ScenarioError, ValueError):
-        raise ScenarioError(f"{owner} must be a table with rows.") from None
+        raise ScenarioError(
+            Statement("preprocessing.public_table_empty", owner=owner)
+        ) from None
     names = column_names(X)
     # a pandas frame made of an array numbers its columns
     named = not all(isinstance(name, int) for name in frame.columns)
@@ -49,16 +51,23 @@ def rows_like(public: Any, X: Any, owner: str) -> Any:
         missing = [name for name in names if name not in frame.columns]
         if missing:
             raise ScenarioError(
-                f"{owner} lacks the columns {missing!r} of the data; it has "
-                f"{list(frame.columns)!r}."
+                Statement(
+                    "preprocessing.public_columns_missing",
+                    owner=owner,
+                    missing=missing,
+                    columns=list(frame.columns),
+                )
             )
         return frame[list(names)]
     # by position: only tables of the same width can be matched
     if frame.shape[1] != X.shape[1]:
         raise ScenarioError(
-            f"{owner} has {frame.shape[1]} columns (without the secret and the "
-            f"target), the data has {X.shape[1]}. Pass data frames so that columns are "
-            "matched by name, or make the columns agree."
+            Statement(
+                "preprocessing.public_column_count_differs",
+                owner=owner,
+                shape=frame.shape[1],
+                shape2=X.shape[1],
+            )
         )
     if names is None:
         return frame.to_numpy()

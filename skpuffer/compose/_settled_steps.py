@@ -14,6 +14,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import bounded, matching_names, row_count
 from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import safe_indexing
@@ -108,8 +109,12 @@ class Flow:
         # one row more or less would change how many records one person has
         if row_count(rows) != row_count(self.rows):
             raise ValueError(
-                f"The step {name!r} must return one row for each record. Got "
-                f"{row_count(rows)} for {row_count(self.rows)}."
+                Statement(
+                    "pipeline.step_rows_not_per_record",
+                    name=name,
+                    row_count=row_count(rows),
+                    row_count2=row_count(self.rows),
+                )
             )
         return replace(
             self,
@@ -239,8 +244,12 @@ def _fitted(step: Any, name: str, flow: Flow) -> Any:
     except (TypeError, ValueError) as error:
         # public rows may be quoted
         raise ValueError(
-            f"The step {name!r} ({type(step).__name__}) cannot be fitted on the public "
-            f"rows of 'reference', which have no target: {error}"
+            Statement(
+                "pipeline.step_needs_public_target",
+                name=name,
+                step_type=type(step).__name__,
+                error=error,
+            )
         ) from error
 
 

@@ -13,6 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 
 from ._audit_pipeline import CHOSEN_COLUMNS, StepAudit, audited
 from ._fixed_steps import chooses_by_rows, is_known
@@ -29,10 +30,7 @@ __all__ = [
 def declared_steps(row_wise: Any) -> list[str]:
     """Return the names of steps that are declared to be row-wise, or raise."""
     if isinstance(row_wise, str) or not np.iterable(row_wise):
-        raise ValueError(
-            "The parameter 'row_wise' must be a list of names of steps. Got "
-            f"{row_wise!r}."
-        )
+        raise ValueError(Statement("pipeline.row_wise_not_a_list", row_wise=row_wise))
     return list(row_wise)
 
 
@@ -63,29 +61,23 @@ def refuse_steps(kinds: Sequence[StepAudit], row_wise: Collection[str]) -> None:
     refused = [step for step in kinds if step.kind == "leak"]
     if refused:
         reasons = "; ".join(map(str, refused))
-        raise ValueError(
-            "Each step of a PrivatePipeline must be private, public or row-wise. "
-            f"{reasons}"
-        )
+        raise ValueError(Statement("pipeline.steps_refused", reasons=reasons))
     names = [step.name for step in kinds]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         # else the certificate of one of them would be left out
-        raise ValueError(
-            f"The parameter 'steps' has several steps of the names {twice}: give each "
-            "a name of its own."
-        )
+        raise ValueError(Statement("pipeline.step_names_repeated", twice=twice))
     known = set(names)
     known |= {name.rpartition("__")[2] for name in known}
     if unknown := sorted(set(row_wise) - known):
         raise ValueError(
-            f"The parameter 'row_wise' names steps that are not there: {unknown}. "
-            f"There are {[step.name for step in kinds]}."
+            Statement(
+                "pipeline.row_wise_unknown",
+                unknown=unknown,
+                kinds=[step.name for step in kinds],
+            )
         )
     if not any(step.kind == "private" for step in kinds):
-        raise ValueError(
-            "No step of the PrivatePipeline is private, so that there is nothing to "
-            "promise: use sklearn.pipeline.Pipeline."
-        )
+        raise ValueError(Statement("pipeline.no_private_step"))
 
 
 def step_kinds(

@@ -11,6 +11,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import Bunch, get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 from skpuffer.utils._sklearn import BaseComposition, VisualBlock
 
 from ._delegation import inherit_tags
@@ -31,12 +32,9 @@ class StepListMixin(BaseComposition):  # type: ignore[misc] # scikit-learn is un
         for pair in self.steps:
             good = isinstance(pair, tuple | list) and len(pair) == 2
             if not good or not isinstance(pair[0], str):
-                raise ValueError(
-                    "The parameter 'steps' must hold pairs of a name and an estimator, "
-                    "as that of scikit-learn's Pipeline."
-                )
+                raise ValueError(Statement("pipeline.steps_not_named_pairs"))
         if not self.steps:
-            raise ValueError("The parameter 'steps' must hold at least one step.")
+            raise ValueError(Statement("pipeline.steps_empty"))
         self._validate_names([name for name, _ in self.steps])
         self._check_estimators_are_instances([step for _, step in self.steps])
 
@@ -75,7 +73,7 @@ class StepListMixin(BaseComposition):  # type: ignore[misc] # scikit-learn is un
             found = dict(steps)[which] if isinstance(which, str) else steps[which][1]
             return found
         if which.step not in (1, None):
-            raise ValueError("Pipeline slicing only supports a step of 1")
+            raise ValueError(Statement("pipeline.slice_step_not_one"))
         part = steps[which]
         if not fitted:
             return type(self)(**{**self.get_params(deep=False), "steps": part})

@@ -23,6 +23,8 @@ from zipfile import BadZipFile, ZipFile
 
 from sklearn.datasets import fetch_file, get_data_home
 
+from skpuffer.exceptions import Statement
+
 # An archive is opened before it can be verified; no table here is above half of this.
 _LARGEST_MEMBER = 2**28
 
@@ -146,17 +148,25 @@ def load_table(
     by_hand = f"put one of {', '.join(table.local_names)} into {home}"
     if not download_if_missing:
         raise OSError(
-            f"{table.name} is neither in {home} nor in its folder {table.folder}, and "
-            f"download_if_missing=False forbids to fetch it. Either {by_hand}, or "
-            "connect to the network and call again with download_if_missing=True."
+            Statement(
+                "dataset.download_forbidden",
+                name=table.name,
+                home=home,
+                folder=table.folder,
+                by_hand=by_hand,
+            )
         )
     try:
         return _download(table, home, n_retries, delay), False
     except OSError as error:
         raise OSError(
-            f"{table.name} is not in {home} and could not be downloaded ({error}). "
-            f"Either connect to the network and call again, or {by_hand} and call "
-            "again without a network."
+            Statement(
+                "dataset.download_failed",
+                name=table.name,
+                home=home,
+                error=error,
+                by_hand=by_hand,
+            )
         ) from error
 
 
@@ -172,8 +182,9 @@ def _read_local(table: RemoteTable, path: Path) -> tuple[bytes, bool]:
             content = gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
         raise OSError(
-            f"{path} cannot be uncompressed ({error}). Remove it, or replace it by "
-            f"the published {table.name}, and call again."
+            Statement(
+                "dataset.file_not_uncompressed", path=path, error=error, name=table.name
+            )
         ) from error
     digest = _sha256(content)
     if digest == table.sha256:
@@ -181,9 +192,15 @@ def _read_local(table: RemoteTable, path: Path) -> tuple[bytes, bool]:
     if digest == table.ready_sha256:
         return content, True
     raise OSError(
-        f"{path} is not the published table: the SHA-256 of its content is {digest}, "
-        f"expected {table.sha256} ({table.name}) or {table.ready_sha256} "
-        f"({table.ready_name}). Remove or replace it and call again."
+        Statement(
+            "dataset.file_digest_differs",
+            path=path,
+            digest=digest,
+            sha256=table.sha256,
+            name=table.name,
+            ready_sha256=table.ready_sha256,
+            ready_name=table.ready_name,
+        )
     )
 
 
@@ -240,10 +257,14 @@ def _fetch_content(
         if digests[-1] == table.sha256:
             return content
     if not digests:
-        raise OSError(f"the archive holds no {table.name}")
+        raise OSError(Statement("dataset.archive_member_missing", name=table.name))
     raise OSError(
-        f"the SHA-256 of {table.name} in the archive is {' and '.join(digests)}, "
-        f"expected {table.sha256}"
+        Statement(
+            "dataset.archive_digest_differs",
+            name=table.name,
+            digests=" and ".join(digests),
+            sha256=table.sha256,
+        )
     )
 
 
@@ -258,7 +279,11 @@ def _members(
             if not (inner or re.fullmatch(pattern, base)):
                 continue
             if member.file_size > _LARGEST_MEMBER:
-                raise OSError(f"the archive's member {member.filename} is too large")
+                raise OSError(
+                    Statement(
+                        "dataset.archive_member_too_large", filename=member.filename
+                    )
+                )
             content = opened.read(member)
             if inner:
                 yield from _members(BytesIO(content), pattern, nested=False)

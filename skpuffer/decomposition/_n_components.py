@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
+
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats
 
@@ -24,13 +26,12 @@ def check_n_components(given: Any) -> None:
         number = 0 < given < 1
     if not number:
         raise ValueError(
-            "The parameter 'n_components' must be a number of components, or a part of "
-            f"the noisy variance in (0, 1). Got {given!r}"
-            + (
-                ": the number that is most likely by the data is known for data "
-                "without noise only."
+            Statement(
+                "decomposition.n_components_not_valid",
+                given=given,
+                value=": the number that is most likely by the data is known for data without noise only."
                 if given == "mle"
-                else "."
+                else ".",
             )
         )
 

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
 from skpuffer.utils._bounds import (
     BOUNDS_LEAK,
@@ -200,28 +200,22 @@ class PrivatePCA(
         ):
             if getattr(self, first) is not None and getattr(self, second) is not None:
                 raise ValueError(
-                    f"The parameters {first!r} and {second!r} both say where the rows "
-                    f"lie: give {second}=None, or leave {first!r} out."
+                    Statement(
+                        "decomposition.bounds_told_twice", first=first, second=second
+                    )
                 )
         if self.center is not None:
             centre: Any = floats(self.center)
             if centre is None or centre.ndim > 1 or not np.all(np.isfinite(centre)):
                 raise ValueError(
-                    "The parameter 'center' must be a finite number, or one for each "
-                    f"feature. Got {self.center!r}."
+                    Statement("decomposition.center_not_finite", center=self.center)
                 )
             if self.data_norm is None:
-                raise ValueError(
-                    "The parameter 'center' says where the ball of rows is and not how "
-                    "large: give 'data_norm' as well."
-                )
+                raise ValueError(Statement("decomposition.center_without_data_norm"))
         nothing = self.schema is None and self.bounds is None and self.data_norm is None
         if nothing and scenario.any_records:
             raise UnsupportedError(
-                f"{type(self).__name__} needs public bounds of the rows: without, "
-                "nothing says how far one record moves what is released. Give "
-                "'bounds', a pair (low, high) or a dict of {column: (low, high)}; or "
-                "'data_norm'; or a 'schema'."
+                Statement("decomposition.bounds_missing", owner=type(self).__name__)
             )
 
     def _leaks(self) -> tuple[str, ...]:
@@ -232,14 +226,14 @@ class PrivatePCA(
         n, d = X.shape
         n_components: Any = self.n_components
         if n < 2:
-            raise ValueError(
-                f"The parameter 'X' holds {n} sample(s), n_samples={n}: at least 2 "
-                "records are needed, as one has no variance."
-            )
+            raise ValueError(Statement("decomposition.too_few_records", n=n))
         if isinstance(n_components, Integral) and int(n_components) > d:
             raise ValueError(
-                f"The parameter 'n_components' must be at most the {d} columns of the "
-                f"table. Got {n_components}."
+                Statement(
+                    "decomposition.n_components_above_columns",
+                    d=d,
+                    n_components=n_components,
+                )
             )
         return X, None, None
 
@@ -279,14 +273,15 @@ class PrivatePCA(
             )
             if bounds is None:
                 raise UnsupportedError(
-                    "The scenario declares no bounds of the features: give 'bounds', "
-                    "'data_norm' or a 'schema'."
+                    Statement("decomposition.scenario_without_bounds")
                 )
             centre = bounds.middle
             radius = usual_norm(bounds.half)
         if centre.ndim and len(centre) != d:
             raise ValueError(
-                f"The parameter 'center' has {len(centre)} numbers for {d} features."
+                Statement(
+                    "decomposition.center_length_mismatch", n_centre=len(centre), d=d
+                )
             )
         return SecondMoments(
             centre=tuple(np.broadcast_to(centre, d).tolist()),
@@ -380,8 +375,11 @@ class PrivatePCA(
         scores = np.asarray(read_numbers(X), dtype=np.float64)
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(
-                "The parameter 'X' must have shape (n_records, "
-                f"{self.n_components_}). Got {scores.shape}."
+                Statement(
+                    "decomposition.components_shape_mismatch",
+                    n_components_=self.n_components_,
+                    shape=scores.shape,
+                )
             )
         if self.whiten:
             scores = scores * self._scale

@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 
 # what is asked of it loads then, and most fits ask nothing
 from skpuffer import transport
+from skpuffer.exceptions import Statement
 from skpuffer.transport._points import moved_to_zero
 from skpuffer.utils._checks import (
     check_covariance,
@@ -45,8 +46,7 @@ def _points(points: ArrayLike) -> Floats:
         array = array.reshape(-1, 1)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(
-            "The parameter 'points' must have shape (n_points, dim) and at least one "
-            f"point. Got shape {np.shape(points)}."
+            Statement("distribution.points_of_wrong_shape", shape=np.shape(points))
         )
     # A copy that nobody can write to: distances are cached by the identity of a
     # distribution, so its atoms must never change.
@@ -250,8 +250,11 @@ class Gaussian(Distribution):
         covariance = np.atleast_2d(check_finite(covariance=self.covariance))
         if covariance.shape != (mean.size, mean.size):
             raise ValueError(
-                f"The parameter 'covariance' must have shape ({mean.size}, "
-                f"{mean.size}) to go with 'mean'. Got {covariance.shape}."
+                Statement(
+                    "distribution.covariance_of_wrong_shape",
+                    size=mean.size,
+                    shape=covariance.shape,
+                )
             )
         covariance = check_covariance(covariance=covariance)
         # copies, frozen: distances are cached by identity
@@ -300,9 +303,9 @@ class Continuous(Distribution):
             getattr(self.distribution, "dist", None), stats.rv_continuous
         ):
             raise TypeError(
-                "The parameter 'distribution' must be a frozen continuous distribution "
-                "of scipy.stats, such as scipy.stats.norm(0, 1). Got "
-                f"{self.distribution!r}; give atoms to Discrete."
+                Statement(
+                    "distribution.not_frozen_continuous", distribution=self.distribution
+                )
             )
 
     @property
@@ -356,7 +359,9 @@ def distribution_distance(
         Infinite if no bound holds, or once it is known to reach `ceiling`.
     """
     if u.dim != v.dim:
-        raise ValueError(f"The distributions have {u.dim} and {v.dim} coordinates.")
+        raise ValueError(
+            Statement("distribution.coordinates_unequal", dim=u.dim, dim2=v.dim)
+        )
     units = np.ones(u.dim) if units is None else np.asarray(units, dtype=float)
     return _distance(u, v, norm, units, ceiling)
 
@@ -413,9 +418,7 @@ def largest_distance(
 def _distance(
     u: Distribution, v: Distribution, norm: float, units: Floats, ceiling: float
 ) -> float:
-    raise TypeError(
-        f"No distance is known for distributions of type {type(u).__name__}."
-    )
+    raise TypeError(Statement("distribution.distance_unknown", u_type=type(u).__name__))
 
 
 @_distance.register

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats, Integers
 
@@ -188,7 +189,7 @@ def _farthest(u: Halves, v: Halves, error: float) -> int:
     margin = (1 + error) / (1 - error) * (1 + rounding)
     # `_excess` looks up levels of at most margin / 2, and halves end at _PAST_MEDIAN.
     if margin >= 2 * _PAST_MEDIAN:
-        raise ValueError("The error of the masses is too large to compare them.")
+        raise ValueError(Statement("distribution.mass_error_too_large"))
     # Both signs of the gap at the lower end, then both at the upper end.
     return max(
         _excess(*u[0], *v[0], margin),

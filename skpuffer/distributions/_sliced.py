@@ -6,6 +6,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.transport import SliceProfile, sliced_distances
 from skpuffer.utils._types import Floats
 
@@ -62,15 +63,15 @@ def sliced_distribution_distances(
     Zhang and Vorobeychik (2025), Sliced Rényi Pufferfish Privacy, equation 6.
     """
     if profile.directions is None:
-        raise ValueError(
-            "The parameter 'profile' must have finitely many directions, such as "
-            "SliceProfile.sampled(dim)."
-        )
+        raise ValueError(Statement("distribution.profile_infinite"))
     for distribution in (one for pair in pairs for one in pair):
         if distribution.dim != profile.dim:
             raise ValueError(
-                f"The profile has {profile.dim} coordinates, a distribution "
-                f"{distribution.dim}."
+                Statement(
+                    "distribution.profile_dimension_mismatch",
+                    dim=profile.dim,
+                    dim2=distribution.dim,
+                )
             )
     scale = np.ones(profile.dim) if units is None else np.asarray(units, dtype=float)
     key = ("sliced_distribution_distances", profile.name, tuple(scale.tolist()))

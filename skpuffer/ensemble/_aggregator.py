@@ -12,6 +12,7 @@ from skpuffer._template._announce import announce, announce_gain
 from skpuffer._template._on_grid import proved
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer.accountants._base import bind
+from skpuffer.exceptions import Statement
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
@@ -268,8 +269,6 @@ class PATEAggregator(
 
     def _left(self, name: str) -> int:
         if not hasattr(self, "_session"):
-            raise AttributeError(
-                f"{name}_ is known once the noise is set: call calibrate()."
-            )
+            raise AttributeError(Statement("pate.noise_not_calibrated", name=name))
         left: int = getattr(self._session, name)
         return left

@@ -8,6 +8,7 @@ import numpy as np
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import DEFAULT_DELTA
+from skpuffer.exceptions import Statement
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._checks import check_count, noise_generator
@@ -58,14 +59,14 @@ def subsample_votes(
     counts = np.asarray(votes, dtype=float)
     votes = counts.astype(np.int64)
     if votes.ndim != 2 or np.any(votes < 0) or np.any(votes != counts):
-        raise ValueError(
-            "The parameter 'votes' must be whole counts of shape (n_queries, "
-            "n_classes)."
-        )
+        raise ValueError(Statement("pate.votes_not_whole_counts"))
     if len(votes) and votes.sum(axis=1).min() < n_voters:
         raise ValueError(
-            f"The parameter 'n_voters' ({n_voters}) must not exceed the votes of any "
-            f"row, the least of which has {votes.sum(axis=1).min()}."
+            Statement(
+                "pate.voters_above_votes",
+                n_voters=n_voters,
+                min=votes.sum(axis=1).min(),
+            )
         )
     rng, _ = noise_generator(random_state)
     # so many votes of each class, when voters are drawn without replacement
@@ -121,10 +122,7 @@ def plurality_agreement(
     votes = np.asarray(votes)
     totals = np.unique(votes.sum(axis=1))
     if len(totals) != 1:
-        raise ValueError(
-            "The rows of the parameter 'votes' must have the same number of votes: "
-            "make them so with subsample_votes."
-        )
+        raise ValueError(Statement("pate.rows_votes_unequal"))
     # one voter's vote is what is secret, so that voters are teachers and records
     release = VoteRelease(
         n_records=int(totals[0]),

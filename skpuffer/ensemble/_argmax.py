@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases._votes import noisy_counts
 from skpuffer.utils._checks import noise_generator
 
@@ -60,17 +61,11 @@ def noisy_argmax(
     """
     votes = np.asarray(votes, dtype=float)
     if votes.ndim != 2 or votes.shape[1] < 2:
-        raise ValueError(
-            "The parameter 'votes' must have one row a query and one column for each "
-            f"of at least 2 classes. Got shape {votes.shape}."
-        )
+        raise ValueError(Statement("pate.votes_of_wrong_shape", shape=votes.shape))
     if not np.all(np.isfinite(votes)) or np.any(votes < 0):
-        raise ValueError("The parameter 'votes' must be finite and not negative.")
+        raise ValueError(Statement("pate.votes_negative_or_infinite"))
     if noise.is_zero:
-        raise ValueError(
-            "The parameter 'noise' must have a positive scale: without noise the "
-            "leading class gives single votes away."
-        )
+        raise ValueError(Statement("pate.noise_scale_not_positive"))
     # The argmax is post-processing of the noisy counts. With noise on the classes that
     # got a vote only, it would tell which these are.
     rng, _ = noise_generator(random_state)

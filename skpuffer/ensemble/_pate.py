@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 from skpuffer.releases import PublicContext, VoteRelease
 from skpuffer.utils._checks import check_count, check_option, noise_generator
 from skpuffer.utils._entropy import spawned
@@ -62,8 +63,7 @@ def _has_probabilities(estimator: Any) -> bool:
     if hasattr(model, "predict_proba"):
         return True
     raise AttributeError(
-        f"The student, {type(model).__name__}, has no probabilities: use an estimator "
-        "or student with predict_proba."
+        Statement("pate.student_without_probabilities", model_type=type(model).__name__)
     )
 
 
@@ -304,22 +304,16 @@ classifier, default=None
                 continue
             if not is_classifier(given):
                 raise ValueError(
-                    f"The parameter {name!r} must be a classifier. Got {given!r}."
+                    Statement("pate.not_a_classifier", name=name, given=given)
                 )
         if not _answers_itself(self):
             return
         if self.student is not None:
             raise ValueError(
-                f"The parameter 'student' ({self.student!r}) needs public rows to "
-                "learn from: give them as 'unlabeled', or use student=None to have the "
-                "teachers answer within n_queries."
+                Statement("pate.student_without_public_rows", student=self.student)
             )
         if self.threshold is not None:
-            raise ValueError(
-                "The parameter 'threshold' leaves rows without an answer, but predict "
-                "must answer: give public rows as 'unlabeled' for a student, or use "
-                "PATEAggregator."
-            )
+            raise ValueError(Statement("pate.threshold_leaves_rows_unanswered"))
 
     def _model(self) -> BaseEstimator:
         return _default_model() if self.estimator is None else self.estimator
@@ -466,9 +460,7 @@ classifier, default=None
         """Number of rows that `predict` may still be asked about, without a student."""
         answers: Answers | None = vars(self).get("_answers")
         if answers is None:
-            raise AttributeError(
-                "n_queries_left_ is for a fitted PATEClassifier without a student."
-            )
+            raise AttributeError(Statement("pate.no_queries_left_with_student"))
         return answers.n_queries_left
 
     def _rows(self, X: Table) -> Floats:

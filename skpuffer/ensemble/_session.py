@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from skpuffer.exceptions import QueryBudgetError
+from skpuffer.exceptions import QueryBudgetError, Statement
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -114,15 +114,21 @@ class VoteSession:
         name = self._release.name
         if n_queries > self.n_queries_left:
             raise QueryBudgetError(
-                f"{n_queries} queries were put to the release {name!r}, of whose "
-                f"n_queries={self._release.n_queries} there are {self.n_queries_left} "
-                "left. Ask less; or set a larger 'n_queries' beforehand, which takes "
-                "more noise in each answer."
+                Statement(
+                    "pate.queries_exceed_paid",
+                    n_queries=n_queries,
+                    name=name,
+                    n_queries2=self._release.n_queries,
+                    n_queries_left=self.n_queries_left,
+                )
             )
         if n_queries and self.n_answers_left <= 0:
             raise QueryBudgetError(
-                f"All max_answers={self._release.max_answers} answers of the release "
-                f"{name!r} are given. Set a larger 'max_answers' beforehand."
+                Statement(
+                    "pate.all_answers_given",
+                    max_answers=self._release.max_answers,
+                    name=name,
+                )
             )
 
     def histograms(self, votes: ArrayLike) -> Floats:
@@ -218,11 +224,7 @@ def _found_again(
 
 def _refuse_elsewhere(release_name: str) -> NoReturn:
     raise QueryBudgetError(
-        f"The queries of the release {release_name!r} are counted in the process that "
-        "set its noise, and this is a copy in another one, or of a model that is gone: "
-        "together they could put more than were paid for. Ask there, or set noise "
-        "here, which is a release of its own. A PATEClassifier with public rows as "
-        "'unlabeled' has a student, which may be copied and asked without end."
+        Statement("pate.queries_counted_elsewhere", release_name=release_name)
     )
 
 

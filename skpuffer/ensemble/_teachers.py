@@ -13,6 +13,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer._targets import known_targets
+from skpuffer.exceptions import Statement
 from skpuffer.utils._silence import muted, silence
 from skpuffer.utils._sklearn import InvalidParameterError
 
@@ -100,7 +101,9 @@ def check_trainable(estimator: BaseEstimator, n_features: int, n_classes: int) -
             fit_classifier(muted(estimator), X, y, 0)
         except (InvalidParameterError, TypeError, AttributeError) as error:
             raise ValueError(
-                f"The parameter 'estimator' ({estimator!r}) cannot be fitted: {error}"
+                Statement(
+                    "pate.estimator_not_fittable", estimator=estimator, error=error
+                )
             ) from error
         except Exception:
             return  # these rows may be too few for it, or too alike; others need not

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_masses, check_sizes
 from skpuffer.utils._types import Floats, Indices
 
@@ -64,10 +65,7 @@ class Atoms:
     def __post_init__(self) -> None:
         points = check_sizes(points=self.points)
         if points.ndim != 2 or not points.size:
-            raise ValueError(
-                "The parameter 'points' must have shape (m, d), one output a row. "
-                f"Got shape {points.shape}; reshape outputs of one number to (m, 1)."
-            )
+            raise ValueError(Statement("pac.points_shape_wrong", shape=points.shape))
         weights = check_masses(len(points), weights=self.weights)
         memberships = _checked_memberships(self.memberships, len(points))
         kept = weights > 0
@@ -176,10 +174,7 @@ class Atoms:
 
     def _column(self, column: int) -> Indices:
         if self.memberships is None:
-            raise ValueError(
-                "These atoms say nothing of single secrets. Pass Atoms(..., "
-                "memberships=...), one column for each secret."
-            )
+            raise ValueError(Statement("pac.memberships_missing_2"))
         return np.asarray(self.memberships)[:, column]
 
     def between(self, column: int, first: int, second: int) -> "Atoms":
@@ -210,8 +205,7 @@ class Atoms:
         chances = [float(self.prior @ (codes == value)) for value in (first, second)]
         if first == second or not min(chances):
             raise ValueError(
-                "The parameters 'first' and 'second' must be two values that the "
-                f"secret has. Got {first!r} and {second!r}."
+                Statement("pac.secret_values_unknown", first=first, second=second)
             )
         kept = (codes == first) | (codes == second)
         is_second = codes[kept] == second
@@ -243,11 +237,7 @@ class Atoms:
         chances = self.prior @ bits
         product = np.prod(np.where(bits == 1, chances, 1 - chances), axis=1)
         if not enumerated or not np.allclose(self.prior, product, rtol=1e-6, atol=0):
-            raise ValueError(
-                "The parameter 'memberships' must hold independent bits, one atom for "
-                "each of their 2**s combinations, with the product of their chances "
-                "as weights. For subsets of a fixed size use the secret of one record."
-            )
+            raise ValueError(Statement("pac.memberships_not_independent_bits"))
         where = np.empty(m, dtype=np.intp)
         where[codes] = np.arange(m)
         return bits, where[codes[:, None] ^ place]
@@ -308,20 +298,14 @@ def _checked_memberships(memberships: ArrayLike | None, m: int) -> Indices | Non
     codes = np.asarray(memberships)
     if codes.ndim != 2 or len(codes) != m or not codes.shape[1]:
         raise ValueError(
-            f"The parameter 'memberships' must have shape ({m}, s), one row for each "
-            f"atom and one column for each secret. Got shape {codes.shape}."
+            Statement("pac.memberships_shape_wrong", m=m, shape=codes.shape)
         )
     if codes.dtype.kind not in "biu" or np.any(codes < 0):
-        raise ValueError(
-            "The parameter 'memberships' must hold integers from zero on, such as 1 "
-            "for a member. Encode labels, for example by np.unique(..., "
-            "return_inverse=True)."
-        )
+        raise ValueError(Statement("pac.memberships_not_integers"))
     codes = codes.astype(np.intp)
     # each value has a column of its own in what is computed
     if int(codes.max()) >= max(2, m):
         raise ValueError(
-            "The parameter 'memberships' must number the values of a secret from zero "
-            f"without large gaps: no more than {m} atoms, so below {max(2, m)}."
+            Statement("pac.memberships_not_consecutive", m=m, value=max(2, m))
         )
     return codes

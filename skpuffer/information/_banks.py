@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Indices
 
@@ -116,8 +117,7 @@ class Bank:
         """
         if atoms.dim > 3:
             raise ValueError(
-                "Quadrature is for outputs of at most three coordinates. "
-                f"Got {atoms.dim}; use Bank.stratified or Bank.iid."
+                Statement("pac.quadrature_dimension_too_large", dim=atoms.dim)
             )
         return cls.from_rule(atoms, *normal_rule(atoms.dim, nodes))
 

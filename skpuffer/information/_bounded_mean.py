@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_finite,
     check_option,
@@ -86,23 +87,14 @@ def mean_lower_bound(
     bound = _BOUNDS[check_option(_BOUNDS, method=method)]
     low, high = check_real(low=low), check_real(high=high)
     if not -math.inf < low < high < math.inf:
-        raise ValueError(
-            "The parameters 'low' and 'high' must be finite, the first below the "
-            f"second. Got low={low!r} and high={high!r}."
-        )
+        raise ValueError(Statement("pac.bounds_not_ordered_finite", low=low, high=high))
     draws = check_finite(values=values)
     if draws.ndim != 1 or len(draws) < 2:
-        raise ValueError(
-            "The parameter 'values' must be a sequence of at least two draws. Got "
-            f"shape {draws.shape}."
-        )
+        raise ValueError(Statement("pac.values_too_few_draws", shape=draws.shape))
     # in units of the range; round-off of a logarithm is not a draw out of bounds
     shares = (draws - low) / (high - low)
     if shares.min() < -1e-9 or shares.max() > 1 + 1e-9:
-        raise ValueError(
-            "The parameter 'values' must lie between 'low' and 'high', which are to "
-            "hold for every draw that may come."
-        )
+        raise ValueError(Statement("pac.values_outside_bounds"))
     found = bound(shares.clip(0, 1), gamma)
     return low + (high - low) * min(1.0, max(0.0, found))
 

@@ -16,7 +16,7 @@ from operator import mul
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.utils._checks import (
     check_count,
     check_finite,
@@ -146,20 +146,15 @@ def entropy_bound(
     entropy = check_non_negative(finite=True, entropy=entropy)
     if entropy > largest * (1 + 1e-9):
         raise ValueError(
-            "The parameter 'entropy' must not exceed the logarithm of 'n_secrets'. "
-            f"Got entropy={entropy!r} and n_secrets={n_secrets!r}."
+            Statement(
+                "pac.entropy_exceeds_log_secrets", entropy=entropy, n_secrets=n_secrets
+            )
         )
     draws = check_finite(entropies=entropies)
     if draws.ndim != 1 or len(draws) < 2:
-        raise ValueError(
-            "The parameter 'entropies' must be a sequence of at least two draws. Got "
-            f"shape {draws.shape}."
-        )
+        raise ValueError(Statement("pac.entropies_too_few_draws", shape=draws.shape))
     if draws.min() < -1e-9 or draws.max() > largest + 1e-9:
-        raise ValueError(
-            "The parameter 'entropies' must be entropies of exact posteriors, in the "
-            "range [0, log(n_secrets)]. The losses of a trained decoder bound nothing."
-        )
+        raise ValueError(Statement("pac.entropies_out_of_range"))
     left = mean_lower_bound(draws, 0.0, largest, gamma, method)
     return InformationBound(
         upper=max(0.0, entropy - left),
@@ -231,17 +226,11 @@ def density_bound(
     floor = check_positive(floor=floor)
     ratios = check_finite(log_ratios=log_ratios)
     if ratios.ndim not in (1, 2) or not ratios.size or len(ratios) < 2:
-        raise ValueError(
-            "The parameter 'log_ratios' must hold at least two draws, one in each row. "
-            f"Got shape {ratios.shape}."
-        )
+        raise ValueError(Statement("pac.log_ratios_too_few_draws", shape=ratios.shape))
     # at least zero: a smaller bound would leave no information, and no range to bet on
     largest = check_non_negative(finite=True, largest=largest)
     if ratios.max() > largest + 1e-9:
-        raise ValueError(
-            "The parameter 'largest' must bound every log ratio that may come. Clip "
-            "the outputs, and mix the density with a wide one."
-        )
+        raise ValueError(Statement("pac.largest_below_log_ratio"))
     draws = np.maximum(ratios.reshape(len(ratios), -1), -floor).mean(axis=1)
     upper = mean_upper_bound(draws, -floor, largest, gamma, method)
     return InformationBound(
@@ -289,7 +278,7 @@ def largest_bound(bounds: Iterable[InformationBound]) -> InformationBound:
     """
     given = list(bounds)
     if not given:
-        raise ValueError("The parameter 'bounds' must hold at least one bound.")
+        raise ValueError(Statement("pac.bounds_empty"))
     worst = max(given, key=lambda bound: bound.upper)
     # one that only holds in the limit leaves all of them so
     weakest = next((bound for bound in given if not bound.certified), worst)
@@ -351,16 +340,15 @@ def certify_scale(
     budget, gamma = check_positive(budget=budget), check_probability(gamma=gamma)
     declared = np.sort(check_finite(scales=scales).ravel())
     if not declared.size or declared[0] <= 0:
-        raise ValueError(
-            "The parameter 'scales' must hold at least one scale, all positive."
-        )
+        raise ValueError(Statement("pac.scales_empty_or_not_positive"))
     tries = ((scale, gamma / len(declared)) for scale in declared.tolist())
     kept = _first_kept(bound, tries, budget, gamma)
     if kept is not None:
         return kept
     raise UncertifiedError(
-        f"None of the {len(declared)} 'scales' is certified to keep the budget of "
-        f"{budget!r} nats. Declare larger ones, or make more draws."
+        Statement(
+            "pac.no_declared_scale_certified", n_declared=len(declared), budget=budget
+        )
     )
 
 
@@ -422,9 +410,7 @@ def retry_scale(
     scale, budget = check_positive(scale=scale), check_positive(budget=budget)
     gamma, factor = check_probability(gamma=gamma), check_positive(factor=factor)
     if factor <= 1:
-        raise ValueError(
-            f"The parameter 'factor' must be in the range (1, inf). Got {factor!r}."
-        )
+        raise ValueError(Statement("pac.retry_factor_not_above_one", factor=factor))
     n_tries = check_count(n_tries=n_tries)
     scales = accumulate(repeat(factor, n_tries - 1), mul, initial=scale)
     tries = ((scale, gamma * 0.5**k) for k, scale in enumerate(scales, 1))
@@ -432,8 +418,7 @@ def retry_scale(
     if kept is not None:
         return kept
     raise UncertifiedError(
-        f"After {n_tries} tries no scale is certified to keep the budget of {budget!r} "
-        "nats. Begin at a larger 'scale', or make more draws."
+        Statement("pac.no_tried_scale_certified", n_tries=n_tries, budget=budget)
     )
 
 
@@ -447,10 +432,7 @@ def _first_kept(
     for scale, share in tries:
         found = bound(scale, share)
         if not found.certified:
-            raise UncertifiedError(
-                "The parameter 'method' must be 'betting' or 'bernstein': an "
-                "asymptotic bound holds in the limit only and certifies no scale."
-            )
+            raise UncertifiedError(Statement("pac.asymptotic_method_certifies_nothing"))
         if found.upper <= budget:
             return scale, replace(found, gamma=gamma)
     return None

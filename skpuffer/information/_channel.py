@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count, check_positive, noise_generator
 from skpuffer.utils._types import Floats, Indices, RandomState
 
@@ -139,14 +140,12 @@ class MixtureChannel:
         law = self.law
         outputs = np.asarray(outputs, dtype=float)
         if not isinstance(law, GaussianLaw) or law.rank < law.dim:
-            raise ValueError(
-                "The parameter 'outputs' is read for Gaussian noise in every direction "
-                "only. Use a bank of draws."
-            )
+            raise ValueError(Statement("pac.posterior_noise_not_gaussian"))
         if outputs.ndim != 2 or outputs.shape[1] != law.dim:
             raise ValueError(
-                f"The parameter 'outputs' must have shape (n, {law.dim}). "
-                f"Got shape {outputs.shape}."
+                Statement(
+                    "pac.channel_outputs_shape_wrong", dim=law.dim, shape=outputs.shape
+                )
             )
         # as draws around the first atom, whose noise is what is left
         normals = law.whitened(outputs - self.atoms.distinct_points[0])
@@ -298,10 +297,7 @@ class MixtureChannel:
         """
         m = len(self.atoms.points)
         if m < 2 or not np.allclose(self.atoms.prior, 1 / m, rtol=1e-9, atol=0):
-            raise ValueError(
-                "Leaving one out takes a sample of at least two atoms of equal "
-                "weights. Draw the atoms from the prior, and leave 'weights' out."
-            )
+            raise ValueError(Statement("pac.leave_one_out_weights_unequal"))
         # weight of the other samples of the same output, out of m - 1
         rest = np.round(self._weights * m) - 1
         with np.errstate(divide="ignore"):
@@ -404,10 +400,7 @@ class MixtureChannel:
         """
         law = self.law
         if not isinstance(law, GaussianLaw):
-            raise ValueError(
-                "The bound by the covariance holds for Gaussian noise only. Use "
-                "'information'."
-            )
+            raise ValueError(Statement("pac.log_det_noise_not_gaussian"))
         centred = self.atoms.distinct_points - self.atoms.mean
         if law.cells(self.atoms.distinct_points).any():
             return float("inf")
@@ -518,10 +511,7 @@ class MixtureChannel:
         """
         law = self.law
         if not isinstance(law, GaussianLaw):
-            raise ValueError(
-                "What leaks of a record to those who know the others is read for "
-                "Gaussian noise only. Use GaussianLaw."
-            )
+            raise ValueError(Statement("pac.record_leakage_noise_not_gaussian"))
         bits, others = self.atoms.independent_bits()
         points, prior = self.atoms.points, self.atoms.prior
         found = np.empty(bits.shape[1])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
-from skpuffer.exceptions import CompositionError
+from skpuffer.exceptions import CompositionError, Statement
 from skpuffer.utils._checks import (
     check_covariance,
     check_finite,
@@ -106,10 +106,7 @@ def compose_residual(
     left = _list(residuals=residuals)
     entropy = float(check_finite(entropy=entropy))
     if left.max() > entropy + 1e-9 * max(1.0, abs(entropy)):
-        raise ValueError(
-            "The parameter 'residuals' must not exceed 'entropy': no release adds to "
-            "what was unknown. Losses of a trained decoder are no residuals."
-        )
+        raise ValueError(Statement("compose.residuals_exceed_entropy"))
     total = float(left.sum()) - (len(left) - 1) * entropy
     return max(0.0, total) if discrete else total
 
@@ -155,8 +152,11 @@ def compose_mixed(information: ArrayLike, whole: ArrayLike) -> float:
     about, whole = _each(information=information), _each(whole=whole)
     if about.shape != whole.shape:
         raise ValueError(
-            "The parameters 'information' and 'whole' must have one entry for each "
-            f"release. Got {len(about)} and {len(whole)}."
+            Statement(
+                "compose.information_entries_not_per_release",
+                n_about=len(about),
+                n_whole=len(whole),
+            )
         )
     # a function of the input is told no more of than the input
     return float(whole.sum() - np.maximum(whole - about, 0).max())
@@ -213,9 +213,12 @@ def compose_exact(
     """
     if not len(atoms) == len(noise_covariances) == len(inputs) or not len(atoms):
         raise ValueError(
-            "The parameters 'atoms', 'noise_covariances' and 'inputs' must have one "
-            f"entry for each release. Got {len(atoms)}, {len(noise_covariances)} and "
-            f"{len(inputs)}."
+            Statement(
+                "compose.exact_entries_not_per_release",
+                n_atoms=len(atoms),
+                n_noise_covariances=len(noise_covariances),
+                n_inputs=len(inputs),
+            )
         )
     tables = [check_sizes(atoms=table) for table in atoms]
     noises = [check_covariance(noise_covariances=noise) for noise in noise_covariances]
@@ -223,19 +226,20 @@ def compose_exact(
     for table, noise, name in zip(tables, noises, names, strict=True):
         if table.ndim != 2 or noise.shape != (table.shape[1],) * 2:
             raise ValueError(
-                "The parameter 'atoms' must hold tables with as many columns as the "
-                f"noise has coordinates. Got shapes {table.shape} and {noise.shape}."
+                Statement(
+                    "compose.atoms_columns_mismatch_noise",
+                    shape=table.shape,
+                    shape2=noise.shape,
+                )
             )
         if name.shape != table.shape[:1]:
             raise ValueError(
-                "The parameter 'inputs' must name the input of each row of 'atoms'. "
-                f"Got {name.shape} for {len(table)} rows."
+                Statement(
+                    "compose.inputs_rows_mismatch", shape=name.shape, n_table=len(table)
+                )
             )
         if not np.array_equal(name, names[0]):
-            raise CompositionError(
-                "The parameter 'inputs' must be the same in the same order for every "
-                "release: rows of other inputs do not belong together."
-            )
+            raise CompositionError(Statement("compose.inputs_differ_between_releases"))
     joint: Floats = block_diag(*noises)
     return np.hstack(tables), joint
 
@@ -245,8 +249,7 @@ def _list(**named: ArrayLike) -> Floats:
     values = check_finite(**named)
     if values.ndim != 1 or not values.size:
         raise ValueError(
-            f"The parameter {name!r} must have one entry for each of one or more "
-            f"releases. Got shape {values.shape}."
+            Statement("compose.entries_shape_wrong", name=name, shape=values.shape)
         )
     return values
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from scipy.optimize import brentq
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_count,
     check_non_negative,
@@ -120,8 +121,7 @@ def budget_for_posterior(success: float, prior: float) -> float:
     prior, success = check_probability(prior=prior), check_real(success=success)
     if not prior <= success <= 1:
         raise ValueError(
-            "The parameter 'success' must be in the range [prior, 1], as no release "
-            f"makes an attacker worse. Got success={success!r} and prior={prior!r}."
+            Statement("pac.success_below_prior", success=success, prior=prior)
         )
     return _kl(success, prior)
 
@@ -282,14 +282,10 @@ def dp_posterior(epsilon: float, delta: float = 0.0, *, prior: float = 0.5) -> f
     epsilon = check_non_negative(epsilon=epsilon)
     delta, prior = check_share(delta=delta), check_probability(prior=prior)
     if prior < 0.5:
-        raise ValueError(
-            "The parameter 'prior' must be in the range [0.5, 1): the success of the "
-            f"better guess, max(r, 1 - r). Got {prior!r}."
-        )
+        raise ValueError(Statement("pac.prior_success_out_of_range", prior=prior))
     if prior > 0.5 and delta > 0:
         raise ValueError(
-            "The parameter 'delta' must be 0 unless 'prior' is 0.5. Got "
-            f"delta={delta!r} and prior={prior!r}."
+            Statement("pac.delta_needs_fair_prior", delta=delta, prior=prior)
         )
     # odds grow by exp(epsilon) at most; written so that it does not overflow
     return 1 - (1 - delta) * (1 - prior) / (
@@ -326,8 +322,7 @@ def dp_epsilon(success: float, delta: float = 0.0) -> float:
     delta, success = check_share(delta=delta), check_real(success=success)
     if not (1 + delta) / 2 < success <= 1:
         raise ValueError(
-            "The parameter 'success' must be in the range ((1 + delta) / 2, 1]. Got "
-            f"success={success!r} and delta={delta!r}; choose a smaller delta."
+            Statement("pac.success_not_above_delta", success=success, delta=delta)
         )
     return math.inf if success == 1 else math.log((success - delta) / (1 - success))
 
@@ -448,7 +443,5 @@ def _closed_share(**named: Any) -> float:
     ((name, given),) = named.items()
     value = check_real(**named)
     if not 0 <= value <= 1:
-        raise ValueError(
-            f"The parameter {name!r} must be in the range [0, 1]. Got {given!r}."
-        )
+        raise ValueError(Statement("pac.share_out_of_range", name=name, given=given))
     return value

@@ -14,6 +14,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import logsumexp, ndtr, ndtri
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_count,
     check_covariance,
@@ -179,10 +180,7 @@ def slice_statistic(
     """
     draws = check_sizes(releases=releases)
     if draws.ndim != 2 or len(draws) <= draws.shape[1] + 1:
-        raise ValueError(
-            "The parameter 'releases' must be a table of more draws than twice one "
-            f"and its columns. Got shape {draws.shape}."
-        )
+        raise ValueError(Statement("sliced.statistic_too_few_draws", shape=draws.shape))
     n_directions = check_count(n_directions=n_directions)
     level, n_null = check_probability(level=level), check_count(n_null=n_null)
     directions = rng.normal(size=(draws.shape[1], n_directions))
@@ -275,9 +273,12 @@ def donsker_varadhan_gap(
     d = len(spread)
     if draws.ndim != 2 or draws.shape[1] != d or centre.shape != (d,) or len(draws) < 4:
         raise ValueError(
-            "The parameter 'releases' must be a table of at least four draws with the "
-            f"columns of 'mean' and 'covariance'. Got shapes {draws.shape}, "
-            f"{centre.shape} and {spread.shape}."
+            Statement(
+                "pac.donsker_varadhan_shapes_wrong",
+                shape=draws.shape,
+                shape2=centre.shape,
+                shape3=spread.shape,
+            )
         )
     gamma, clip = check_probability(gamma=gamma), check_positive(clip=clip)
     penalty = check_positive(penalty=penalty)
@@ -360,9 +361,13 @@ def surrogate_terms(
         or spread.shape != noise.shape
     ):
         raise ValueError(
-            "The parameters 'outputs', 'mean', 'covariance' and 'noise_covariance' "
-            f"must be of one dimension. Got shapes {points.shape}, {centre.shape}, "
-            f"{spread.shape} and {noise.shape}."
+            Statement(
+                "pac.surrogate_dimensions_differ",
+                shape=points.shape,
+                shape2=centre.shape,
+                shape3=spread.shape,
+                shape4=noise.shape,
+            )
         )
     factor = cholesky(spread, lower=True)
     white = solve_triangular(factor, (points - centre).T, lower=True)
@@ -429,8 +434,11 @@ def _channel(
     noise = check_covariance(least=_LEAST, noise_covariance=noise_covariance)
     if table.ndim != 2 or not table.size or table.shape[1] != len(noise):
         raise ValueError(
-            "The parameter 'atoms' must be a table with as many columns as "
-            f"'noise_covariance' has. Got shapes {table.shape} and {noise.shape}."
+            Statement(
+                "pac.atoms_columns_mismatch_covariance",
+                shape=table.shape,
+                shape2=noise.shape,
+            )
         )
     return table, check_masses(len(table), weights=weights), noise
 
@@ -438,10 +446,7 @@ def _channel(
 def _orthonormal(basis: ArrayLike, d: int) -> Floats:
     axes = check_finite(bases=basis)
     if axes.shape != (d, d) or not np.allclose(axes.T @ axes, np.eye(d), atol=1e-9):
-        raise ValueError(
-            f"The parameter 'bases' must hold matrices of shape ({d}, {d}) with "
-            "orthonormal columns; numpy.linalg.qr makes columns orthonormal."
-        )
+        raise ValueError(Statement("sliced.bases_not_orthonormal", d=d))
     return axes
 
 

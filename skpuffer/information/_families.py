@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_finite, check_positive
 from skpuffer.utils._types import Floats
 
@@ -72,8 +73,9 @@ def search_law(
     start = check_finite(start=start)
     if budget >= atoms.output_entropy:
         raise ValueError(
-            "The parameter 'budget' must be below the entropy of the outputs, "
-            f"{atoms.output_entropy:.6g} nats: no noise is needed from there on."
+            Statement(
+                "pac.budget_exceeds_output_entropy", output_entropy=atoms.output_entropy
+            )
         )
 
     def scaled(parameters: Floats) -> NoiseLaw:
@@ -92,10 +94,7 @@ def search_law(
         while excess(high) > 0 and high < _REACH:
             high += 1.0
         if excess(low) <= 0 or excess(high) > 0:
-            raise ValueError(
-                "The parameter 'family' gives noise of no scale that meets the budget. "
-                "Use another family, such as Gaussian noise (search_noise)."
-            )
+            raise ValueError(Statement("pac.family_never_meets_budget"))
         root = float(brentq(excess, low, high, xtol=1e-10))
         # on the safe side of the root
         step = 1e-10

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import brentq
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_count,
     check_covariance,
@@ -78,8 +79,11 @@ def log_det(covariance: ArrayLike, noise_covariance: ArrayLike) -> float:
     noise = check_covariance(noise_covariance=noise_covariance)
     if output.shape != noise.shape:
         raise ValueError(
-            "The parameters 'covariance' and 'noise_covariance' must have the same "
-            f"shape. Got {output.shape} and {noise.shape}."
+            Statement(
+                "gaussian.covariance_shapes_differ",
+                shape=output.shape,
+                shape2=noise.shape,
+            )
         )
     # a coordinate that neither varies nor is noisy is a public constant
     free = (np.diag(output) > 0) | (np.diag(noise) > 0)
@@ -265,8 +269,12 @@ def efficient(
     axes = check_basis(basis)
     if len(axes) != len(matrix):
         raise ValueError(
-            f"The parameter 'basis' must have shape {matrix.shape}, as the output has "
-            f"{len(matrix)} coordinates. Got shape {axes.shape}."
+            Statement(
+                "gaussian.basis_shape_wrong",
+                shape=matrix.shape,
+                n_matrix=len(matrix),
+                shape2=axes.shape,
+            )
         )
     unit = np.diag(matrix).max()
     if not unit > 0:
@@ -281,10 +289,7 @@ def check_basis(basis: ArrayLike) -> Floats:
     axes = check_finite(basis=basis)
     square = axes.ndim == 2 and axes.shape[0] == axes.shape[1]
     if not square or not np.allclose(axes.T @ axes, np.eye(len(axes)), atol=1e-9):
-        raise ValueError(
-            "The parameter 'basis' must be a square matrix with orthonormal columns. "
-            f"Got shape {axes.shape}; numpy.linalg.qr makes columns orthonormal."
-        )
+        raise ValueError(Statement("gaussian.basis_not_orthonormal", shape=axes.shape))
     return axes
 
 
@@ -413,10 +418,7 @@ def inflated_covariance(
     n_draws = check_count(n_draws=n_draws)
     radius, gamma = check_positive(radius=radius), check_probability(gamma=gamma)
     if np.trace(moment) > radius**2 * (1 + 1e-9):
-        raise ValueError(
-            "The parameter 'radius' must bound every vector in 'second_moment', whose "
-            "trace may then not exceed its square. Clip the outputs to a larger ball."
-        )
+        raise ValueError(Statement("gaussian.radius_below_second_moment"))
     values = np.linalg.eigvalsh(moment).astype(float)
     largest = float(_raised(values)[-1])
     # n t² / 2 = log(d / gamma) radius² (largest + 4 t / 3), solved for t
@@ -441,10 +443,7 @@ def _rotated(
         values, vectors = np.linalg.eigh(block / unit)
         variances = rule(_raised(values), budget)
         if not np.all(variances > 0):
-            raise ValueError(
-                "The parameter 'budget' must be smaller: at this one the noise "
-                f"vanishes in double precision. Got {budget!r}."
-            )
+            raise ValueError(Statement("gaussian.budget_noise_vanishes", budget=budget))
         noise[np.ix_(free, free)] = unit * _symmetric((vectors * variances) @ vectors.T)
     return noise
 

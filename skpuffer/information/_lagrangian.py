@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._types import Floats
 
 from ._banks import Bank
@@ -64,10 +65,7 @@ def augmented_lagrangian(
         excess = (value - objective.budget) / objective.budget
         force = max(0.0, multiplier + 2 * penalty * objective.budget * excess)
         if mmse is None:
-            raise ValueError(
-                "The parameter 'solver' must be 'fixed_point' for a secret of which no "
-                "gradient is known."
-            )
+            raise ValueError(Statement("pac.solver_gradient_unknown"))
         half = np.linalg.solve(covariance, kept(mmse()))
         pull = np.linalg.solve(covariance, half.T)
         gradient = 2 * objective.weight @ factor / unit

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_covariance, check_positive
 from skpuffer.utils._reading import floats
 from skpuffer.utils._types import Floats, Indices
@@ -282,8 +283,7 @@ def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
         law = GaussianLaw(_stated_covariance(law))
     if law.dim != dim:
         raise ValueError(
-            f"The parameter 'noise' has {law.dim} coordinates but the outputs have "
-            f"{dim}. Pass noise of {dim} coordinates."
+            Statement("pac.noise_dimension_mismatch_2", dim=law.dim, dim2=dim)
         )
     found: NoiseLaw = law
     return found
@@ -293,8 +293,5 @@ def _stated_covariance(noise: Any) -> Floats:
     """Return noise that is said by its covariance, or say what else would do."""
     array = floats(noise)
     if array is None or array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise ValueError(
-            "The parameter 'noise' must be a covariance of shape (d, d), Gaussian "
-            "noise of skpuffer.noise, or a law such as GaussianLaw or ProductLaw."
-        )
+        raise ValueError(Statement("pac.noise_not_a_law"))
     return array

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._types import Floats
 
 from ._laws import GaussianLaw
@@ -156,10 +157,7 @@ class Objective:
                 there = here + math.copysign(_STRIDE, excess)
             here = max(there, lowest)
         if best is None:
-            raise ValueError(
-                "No noise was found that keeps the parameter 'budget'. Raise it, or "
-                "check that the outputs are of workable size."
-            )
+            raise ValueError(Statement("pac.no_noise_keeps_budget"))
         return best
 
     def _slope(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_count,
     check_covariance,
@@ -102,10 +103,7 @@ class OutputModel:
     def __post_init__(self) -> None:
         atoms, mean = check_sizes(atoms=self.atoms), check_sizes(mean=self.mean)
         if atoms.ndim != 2 or not atoms.size:
-            raise ValueError(
-                "The parameter 'atoms' must be a table of outputs, one in each row. "
-                f"Got shape {atoms.shape}."
-            )
+            raise ValueError(Statement("pac.model_atoms_not_table", shape=atoms.shape))
         matrices = {
             "noise_covariance": check_covariance(
                 least=_LEAST, noise_covariance=self.noise_covariance
@@ -117,8 +115,13 @@ class OutputModel:
         for name, value in {"mean": mean, **matrices}.items():
             if value.shape != shapes[name]:
                 raise ValueError(
-                    f"The parameter {name!r} must have the shape {shapes[name]}, of "
-                    f"the {d} columns of 'atoms'. Got shape {value.shape}."
+                    Statement(
+                        "pac.model_field_shape_wrong",
+                        name=name,
+                        shapes=shapes[name],
+                        d=d,
+                        shape=value.shape,
+                    )
                 )
             object.__setattr__(self, name, value)
         object.__setattr__(self, "radius", check_positive(radius=self.radius))
@@ -167,21 +170,14 @@ class OutputModel:
         """
         draws = check_sizes(outputs=outputs)
         if draws.ndim != 2 or len(draws) < 2 or not draws.shape[1]:
-            raise ValueError(
-                "The parameter 'outputs' must be a table of at least two outputs, one "
-                f"in each row. Got shape {draws.shape}."
-            )
+            raise ValueError(Statement("pac.model_outputs_too_few", shape=draws.shape))
         if radius is not None and ball is not None:
-            raise ValueError(
-                "Give one of the parameters 'radius' and 'ball', not both."
-            )
+            raise ValueError(Statement("pac.radius_and_ball_both_given"))
         mean = draws.mean(axis=0)
         spread = np.atleast_2d(np.cov(draws, rowvar=False, bias=True))
         size = float(np.trace(spread)) / len(mean)
         if not size > 0:
-            raise ValueError(
-                "The parameter 'outputs' must vary. A constant output needs no noise."
-            )
+            raise ValueError(Statement("pac.model_outputs_constant"))
         spread += check_positive(ridge=ridge) * size * np.eye(len(mean))
         if ball is not None:
             centre = check_sizes(ball=ball[0])
@@ -212,8 +208,11 @@ class OutputModel:
         points = check_finite(outputs=outputs)
         if points.ndim != 2 or points.shape[1:] != self.mean.shape:
             raise ValueError(
-                "The parameter 'outputs' must be a table of outputs of length "
-                f"{len(self.mean)}, one in each row. Got shape {points.shape}."
+                Statement(
+                    "pac.clip_outputs_shape_wrong",
+                    n_mean=len(self.mean),
+                    shape=points.shape,
+                )
             )
         away = points - self.mean
         lengths = _lengths(self.spread, away)
@@ -258,8 +257,11 @@ class OutputModel:
         points, shifts = self.clip(outputs), check_finite(noise=noise)
         if shifts.shape != points.shape:
             raise ValueError(
-                "The parameters 'outputs' and 'noise' must have the same shape. Got "
-                f"{points.shape} and {shifts.shape}."
+                Statement(
+                    "pac.outputs_noise_shapes_differ",
+                    shape=points.shape,
+                    shape2=shifts.shape,
+                )
             )
         factor = cholesky(self.noise_covariance, lower=True)
         # in units of the noise around the centre: what is left of large numbers there
@@ -314,9 +316,7 @@ class OutputModel:
         """
         points = self.clip(outputs)
         if len(points) < 2:
-            raise ValueError(
-                "The parameter 'outputs' must hold at least two draws. Got one."
-            )
+            raise ValueError(Statement("pac.bound_needs_two_draws"))
         n_noise = check_count(n_noise=n_noise)
         factor = cholesky(self.noise_covariance, lower=True)
         ratios = [

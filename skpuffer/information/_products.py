@@ -6,6 +6,7 @@ from typing import Protocol, Self
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_finite, check_masses, check_positive
 from skpuffer.utils._types import Floats, Indices
 
@@ -170,8 +171,7 @@ class GaussianMixtureMarginal:
         deviations = check_finite(deviations=self.deviations)
         if deviations.ndim != 1 or not deviations.size or np.any(deviations <= 0):
             raise ValueError(
-                "The parameter 'deviations' must hold positive standard deviations, "
-                f"one for each part. Got shape {deviations.shape}."
+                Statement("pac.mixture_deviations_not_positive", shape=deviations.shape)
             )
         weights = check_masses(len(deviations), weights=self.weights)
         object.__setattr__(self, "weights", tuple(weights.tolist()))
@@ -319,9 +319,7 @@ class ProductLaw:
         scale = check_finite(scale=self.scale)
         if scale.ndim != 1 or not scale.size or np.any(scale <= 0):
             raise ValueError(
-                "The parameter 'scale' must hold one positive scale for each "
-                f"coordinate. Got shape {scale.shape}; a direction without noise takes "
-                "GaussianLaw."
+                Statement("pac.product_scale_not_positive", shape=scale.shape)
             )
         object.__setattr__(self, "scale", scale)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_count,
     check_covariance,
@@ -83,9 +84,9 @@ class ResidualReport:
         check_real(value=self.value)
         if not self.entropy <= self.value + 1e-9 * max(1.0, abs(self.value)):
             raise ValueError(
-                "The parameter 'value' must be the cross-entropy of the prior against "
-                "a reference that covers it, which is never below 'entropy'. Got "
-                f"value={self.value!r} and entropy={self.entropy!r}."
+                Statement(
+                    "pac.value_below_entropy", value=self.value, entropy=self.entropy
+                )
             )
 
     @classmethod
@@ -118,8 +119,9 @@ class ResidualReport:
         entropy, residual = check_real(entropy=entropy), check_real(residual=residual)
         if residual > entropy + 1e-9 * max(1.0, abs(entropy)):
             raise ValueError(
-                "The parameter 'residual' must not exceed 'entropy': no release adds "
-                f"to what was unknown. Got {residual!r} and {entropy!r}."
+                Statement(
+                    "pac.residual_exceeds_entropy", residual=residual, entropy=entropy
+                )
             )
         return cls(entropy, max(0.0, entropy - residual), value, discrete)
 
@@ -197,8 +199,7 @@ def subset_value(n_records: int, size: int) -> float:
     n, k = check_count(n_records=n_records), check_count(least=0, size=size)
     if k > n:
         raise ValueError(
-            f"The parameter 'size' must be at most 'n_records'. Got {size!r} of "
-            f"{n_records!r}."
+            Statement("pac.subset_size_exceeds_records", size=size, n_records=n_records)
         )
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
@@ -291,8 +292,7 @@ def cross_entropy_value(
     values = check_finite(log_densities=log_densities)
     if values.ndim != 1 or not values.size:
         raise ValueError(
-            "The parameter 'log_densities' must have one entry for each point. Got "
-            f"shape {values.shape}."
+            Statement("pac.log_densities_count_mismatch", shape=values.shape)
         )
     return -float(values @ check_masses(len(values), weights=weights))
 
@@ -327,10 +327,7 @@ def logistic_value(points: ArrayLike, weights: ArrayLike | None = None) -> float
     """
     table = check_finite(points=points)
     if table.ndim != 2 or not table.size:
-        raise ValueError(
-            "The parameter 'points' must be a table with a point in each row. Got "
-            f"shape {table.shape}."
-        )
+        raise ValueError(Statement("pac.logistic_points_not_table", shape=table.shape))
     # logaddexp(0, -x) is log(1 + exp(-x)) without overflow
     log_densities = -(table + 2 * np.logaddexp(0, -table)).sum(axis=1)
     return cross_entropy_value(log_densities, weights)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_count,
     check_covariance,
@@ -191,9 +192,7 @@ def search_noise(
     check_option(("fixed_point", "sgd"), solver=solver)
     kinds = STARTS if starts is None else tuple(starts)
     if not kinds:
-        raise ValueError(
-            f"The parameter 'starts' must name at least one of {STARTS}, or be None."
-        )
+        raise ValueError(Statement("pac.search_starts_unknown", starts=STARTS))
     for kind in kinds:
         check_option(STARTS, starts=kind)
     most = check_positive(max_secret_leakage=max_secret_leakage, finite=False)
@@ -202,20 +201,14 @@ def search_noise(
     weight = np.eye(dim) if cost is None else check_covariance(cost=cost, least=1e-12)
     if len(weight) != dim:
         raise ValueError(
-            f"The parameter 'cost' must have shape ({dim}, {dim}), as the outputs "
-            f"have {dim} coordinates. Got shape {weight.shape}."
+            Statement("pac.search_cost_shape_wrong", dim=dim, shape=weight.shape)
         )
     if secret != "dataset" and (sampled or any(a.n_secrets == 0 for a in priors)):
         raise ValueError(
-            f"The parameter 'secret' takes {secret!r} only for atoms that enumerate "
-            "their prior and have memberships. Pass Atoms(..., memberships=...), or "
-            "secret='dataset', which bounds every secret."
+            Statement("pac.search_secret_needs_memberships", secret=secret)
         )
     if secret == "columns_given_others" and family != "scale":
-        raise ValueError(
-            "The parameter 'family' must be 'scale' for secret='columns_given_others', "
-            f"of which no gradient is known. Got {family!r}."
-        )
+        raise ValueError(Statement("pac.search_family_without_gradient", family=family))
     source, _ = noise_generator(random_state)
     # a stream of its own: atoms drawn by the same seed are made of the same numbers
     rng = np.random.default_rng(source.integers(2**63, size=4))
@@ -370,20 +363,16 @@ def _checked_priors(atoms: Atoms | Sequence[Atoms]) -> list[Atoms]:
     """The priors as a list, all of outputs of one kind."""
     priors = [atoms] if isinstance(atoms, Atoms) else list(atoms)
     if not priors or not all(isinstance(a, Atoms) for a in priors):
-        raise TypeError(
-            "The parameter 'atoms' must be Atoms, or a sequence of them, one for each "
-            "prior."
-        )
+        raise TypeError(Statement("pac.search_atoms_wrong_type"))
     if len({a.dim for a in priors}) > 1:
         raise ValueError(
-            "The parameter 'atoms' must hold outputs of one number of coordinates. "
-            f"Got {sorted({a.dim for a in priors})}."
+            Statement(
+                "pac.search_atoms_dimensions_differ",
+                value=sorted({a.dim for a in priors}),
+            )
         )
     if all(len(a.distinct_points) == 1 for a in priors):
-        raise ValueError(
-            "The parameter 'atoms' must hold outputs that differ: nothing leaks of "
-            "one that is always the same, and it needs no noise."
-        )
+        raise ValueError(Statement("pac.search_atoms_constant"))
     return priors
 
 

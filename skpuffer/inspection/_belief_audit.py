@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.privacy_loss.overlap import OddsOverlap, finite_overlap
 from skpuffer.scenarios import AttributeScenario
 from skpuffer.utils._checks import check_count, check_positive
@@ -176,9 +176,7 @@ def audit_belief(
     True
     """
     if not isinstance(scenario, AttributeScenario):
-        raise TypeError(
-            f"The parameter 'scenario' must be an AttributeScenario. Got {scenario!r}."
-        )
+        raise TypeError(Statement("audit.scenario_not_attribute", scenario=scenario))
     budgets = [check_positive(epsilon=one) for one in np.atleast_1d(epsilon).tolist()]
     check_count(cv=cv, least=2)
     declared = scenario.explain(budgets, delta=delta)
@@ -209,30 +207,29 @@ def _public_rows(
 ) -> tuple[pd.DataFrame, Any, Any]:
     """Public rows without the secret, fit for the guesser; its codes and values."""
     if not is_frame(public) or matching_names(public) is None:
-        raise ScenarioError("The parameter 'public' must be a data frame with names.")
+        raise ScenarioError(Statement("audit.public_not_named_frame"))
     frame = to_pandas(public)
     if scenario.column not in frame.columns:
         raise ScenarioError(
-            f"The parameter 'public' must have the secret column {scenario.column!r}."
+            Statement("audit.public_secret_column_missing", column=scenario.column)
         )
     secret, values = pd.factorize(frame[scenario.column], sort=True)
     if len(values) < 2 or np.any(secret < 0):
         raise ScenarioError(
-            f"The column {scenario.column!r} of the parameter 'public' must have two "
-            "values at least, and none missing."
+            Statement("audit.public_secret_column_unusable", column=scenario.column)
         )
     frame = frame.drop(columns=scenario.column)
     if not frame.shape[1]:
-        raise ScenarioError(
-            "The parameter 'public' must have columns to guess the secret from."
-        )
+        raise ScenarioError(Statement("audit.public_no_guessing_columns"))
     texts = [n for n in frame if not pd.api.types.is_numeric_dtype(frame[n])]
     for name in texts:
         if frame[name].nunique() > _MOST_LEVELS:
             raise ScenarioError(
-                f"The column {name!r} of the parameter 'public' has more than "
-                f"{_MOST_LEVELS} values that are no numbers: bin it, or leave it out, "
-                "there and in the data."
+                Statement(
+                    "audit.public_column_too_many_levels",
+                    name=name,
+                    most_levels=_MOST_LEVELS,
+                )
             )
     return frame.astype(dict.fromkeys(texts, "category")), secret, values
 

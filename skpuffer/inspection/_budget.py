@@ -8,6 +8,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from skpuffer.exceptions import Statement
+
 __all__ = [
     "DEFAULT_LABEL",
     "budget_label",
@@ -84,12 +86,16 @@ def _only(found: list[str], where: str) -> str:
         return found[0]
     if not found:
         raise ValueError(
-            f"No parameter '{_SUFFIX}' was found in {where}. Name the parameter that "
-            "holds the budget as param_name=..."
+            Statement(
+                "inspection.budget_parameter_not_found", suffix=_SUFFIX, where=where
+            )
         )
     raise ValueError(
-        f"More than one budget was found in {where}: {', '.join(sorted(found))}. "
-        "Choose the one to vary by param_name=..."
+        Statement(
+            "inspection.budget_parameter_ambiguous",
+            where=where,
+            found=", ".join(sorted(found)),
+        )
     )
 
 

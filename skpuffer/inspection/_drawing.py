@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from skpuffer.exceptions import Statement
+
 __all__ = ["line_options", "pyplot"]
 
 
@@ -30,8 +32,7 @@ def pyplot(caller: str) -> ModuleType:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            f"{caller} requires matplotlib. Install it by "
-            '`pip install "skpuffer[plot]"`.'
+            Statement("inspection.matplotlib_missing", caller=caller)
         ) from error
     return plt
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_positive
 
 from ._drawing import line_options
@@ -59,11 +60,15 @@ def check_guesses(
     for name, given in (("attacks", attacks), ("certificates", certificates)):
         if given is not None and len(given) != len(budgets):
             raise ValueError(
-                f"The parameter {name!r} must have one entry for each of the "
-                f"{len(budgets)} budgets of 'epsilons'. Got {len(given)}."
+                Statement(
+                    "inspection.guesses_not_per_budget",
+                    name=name,
+                    n_budgets=len(budgets),
+                    n_given=len(given),
+                )
             )
     if not len(budgets):
-        raise ValueError("The parameter 'epsilons' must have at least one budget.")
+        raise ValueError(Statement("inspection.guesses_epsilons_empty"))
     if certificates is None:
         return budgets, None
     allowed = [

@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from skpuffer.accountants import PrivacyLoss
+from skpuffer.exceptions import Statement
 from skpuffer.noise import GeneralizedGaussianNoise
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
@@ -225,10 +226,7 @@ def check_betas(betas: ArrayLike) -> list[float]:
     """
     values = [check_real(betas=beta) for beta in np.ravel(betas).tolist()]
     if not values or not all(1 <= beta < np.inf for beta in values):
-        raise ValueError(
-            "The parameter 'betas' must hold at least one shape, each in [1, inf): "
-            f"noise that is less than log-concave is not accounted for. Got {betas!r}."
-        )
+        raise ValueError(Statement("inspection.betas_below_one", betas=betas))
     return values
 
 
@@ -258,8 +256,9 @@ def _check_rate(sampling_rate: float) -> float:
     rate = check_positive(sampling_rate=sampling_rate)
     if rate > 1:
         raise ValueError(
-            "The parameter 'sampling_rate' must be in the range (0, 1]. "
-            f"Got {sampling_rate!r}."
+            Statement(
+                "inspection.sampling_rate_out_of_range", sampling_rate=sampling_rate
+            )
         )
     return rate
 

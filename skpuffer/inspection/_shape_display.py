@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count, check_non_negative
 
 from ._drawing import pyplot
@@ -120,16 +121,19 @@ class ShapeDisplay:
         check_is_fitted(estimator)
         if not hasattr(estimator, "shape_functions_"):
             raise TypeError(
-                "The parameter 'estimator' must be an additive model, which has shape "
-                f"functions. Got {type(estimator).__name__}."
+                Statement(
+                    "shaped.estimator_not_additive",
+                    estimator_type=type(estimator).__name__,
+                )
             )
         known = estimator.shape_functions_
         drawn = list(known) if features is None else list(features)
         unknown = [name for name in drawn if name not in known]
         if unknown or not drawn:
             raise ValueError(
-                f"The parameter 'features' must be some of {list(known)!r}. Got "
-                f"{features!r}."
+                Statement(
+                    "shaped.features_unknown", known=list(known), features=features
+                )
             )
         binning = estimator.binning_
         display = cls(
@@ -173,8 +177,7 @@ class ShapeDisplay:
             axes = grid.ravel()[:n].tolist()
         if len(axes) != n:
             raise ValueError(
-                f"The parameter 'axes' must hold one for each of {n} functions. Got "
-                f"{len(axes)}."
+                Statement("shaped.axes_count_mismatch", n=n, n_axes=len(axes))
             )
         for ax, function in zip(axes, self.functions, strict=True):
             if len(function.features) > 1:

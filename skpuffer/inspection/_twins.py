@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator, clone
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
+from skpuffer.exceptions import Statement
 from skpuffer.scenarios import RecordScenario
 from skpuffer.schema import Schema
 from skpuffer.utils._reading import as_table, drop_position, matching_names
@@ -54,17 +55,12 @@ def baselines_of(
     if hasattr(baseline, "fit") and not isinstance(baseline, type):
         return {f"Baseline: {type(baseline).__name__}": baseline}, X
     if baseline != "dp":
-        raise ValueError(
-            "The parameter 'baseline' must be 'dp', a private estimator or None. Got "
-            f"{baseline!r}."
-        )
+        raise ValueError(Statement("inspection.baseline_invalid", baseline=baseline))
     params = estimator.get_params(deep=True)
     prefix = param_name.removesuffix("accountant__epsilon")
     if not {f"{prefix}scenario", f"{prefix}accountant"} <= set(params):
         raise ValueError(
-            "The parameter 'baseline' is 'dp', but the budget "
-            f"{param_name!r} is not that of a private estimator's accountant. Give an "
-            "estimator as the baseline."
+            Statement("inspection.dp_baseline_needs_accountant", param_name=param_name)
         )
     scenario, accountant = params[f"{prefix}scenario"], params[f"{prefix}accountant"]
     public: dict[str, Any] = {}

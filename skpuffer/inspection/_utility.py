@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.exceptions import SeededNoiseWarning
+from skpuffer.exceptions import SeededNoiseWarning, Statement
 from skpuffer.utils._checks import check_option
 
 from ._budget import (
@@ -496,8 +496,11 @@ class PrivacyUtilityDisplay:
         scores = sign * np.asarray(self.scores, dtype=float)
         if epsilons.ndim != 1 or scores.ndim != 2 or len(scores) != len(epsilons):
             raise ValueError(
-                "The parameter 'scores' must have a row for each of 'epsilons' and a "
-                f"column for each fit. Got shapes {scores.shape} and {epsilons.shape}."
+                Statement(
+                    "inspection.scores_shape_mismatch",
+                    shape=scores.shape,
+                    shape2=epsilons.shape,
+                )
             )
         return epsilons, scores
 

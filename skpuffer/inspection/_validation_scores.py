@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv, cross_validate
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from skpuffer.exceptions import SeededNoiseWarning
+from skpuffer.exceptions import SeededNoiseWarning, Statement
 from skpuffer.utils._checks import check_count, check_positive, noise_generator
 
 from ._budget import budget_label, fallback_of, pick
@@ -44,7 +44,7 @@ def check_budgets(epsilons: ArrayLike) -> Floats:
     """
     values = [check_positive(epsilons=epsilon) for epsilon in np.ravel(epsilons)]
     if not values:
-        raise ValueError("The parameter 'epsilons' must hold at least one budget.")
+        raise ValueError(Statement("inspection.epsilons_empty"))
     return np.unique(values)
 
 
@@ -180,15 +180,20 @@ _ONE_SCORE = (
 
 def _check_one_score(estimator: Any, scoring: Any) -> None:
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
-        raise ValueError(f"{_ONE_SCORE} Got {scoring!r}.")
+        raise ValueError(
+            Statement(
+                "inspection.scoring_not_one_score",
+                one_score=_ONE_SCORE,
+                scoring=scoring,
+            )
+        )
     check_scoring(estimator, scoring=scoring)
 
 
 def _check_reference(reference: Any, scoring: Any) -> None:
     if isinstance(reference, type) or not hasattr(reference, "fit"):
         raise TypeError(
-            "The parameter 'reference' must be an estimator without privacy, such as "
-            f"LogisticRegression(), or None. Got {reference!r}."
+            Statement("inspection.reference_not_estimator", reference=reference)
         )
     check_scoring(reference, scoring=scoring)
 
@@ -208,8 +213,10 @@ def _seeds(
     ]
     if not names:
         raise ValueError(
-            f"The parameter 'random_state' was given, but {type(estimator).__name__} "
-            "has no parameter 'random_state' to seed. Use random_state=None."
+            Statement(
+                "inspection.no_random_state_to_seed",
+                estimator_type=type(estimator).__name__,
+            )
         )
     rng, _ = noise_generator(random_state)
     table = rng.integers(np.iinfo(np.int32).max, size=(n_draws, len(names)))
@@ -245,15 +252,15 @@ def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
     results = search.cv_results_
     if f"param_{param_name}" not in results:
         raise ValueError(
-            f"The search did not go over {param_name!r}, the parameter 'param_name'. "
-            f"It went over {sorted(k[6:] for k in results if k.startswith('param_'))}."
+            Statement(
+                "search.budget_not_searched",
+                param_name=param_name,
+                results=sorted(k[6:] for k in results if k.startswith("param_")),
+            )
         )
     # noise of one budget weighs more on a smaller sample
     if "n_resources" in results:
-        raise ValueError(
-            "Successive halving scores its candidates on samples of different size, "
-            "which cannot be compared. Use GridSearchCV or RandomizedSearchCV."
-        )
+        raise ValueError(Statement("search.successive_halving_not_comparable"))
     metric = _metric(search)
     splits = range(search.n_splits_)
     scores = np.column_stack([results[f"split{i}_test_{metric}"] for i in splits])
@@ -262,10 +269,7 @@ def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
     values = np.asarray(np.ma.getdata(column)[used], dtype=float)
     scores = scores[used]
     if np.isnan(scores).any():
-        raise ValueError(
-            "Some fits of the search failed: their scores are nan. Search with "
-            "error_score='raise' to see why."
-        )
+        raise ValueError(Statement("search.fits_failed"))
     # of candidates that differ in other parameters, the one a user would have chosen
     epsilons = np.unique(values)
     means = scores.mean(axis=1)
@@ -279,7 +283,4 @@ def _metric(search: Any) -> str:
         return "score"
     if isinstance(search.refit, str):
         return search.refit
-    raise ValueError(
-        "The search has several scores. Name the one to draw as refit=... of the "
-        "search."
-    )
+    raise ValueError(Statement("search.several_scores_none_named"))

@@ -23,6 +23,7 @@ from skpuffer.exceptions import (
     BudgetExceededError,
     CompositionError,
     NotComposableError,
+    Statement,
     UncertifiedError,
 )
 from skpuffer.privacy import Certificate
@@ -191,8 +192,12 @@ class Book:
         except _DO_NOT_ADD as error:
             before = sum(account.counts.values())
             raise NotComposableError(
-                f"The ledger refuses this release ({self._kinds[kind]!r}), which does "
-                f"not add up with the {before} before it. {error}"
+                Statement(
+                    "ledger.release_does_not_add_up",
+                    kinds=self._kinds[kind],
+                    before=before,
+                    error=error,
+                )
             ) from None
         if self.ceiling.exceeded_by(total):
             account.too_much = counts

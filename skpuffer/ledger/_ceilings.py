@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skpuffer.exceptions import CompositionError, LedgerError
+from skpuffer.exceptions import CompositionError, LedgerError, Statement
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information
 from skpuffer.privacy._repeated import repeated
 from skpuffer.utils._checks import check_order, check_probability, check_real
@@ -180,8 +180,11 @@ class Ceiling:
         if total.implies(self.notion) and self._no_weaker(total):
             return total
         raise CompositionError(
-            f"They promise {total.notion.title}, from which {self.notion.title} does "
-            "not follow at the numbers of the ceiling."
+            Statement(
+                "ledger.ceiling_notion_does_not_follow",
+                title=total.notion.title,
+                title2=self.notion.title,
+            )
         )
 
 
@@ -203,11 +206,7 @@ def read_limits(limits: Any) -> tuple[Ceiling, ...]:
         If they are not as they must be.
     """
     if not isinstance(limits, Mapping) or not limits:
-        raise LedgerError(
-            "The parameter 'limits' must map at least one notion to its ceiling, such "
-            "as {'approximate_dp': (3.0, 1e-5)}; an infinite epsilon only counts. Got "
-            f"{limits!r}."
-        )
+        raise LedgerError(Statement("ledger.limits_not_a_mapping", limits=limits))
     return tuple(_read_limit(name, given) for name, given in limits.items())
 
 
@@ -216,22 +215,21 @@ def _read_limit(name: Any, given: Any) -> Ceiling:
     if notion is None or notion not in _GOES_WITH:
         known = ", ".join(repr(str(n)) for n in _GOES_WITH)
         raise LedgerError(
-            "The parameter 'limits' must name notions in which releases add up: "
-            f"{known}. Got {name!r}."
+            Statement("ledger.limits_notion_unknown", known=known, name=name)
         )
     goes_with = _GOES_WITH[notion]
     values = tuple(given) if isinstance(given, tuple | list) else (given,)
     form = "a number" if goes_with is None else f"a pair (epsilon, {goes_with})"
     if len(values) != (1 if goes_with is None else 2):
         raise LedgerError(
-            f"The parameter 'limits' must hold {form} for {str(notion)!r}. Got "
-            f"{given!r}."
+            Statement(
+                "ledger.limit_form_wrong", form=form, notion=str(notion), given=given
+            )
         )
     most = check_real(limits=values[0])
     if most <= 0:
         raise LedgerError(
-            f"The parameter 'limits' must hold a positive number for {str(notion)!r}. "
-            f"Got {given!r}."
+            Statement("ledger.limit_not_positive", notion=str(notion), given=given)
         )
     if goes_with == "delta":
         return Ceiling(notion, most, check_probability(limits=values[1]))
@@ -239,8 +237,7 @@ def _read_limit(name: Any, given: Any) -> Ceiling:
         alpha = check_order(limits=values[1])
         if math.isinf(alpha):
             raise LedgerError(
-                f"The parameter 'limits' must hold a finite order for {str(notion)!r}. "
-                "Use the pure notion for an infinite one."
+                Statement("ledger.limit_order_infinite", notion=str(notion))
             )
         return Ceiling(notion, most, alpha)
     return Ceiling(notion, most)

@@ -9,7 +9,7 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from skpuffer.exceptions import LedgerError, PrivacyLeakWarning
+from skpuffer.exceptions import LedgerError, PrivacyLeakWarning, Statement
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._listeners import (
@@ -130,8 +130,7 @@ class PrivacyLedger:
         named = os.fspath(path)
         if not isinstance(named, str) or not named:
             raise LedgerError(
-                f"The parameter 'path' must be a path of a file, or {MEMORY!r}. Got "
-                f"{path!r}."
+                Statement("ledger.path_invalid", memory=MEMORY, path=path)
             )
         # a process may leave its folder, and a worker has another
         self.path = named if named == MEMORY else os.path.realpath(named)
@@ -146,9 +145,11 @@ class PrivacyLedger:
             if ceilings is not None and ceilings != self._spent.ceilings:
                 listed = "; ".join(map(str, self._spent.ceilings))
                 raise LedgerError(
-                    f"The parameter 'limits' differs from the ceilings of the ledger "
-                    f"{self.path!r} ({listed}). Leave it out, and change those by "
-                    "set_limits()."
+                    Statement(
+                        "ledger.limits_differ_from_stored",
+                        path=self.path,
+                        listed=listed,
+                    )
                 )
         _OPEN[self._key] = self
 
@@ -319,8 +320,10 @@ class PrivacyLedger:
         """
         if not isinstance(certificate, Certificate):
             raise TypeError(
-                "The parameter 'certificate' must be a Certificate. Got an object of "
-                f"type {type(certificate).__name__}."
+                Statement(
+                    "ledger.entry_not_certificate",
+                    certificate_type=type(certificate).__name__,
+                )
             )
         count = check_count(count=count)
         with refusing(), self._opened() as store:

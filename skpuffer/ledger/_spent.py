@@ -3,7 +3,12 @@
 import json
 from collections import Counter
 
-from skpuffer.exceptions import LedgerError, LedgerRefusal, NotComposableError
+from skpuffer.exceptions import (
+    LedgerError,
+    LedgerRefusal,
+    NotComposableError,
+    Statement,
+)
 from skpuffer.privacy import Certificate, Notion
 
 from ._book import Book
@@ -122,17 +127,15 @@ class Spent:
         certificate = self.certificates[kind]
         if not certificate.certified:
             raise NotComposableError(
-                f"The ledger refuses this release ({certificate!r}): it is an estimate "
-                "and promises nothing that could be counted. A warning of the fit and "
-                "the last of its assumptions say why: "
-                f"{'; '.join(certificate.assumptions[-2:])}."
+                Statement(
+                    "ledger.release_is_estimate",
+                    certificate=certificate,
+                    assumptions="; ".join(certificate.assumptions[-2:]),
+                )
             )
         if certificate.seeded:
             raise NotComposableError(
-                f"The ledger refuses this release ({certificate!r}): its noise comes "
-                "from a seed. Two releases with one seed have the same noise, and "
-                "their difference has none. Use random_state=None, also within "
-                "ensembles such as BaggingClassifier, which seed their members."
+                Statement("ledger.release_noise_from_seed", certificate=certificate)
             )
         reasons = [book.why_not(kind) for book in self.books]
         if None not in reasons:
@@ -141,9 +144,11 @@ class Spent:
                 for book, reason in zip(self.books, reasons, strict=True)
             )
             raise NotComposableError(
-                f"The ledger refuses this release ({certificate!r}): it promises the "
-                f"notion of none of its ceilings ({ceilings}). Use another scenario or "
-                "accountant, or a ledger with such a ceiling."
+                Statement(
+                    "ledger.release_notion_without_ceiling",
+                    certificate=certificate,
+                    ceilings=ceilings,
+                )
             )
         for book in self.books:
             book.check(kind, count)
@@ -193,8 +198,7 @@ class Spent:
                 return book
         known = ", ".join(repr(str(book.ceiling.notion)) for book in self.books)
         raise ValueError(
-            f"The parameter 'notion' must be that of a ceiling: {known}. Got "
-            f"{notion!r}."
+            Statement("ledger.notion_not_of_ceiling", known=known, notion=notion)
         )
 
     def total(self, book: Book, table: str | None) -> Certificate | None:
@@ -218,6 +222,5 @@ def _from_file(text: str) -> Certificate:
         return Certificate.from_dict(json.loads(text))
     except ValueError as error:
         raise LedgerError(
-            "The ledger holds a certificate that cannot be read here, so that its "
-            f"total is not known. {error}"
+            Statement("ledger.certificate_unreadable", error=error)
         ) from None

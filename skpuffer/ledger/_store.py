@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from skpuffer.exceptions import LedgerError, LedgerRefusal, PrivacyWarning
+from skpuffer.exceptions import LedgerError, LedgerRefusal, PrivacyWarning, Statement
 from skpuffer.utils._warn import warn
 
 __all__ = [
@@ -166,10 +166,7 @@ class Store:
         self._file: tuple[int, int] | None = None
         if path == MEMORY:
             if limits is None:
-                raise LedgerError(
-                    "The parameter 'limits' must be given for a ledger in memory, "
-                    "which is new."
-                )
+                raise LedgerError(Statement("ledger.memory_limits_missing"))
             self._open = _connect(MEMORY, timeout)
             self.id = _make(self._open, limits)
             return
@@ -194,11 +191,7 @@ class Store:
     def _connect(self, name: str | None) -> str:
         self._file = _identity(self._path)
         if self._writable and not os.access(self._path, os.W_OK):
-            raise LedgerError(
-                f"The ledger {self._path!r} may only be read. Give this user the right "
-                "to write to it and to its folder, or look at it by PrivacyLedger."
-                "read_only()."
-            )
+            raise LedgerError(Statement("ledger.read_only_file", path=self._path))
         with _said_of(self._path):
             mode = "rw" if self._writable else "ro"
             uri = f"{Path(self._path).as_uri()}?mode={mode}"
@@ -219,20 +212,20 @@ class Store:
         (application,) = run("PRAGMA application_id").fetchone()
         (version,) = run("PRAGMA user_version").fetchone()
         if application != _APPLICATION:
-            raise LedgerError(
-                f"The file {self._path!r} is not a ledger: it is an SQLite file of "
-                "something else, or empty. Give another path."
-            )
+            raise LedgerError(Statement("ledger.file_not_a_ledger", path=self._path))
         if version > _VERSION:
             raise LedgerError(
-                f"The ledger {self._path!r} is of version {version}, and this version "
-                f"of skpuffer reads version {_VERSION}. Use a newer one."
+                Statement(
+                    "ledger.version_too_new",
+                    path=self._path,
+                    version=version,
+                    version2=_VERSION,
+                )
             )
         (own,) = run("SELECT id FROM ledger").fetchone()
         if name is not None and own != name:
             raise LedgerError(
-                f"The file {self._path!r} is another ledger now than the one that was "
-                "opened. Restore that, or open this one anew."
+                Statement("ledger.file_is_another_ledger", path=self._path)
             )
         if os.name == "posix" and os.stat(self._path).st_mode & stat.S_IWOTH:
             warn(
@@ -261,9 +254,7 @@ class Store:
             for _, text, digest in kinds:
                 if digest_of(text) != digest:
                     raise LedgerError(
-                        f"The ledger {self._path!r} is damaged: a certificate is not "
-                        "what was written. Restore a copy, and enter by hand what was "
-                        "released since."
+                        Statement("ledger.certificate_damaged", path=self._path)
                     )
             limits = run(
                 "SELECT id, limits FROM limits WHERE id > ? ORDER BY id DESC LIMIT 1",
@@ -338,8 +329,7 @@ class Store:
         """
         if self._path != MEMORY and self._file != _identity(self._path):
             raise LedgerError(
-                f"The ledger {self._path!r} was replaced by another file while it was "
-                "open. Restore it, or open the new one by another PrivacyLedger."
+                Statement("ledger.file_replaced_while_open", path=self._path)
             )
 
 
@@ -389,11 +379,7 @@ def refuse_network(path: str, mounts: str = "/proc/self/mountinfo") -> None:
         if folder.is_relative_to(place) and len(place.parts) >= deepest:
             kind, deepest = rest.split()[0], len(place.parts)
     if kind in _NETWORK:
-        raise LedgerError(
-            f"The ledger {path!r} would be on a network file system ({kind}), on which "
-            "locks do not keep processes of several machines apart, and a budget could "
-            "be spent twice. Put it on a local disk, and fit on that machine."
-        )
+        raise LedgerError(Statement("ledger.network_file_system", path=path, kind=kind))
 
 
 def _connect(database: str, timeout: float) -> sqlite3.Connection:
@@ -423,13 +409,11 @@ def _create(path: str, limits: str, timeout: float) -> None:
     """Make a ledger that is whole as soon as it is there, unless another was faster."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
-        raise LedgerError(f"The folder {folder!r} of the ledger is missing. Make it.")
+        raise LedgerError(Statement("ledger.folder_missing", folder=folder))
     # its last entries, which SQLite would take for those of any file of this name
     if os.path.lexists(f"{path}-wal"):
         raise LedgerError(
-            f"The ledger {path!r} was moved away without the file {path + '-wal'!r}, "
-            "in which its last entries are. Put the two together again, or remove that "
-            "as well."
+            Statement("ledger.wal_file_separated", path=path, path2=path + "-wal")
         )
     with _said_of(path):
         # readable and writable by its owner alone
@@ -464,12 +448,9 @@ def _identity(path: str) -> tuple[int, int]:
     try:
         found = os.stat(path)
     except OSError:
-        raise LedgerError(
-            f"There is no ledger at {path!r}. Give the parameter 'limits' to make one; "
-            "if there was one, restore it: what was released is in no other place."
-        ) from None
+        raise LedgerError(Statement("ledger.file_not_found", path=path)) from None
     if not stat.S_ISREG(found.st_mode):
-        raise LedgerError(f"The parameter 'path' must name a file. Got {path!r}.")
+        raise LedgerError(Statement("ledger.path_not_a_file", path=path))
     return found.st_dev, found.st_ino
 
 
@@ -487,15 +468,18 @@ def _said_of(path: str) -> Iterator[None]:
             "the same kind, on a disk that is not full."
         )
         raise LedgerError(
-            f"The ledger {path!r} cannot be used ({error}). {remedy}"
+            Statement(
+                "ledger.unusable_with_remedy", path=path, error=error, remedy=remedy
+            )
         ) from None
     except sqlite3.DatabaseError as error:
         raise LedgerError(
-            f"The ledger {path!r} is damaged, or no SQLite file ({error}). Restore a "
-            "copy, and enter by hand what was released since; or give another path."
+            Statement("ledger.file_damaged", path=path, error=error)
         ) from None
     except OSError as error:
-        raise LedgerError(f"The ledger {path!r} cannot be used ({error}).") from None
+        raise LedgerError(
+            Statement("ledger.file_unusable", path=path, error=error)
+        ) from None
 
 
 @contextmanager
@@ -505,5 +489,5 @@ def refusing() -> Iterator[None]:
         yield
     except LedgerError as error:
         raise LedgerRefusal(
-            f"This release cannot be paid for, and is refused. {error}"
+            Statement("ledger.release_cannot_be_paid", error=error)
         ) from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.scenarios import Adjacency, RecordBelief
 from skpuffer.training._optimiser import LEAST_CLIP_NORM, travel
@@ -146,11 +147,7 @@ def refuse_corner(loss: Loss) -> None:
     ValueError
     """
     if math.isinf(loss.smoothness):
-        raise ValueError(
-            "The parameter 'radius' bounds how far gradients of a smooth loss move "
-            f"with a record, but {loss!r} has a corner, at which they jump. Use "
-            "radius=None, or another loss ('huber_hinge' for two classes)."
-        )
+        raise ValueError(Statement("linear.radius_loss_has_corner", loss=loss))
 
 
 def _reads_moves(bound: BoundScenario, release: GradientRelease) -> bool:

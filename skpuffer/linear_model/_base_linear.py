@@ -14,6 +14,7 @@ from skpuffer._lazy_tables import clipped
 from skpuffer._prediction import linear_scores
 from skpuffer._targets import target_values
 from skpuffer._template._classes import mark_noisy
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_interval, check_real
 from skpuffer.utils._reading import validate_rows
 
@@ -165,18 +166,10 @@ def target_scale(bounds: tuple[float, float] | None) -> TargetScale:
     """
     # no default, and never read off the targets: their ends are those of two records
     if bounds is None:
-        raise ValueError(
-            "The parameter 'target_bounds' is missing: give public bounds (low, high) "
-            "of the target, such as the ends of its scale, from what is known without "
-            "the data, or a 'schema' whose target has them. Values outside are "
-            "clipped, and the noise grows with the range."
-        )
+        raise ValueError(Statement("target.bounds_missing"))
     ends = [check_real(target_bounds=end) for end in bounds]
     if len(ends) != 2 or not np.all(np.isfinite(ends)) or ends[0] >= ends[1]:
-        raise ValueError(
-            "The parameter 'target_bounds' must be two finite numbers, the lower "
-            f"first. Got {bounds!r}."
-        )
+        raise ValueError(Statement("target.bounds_not_ordered_finite", bounds=bounds))
     low, high = ends
     check_interval(low, high, "target_bounds")
     # public numbers, by which released coefficients are mapped back

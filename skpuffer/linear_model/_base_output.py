@@ -11,6 +11,7 @@ from scipy import sparse
 
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer._targets import known_targets
+from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval
@@ -91,8 +92,12 @@ def minimiser_release(
     least = context.n_records * _ROUNDING
     if tol < least:
         raise ValueError(
-            f"The parameter 'tol' must be at least {least:.3g} for "
-            f"{context.n_records} records, whose sums are no more exact. Got {tol:g}."
+            Statement(
+                "linear.tol_below_exactness",
+                least=least,
+                n_records=context.n_records,
+                tol=tol,
+            )
         )
 
     # deterministic, from zero: one table has one answer, whatever was fitted before
@@ -176,8 +181,11 @@ class OutputClassifier(AffineReleaseMixin, LinearClassifier):
         for name, why in OF_GRADIENTS.items():
             if self.solver == "output" and getattr(self, name) is not None:
                 raise ValueError(
-                    f"The parameter {name!r} is for gradients: the minimiser that the "
-                    f"output releases {why}. Use solver='gradient', or {name}=None."
+                    Statement(
+                        "linear.gradient_parameter_with_output_solver",
+                        name=name,
+                        why=why,
+                    )
                 )
 
     @property

@@ -17,6 +17,7 @@ from skpuffer._prediction import LinearLabelsMixin
 from skpuffer._targets import counted
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,
@@ -97,10 +98,7 @@ _ROUNDING = 1e-9
 def _refuse_partial_fit(estimator: Any) -> NoReturn:
     # hidden instead of refused: scikit-learn asks for the attribute before it calls it
     raise AttributeError(
-        f"{type(estimator).__name__} has no partial_fit: the noise of a run is set "
-        "before it starts, from its number of steps, and another call would be another "
-        "release of the same records. Use fit, with warm_start=True to go on from "
-        "released coefficients; the certificates of both fits then add up."
+        Statement("linear.no_partial_fit", estimator_type=type(estimator).__name__)
     )
 
 
@@ -216,9 +214,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         # into the ball it would be scaled, unasked
         if self.radius is not None and length > self.radius * (1 + _ROUNDING):
             raise ValueError(
-                f"The parameter 'init' is of l2 norm {length:.4g}, intercept included "
-                "and for rows in units of 'data_norm', outside of the ball of "
-                f"radius={self.radius:g}. Scale it down, or say a larger 'radius'."
+                Statement("linear.init_outside_ball", length=length, radius=self.radius)
             )
         return Start(
             parameters=parameters,
@@ -589,10 +585,7 @@ class LinearTraining(PrivateTrainingMixin):
         if self.fit_intercept:
             return np.concatenate([parameters, intercept / self._intercept_scale])
         if np.any(intercept):
-            raise ValueError(
-                "The parameter 'init' has an intercept, which fit_intercept=False "
-                "leaves no place for."
-            )
+            raise ValueError(Statement("linear.init_intercept_without_place"))
         return parameters
 
     #: Centre and half range of the targets of a regression.
@@ -693,7 +686,7 @@ def _check_start(start: Floats, gradients: Gradients) -> None:
     # another table's features or classes: parameters would be read in the wrong places
     if start.shape != (gradients.dim,):
         raise ValueError(
-            f"The parameter 'warm_start' needs released parameters of the same "
-            f"shape: there are {start.size}, the data asks for {gradients.dim}. "
-            "Use warm_start=False."
+            Statement(
+                "linear.warm_start_shape_mismatch", size=start.size, dim=gradients.dim
+            )
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer._prediction import ScoreProbabilitiesMixin
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
 from skpuffer.training import Logistic, Multinomial, make_loss
 from skpuffer.training._optimiser import travel
@@ -346,14 +346,10 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         for name in OF_GRADIENTS:
             if self._norm_from_data and getattr(self, name) is not None:
                 raise ValueError(
-                    f"The parameter {name!r} is for gradients, which need a public "
-                    f"'data_norm'. Give one, or {name}=None."
+                    Statement("linear.gradient_parameter_needs_data_norm", name=name)
                 )
         if self.solver == "gradient" and self._norm_from_data:
-            raise ValueError(
-                "The parameter 'data_norm' cannot be 'empirical' with "
-                "solver='gradient'. Give a public bound, or use solver='output'."
-            )
+            raise ValueError(Statement("linear.data_norm_empirical_with_gradient"))
 
     @property
     def _norm_from_data(self) -> bool:

@@ -15,7 +15,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from skpuffer._lazy_tables import in_unit_ball, number
 from skpuffer._targets import counted, known_targets
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
 from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.training import make_loss
@@ -357,15 +357,13 @@ class PrivateRidge(LinearRegressor):
         """Return features and target of a lazy data frame, and names of the former."""
         if encoding is not None:
             raise UnsupportedError(
-                "The parameter 'schema' scales rows here, which is not done where a "
-                f"table lies elsewhere: give 'data_norm' instead. Or else: {COLLECT}"
+                Statement("linear.schema_on_lazy_table", collect=COLLECT)
             )
         # of an array `in` would compare each entry
         known = isinstance(y, str) and y in table.names
         if not known or len(table.names) < 2:
             raise ValueError(
-                "The parameter 'y' must name the column of a lazy data frame that is "
-                f"the target. It has {list(table.names)!r}."
+                Statement("linear.lazy_target_not_a_column", names=list(table.names))
             )
         names = tuple(name for name in table.names if name != y)
         return [number(table, name) for name in (*names, y)], None, names

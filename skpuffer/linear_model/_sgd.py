@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from skpuffer._prediction import ScoreProbabilitiesMixin
+from skpuffer.exceptions import Statement
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
@@ -34,7 +35,7 @@ def _has_probabilities(estimator: Any) -> bool:
     if estimator.loss == "log_loss":
         return True
     raise AttributeError(
-        f"Probabilities need loss='log_loss'; this one has loss={estimator.loss!r}."
+        Statement("linear.probabilities_need_log_loss", loss=estimator.loss)
     )
 
 

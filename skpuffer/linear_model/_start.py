@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.exceptions import CompositionError, EstimatedGuaranteeWarning
+from skpuffer.exceptions import CompositionError, EstimatedGuaranteeWarning, Statement
 from skpuffer.privacy import Certificate, compose
 from skpuffer.utils._warn import warn
 
@@ -94,11 +94,9 @@ class Start:
             return compose([self.certificate, run])
         except CompositionError as error:
             raise CompositionError(
-                f"The certificate of a start by {self.name!r} cannot be added to that "
-                "of this fit, so nothing would be promised of the two together. Fit it "
-                "under the same scenario, of a table that is named; or, if it was "
-                "fitted without these rows, give its coefficients as a pair, "
-                f"init=(weights, intercepts). {error}"
+                Statement(
+                    "linear.start_certificate_not_addable", name=self.name, error=error
+                )
             ) from None
 
 
@@ -130,24 +128,28 @@ def read_init(
     if isinstance(init, tuple):
         if len(init) != 2:
             raise ValueError(
-                f"The parameter 'init' must be a fitted estimator or a pair "
-                f"({', '.join(names)}). Got {len(init)} elements."
+                Statement(
+                    "linear.init_not_estimator_or_pair",
+                    names=", ".join(names),
+                    n_init=len(init),
+                )
             )
         return *init, _PUBLIC, None
     if not all(hasattr(init, name) for name in names):
         raise ValueError(
-            f"The parameter 'init' has no {' or no '.join(names)}: it must be fitted, "
-            "on the columns of this model. Cloning, as in a search, forgets a fit: "
-            "wrap it in sklearn.frozen.FrozenEstimator, or give the pair "
-            f"({', '.join(names)})."
+            Statement(
+                "linear.init_not_fitted",
+                names=" or no ".join(names),
+                names2=", ".join(names),
+            )
         )
     theirs = getattr(init, "feature_names_in_", None)
     # coefficients of other columns, or in another order, would be read wrongly
     if columns is not None and theirs is not None and list(theirs) != list(columns):
         raise ValueError(
-            f"The parameter 'init' was fitted on the columns {list(theirs)}, this "
-            f"model on {list(columns)}. Fit it on the same ones, in the same order, "
-            "the secret left out."
+            Statement(
+                "linear.init_columns_differ", theirs=list(theirs), columns=list(columns)
+            )
         )
     certificate = getattr(init, "certificate_", None)
     released = isinstance(certificate, Certificate)
@@ -177,10 +179,7 @@ def refuse_other_schema(init: Any, schema_map: Any) -> None:
     if theirs is not None and theirs.without(theirs.target) != mine.without(
         mine.target
     ):
-        raise ValueError(
-            "The parameter 'init' was fitted by another 'schema', so that its "
-            "coefficients are of other columns, or in other units: fit it by this one."
-        )
+        raise ValueError(Statement("linear.init_schema_differs"))
 
 
 def refuse_other_classes(init: Any, classes: ArrayLike) -> None:
@@ -188,9 +187,11 @@ def refuse_other_classes(init: Any, classes: ArrayLike) -> None:
     theirs = getattr(init, "classes_", None)
     if theirs is not None and not np.array_equal(theirs, classes):
         raise ValueError(
-            f"The parameter 'init' is of the classes {np.asarray(theirs).tolist()}, "
-            f"this model of {np.asarray(classes).tolist()}, in this order. Say "
-            "classes=... where the labels of the data are not all there are."
+            Statement(
+                "linear.init_classes_differ",
+                asarray=np.asarray(theirs).tolist(),
+                asarray2=np.asarray(classes).tolist(),
+            )
         )
 
 
@@ -221,7 +222,11 @@ def checked_array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
         array = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
     if array.shape != shape or not np.all(np.isfinite(array)):
         raise ValueError(
-            f"The parameter 'init' must hold {name} of shape {shape}, finite numbers "
-            f"in the units of the data. Got shape {array.shape}."
+            Statement(
+                "linear.init_array_shape_wrong",
+                name=name,
+                shape=shape,
+                shape2=array.shape,
+            )
         )
     return array

@@ -18,7 +18,7 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.accountants._base import budget_of, name_of
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.privacy._best_run import (
     Trial,
     best_of_runs,
@@ -100,9 +100,11 @@ def check_accountant(accountant: Accountant) -> None:
     if type(accountant) not in _KINDS:
         names = ", ".join(kind.__name__ for kind in _KINDS)
         raise UnsupportedError(
-            f"The parameter 'accountant' is {name_of(accountant)}, and nothing is "
-            "known of what the best of several of its releases promises. Those whose "
-            f"promises hold for any neighbouring tables are {names}."
+            Statement(
+                "search.accountant_unsupported",
+                name_of=name_of(accountant),
+                names=names,
+            )
         )
 
 
@@ -300,8 +302,5 @@ def _largest_within(spent: Callable[[float], float], budget: float) -> float:
         if epsilon <= found:
             break
     if not found:
-        raise UnsupportedError(
-            "No noise was found with which a search keeps so small a budget: give the "
-            "parameter 'accountant' a larger epsilon, or ask for fewer trials."
-        )
+        raise UnsupportedError(Statement("search.no_noise_for_budget"))
     return found

@@ -29,6 +29,7 @@ from skpuffer.compose import PublicPreprocessing
 from skpuffer.compose._audit_pipeline import StepAudit, _step, audited
 from skpuffer.compose._delegation import delegates, inherit_tags
 from skpuffer.compose._step_kinds import declared_steps
+from skpuffer.exceptions import Statement
 from skpuffer.privacy import Preview
 from skpuffer.privacy_loss import RandomRuns
 from skpuffer.privacy_loss.repetition._runs import (
@@ -264,9 +265,7 @@ class BasePrivateSearch(
         best = best_outcome(outcomes)
         if best.estimator is None:
             raise ValueError(
-                f"No trial of {type(self).__name__} came to a model, and it publishes "
-                "nothing; the budget of the search is spent. Fit a candidate by itself "
-                "on public rows to see why."
+                Statement("search.no_trial_succeeded", owner=type(self).__name__)
             )
         self._publish_best(candidates, table, plan, best, certificate)
         self.accountant_ = accountant
@@ -300,9 +299,7 @@ class BasePrivateSearch(
         if not all(outcome.as_planned for outcome in outcomes):
             # of public facts, as noise is: so this tells nothing of the rows
             raise RuntimeError(
-                f"{type(self).__name__} accounted for other fits than those it made, "
-                "and publishes nothing: this is an error of skpuffer, or of an "
-                "estimator that is not its own. The budget of the search is spent."
+                Statement("search.accounted_other_fits", owner=type(self).__name__)
             )
         return outcomes
 
@@ -346,21 +343,14 @@ class BasePrivateSearch(
             accountant = kind(DEFAULT_EPSILON, delta=DEFAULT_DELTA)
         if not isinstance(accountant, Accountant):
             raise TypeError(
-                "The parameter 'accountant' must be an instance of Accountant or None. "
-                f"Got {accountant!r}."
+                Statement("search.accountant_wrong_type", accountant=accountant)
             )
         check_accountant(accountant)
         check_probability(validation_fraction=self.validation_fraction)
         if self.n_jobs == 0:
-            raise ValueError(
-                "The parameter 'n_jobs' must be a number of jobs, -1 for as many as "
-                "there are processors, or None. Got 0."
-            )
+            raise ValueError(Statement("search.n_jobs_zero"))
         if self.trials == _EACH and self.n_trials is not None:
-            raise ValueError(
-                "The parameter 'n_trials' is for random numbers of trials, and "
-                "trials='each' has one for each candidate: leave it None."
-            )
+            raise ValueError(Statement("search.n_trials_with_each"))
 
         def runs_of(n_candidates: int) -> RandomRuns | None:
             if self.trials == _EACH:
@@ -370,8 +360,7 @@ class BasePrivateSearch(
                 mean = self._usual_trials(n_candidates)
             if not LEAST_MEAN <= mean <= MOST_RUNS:
                 raise ValueError(
-                    "The parameter 'n_trials' must be above 1 and at most a million. "
-                    f"Got {self.n_trials!r}."
+                    Statement("search.n_trials_out_of_range", n_trials=self.n_trials)
                 )
             trials = self.trials
             shape = _SHAPES[trials] if isinstance(trials, str) else trials
@@ -383,14 +372,17 @@ class BasePrivateSearch(
         """Return the candidates, none of which has seen the table."""
         params = self._candidates(rng)
         if not params:
-            raise ValueError("There is no candidate: the grid is empty.")
+            raise ValueError(Statement("search.grid_empty"))
         declared = tuple(declared_steps(self.row_wise))
         made = [candidate_of(self.estimator, one, declared) for one in params]
         there = {name for one in made for name, _ in one.steps}
         if not {*declared} <= there:
             raise ValueError(
-                "The parameter 'row_wise' names steps that are not there: "
-                f"{sorted({*declared} - there, key=str)}. There are {sorted(there)}."
+                Statement(
+                    "search.row_wise_steps_unknown",
+                    value=sorted({*declared} - there, key=str),
+                    there=sorted(there),
+                )
             )
         return made
 
@@ -399,9 +391,9 @@ class BasePrivateSearch(
         held = round(self.validation_fraction * n_records)
         if not 1 <= held < n_records:
             raise ValueError(
-                f"The parameter 'validation_fraction' holds out {held} of the "
-                f"records (n_samples={n_records}) to score models by: both parts need "
-                "some."
+                Statement(
+                    "search.validation_part_empty", held=held, n_records=n_records
+                )
             )
         return held
 
@@ -553,7 +545,11 @@ class BasePrivateSearch(
 
     def _offers(self, name: str) -> bool:
         if name not in _OFFERED:
-            raise AttributeError(f"{type(self).__name__} has no {name}.")
+            raise AttributeError(
+                Statement(
+                    "search.attribute_missing", owner=type(self).__name__, name=name
+                )
+            )
         getattr(self.estimator, name)  # raises its own AttributeError
         return True
 

@@ -23,7 +23,7 @@ from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.compose._feature_map import refuse_mixing
 from skpuffer.compose._fixed_steps import foreign_frozen
 from skpuffer.compose._step_kinds import step_kinds
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.utils._reading import is_frame, row_count, to_pandas
 from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import safe_indexing
@@ -267,7 +267,11 @@ def candidate_of(
         for part in name.split("__"):
             if part in _ITS_OWN:
                 raise ValueError(
-                    f"The parameter {name!r} cannot be searched: {_ITS_OWN[part]}."
+                    Statement(
+                        "search.parameter_not_searchable",
+                        name=name,
+                        its_own=_ITS_OWN[part],
+                    )
                 )
     made = clone(estimator).set_params(
         # a candidate that is an estimator must not be shared by trials
@@ -287,39 +291,23 @@ def candidate_of(
     other = [s for s in audit.steps if s.kind not in ("private", "public", "row_wise")]
     if other or len(private) != 1:
         why = str(other[0]) if other else f"it has {len(private)} private steps."
-        raise UnsupportedError(
-            "The parameter 'estimator' must be one private estimator of skpuffer, with "
-            f"public or row-wise steps before it, and: {why}"
-        )
+        raise UnsupportedError(Statement("search.estimator_not_one_private", why=why))
     if not isinstance(innermost(last), PrivateEstimatorMixin):
         raise UnsupportedError(
-            "The parameter 'estimator' must be a private estimator of skpuffer, or a "
-            f"pipeline that ends in one. Got a {type(last).__name__} at its end."
+            Statement("search.estimator_end_not_private", last_type=type(last).__name__)
         )
     for step in kinds:
         if step.kind == "leak":
             raise UnsupportedError(
-                "The parameter 'estimator' must have public or row-wise steps before "
-                f"its private one, and: {step}"
+                Statement("search.estimator_steps_not_public", step=step)
             )
     inner = innermost(last)
     if inner.accountant is not None:
-        raise ValueError(
-            "The parameter 'estimator' has an accountant of its own, of a budget that "
-            "a search of many fits cannot keep. Leave it None there, and give the "
-            "search an 'accountant' for all of it."
-        )
+        raise ValueError(Statement("search.candidate_has_accountant"))
     if inner.random_state is not None:
-        raise ValueError(
-            "The parameter 'estimator' has a 'random_state' of its own: trials would "
-            "all draw the same noise. Leave it None there, and give the search one, if "
-            "any."
-        )
+        raise ValueError(Statement("search.candidate_has_random_state"))
     if getattr(inner, "warm_start", False) or getattr(inner, "init", None) is not None:
-        raise ValueError(
-            "The parameter 'estimator' starts from what was released before "
-            "('warm_start' or 'init'), which no trial of a search can: leave both out."
-        )
+        raise ValueError(Statement("search.candidate_warm_start"))
     return Candidate(params=dict(params), steps=steps, last=(name, last))
 
 
@@ -491,10 +479,7 @@ def read_part(
     refuse_unread(inner, opening.scenario, opening.leaks)
     table = inner._read_table(opening.scenario, X, y, None, None, features, given)
     if table.has_target and getattr(table.y, "ndim", 1) > 1:
-        raise ValueError(
-            "The target of a search must be one column: a score is a number for each "
-            "record."
-        )
+        raise ValueError(Statement("search.target_not_one_column"))
     return Reading(inner=inner, opening=opening, table=table)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ class Score:
 
     def _of_no_model(self, X: Any, y: Any) -> Floats:
         raise UnsupportedError(
-            f"The {self.name} of a search is that of a model, which is not known "
-            "before it is fitted; use an accountant that does not simulate tables."
+            Statement("search.score_needs_fitted_model", name=self.name)
         )
 
     def total(self, model: Any, X: Any, y: Array) -> Floats:
@@ -203,25 +202,30 @@ def score_of(
         names = tuple(_REGRESSORS)
     else:
         raise ValueError(
-            f"The parameter 'estimator' is a {type(model).__name__}, neither a "
-            "classifier nor a regressor: there is no score to choose it by."
+            Statement("search.estimator_has_no_score", model_type=type(model).__name__)
         )
     if scoring is None:
         scoring = names[0]
     if not isinstance(scoring, str) or scoring not in names:
         raise ValueError(
-            "The parameter 'scoring' must be a score that one record moves by a known "
-            f"amount: {' or '.join(map(repr, names))} for a {type(model).__name__}. "
-            f"Got {scoring!r}. Ratios and ranks, such as 'f1', 'r2' or 'roc_auc', and "
-            "functions may move by any amount with one record."
+            Statement(
+                "search.scoring_sensitivity_unknown",
+                map=" or ".join(map(repr, names)),
+                model_type=type(model).__name__,
+                scoring=scoring,
+            )
         )
     if is_classifier(model):
         assert classes is not None  # of every classifier, once they are declared
         worth, method, whole = _CLASSIFIERS[scoring]
         if not hasattr(model, method):
             raise ValueError(
-                f"The parameter 'scoring' is {scoring!r}, and a "
-                f"{type(model).__name__} has no {method}: use 'accuracy'."
+                Statement(
+                    "search.scoring_method_missing",
+                    scoring=scoring,
+                    model_type=type(model).__name__,
+                    method=method,
+                )
             )
         low, high = (0.0, 1.0)
         if scoring == "neg_brier_score":
@@ -230,9 +234,7 @@ def score_of(
         return Score(scoring, worth, method, low, high, whole)
     if bounds is None:
         raise ValueError(
-            f"The parameter 'scoring' is {scoring!r}, which is private within public "
-            "bounds of the target: give the estimator 'target_bounds', or a schema "
-            "that has them."
+            Statement("search.scoring_needs_target_bounds", scoring=scoring)
         )
     worth, power = _REGRESSORS[scoring]
     low, high = float(bounds[0]), float(bounds[1])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer._raw_tables import column_keys, mapped_context, read_raw
+from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease
 from skpuffer.schema import Schema
 from skpuffer.utils._bounds import check_bounds
@@ -168,14 +169,12 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         check_count(n_bins=self.n_bins)
         if isinstance(self.bounds, str):
             raise ValueError(
-                "The parameter 'bounds' must be public: a pair (low, high) or a dict "
-                f"of {{column: (low, high)}}. Got {self.bounds!r}."
+                Statement("bayes.bounds_not_public_form", bounds=self.bounds)
             )
         check_bounds(self.bounds)
         if self.schema is None and self.bounds is None and not self.categories:
             raise ValueError(
-                f"{type(self).__name__} needs a public code book: give 'schema', or "
-                "'bounds' and 'categories' of the columns."
+                Statement("bayes.code_book_missing", owner=type(self).__name__)
             )
 
     def _read_by(self, schema: Schema) -> Binning:

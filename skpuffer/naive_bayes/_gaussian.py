@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
 from skpuffer.utils._bounds import (
     BOUNDS_LEAK,
@@ -165,9 +165,7 @@ class PrivateGaussianNB(PrivateNaiveBayes):
         self._check_priors()
         if self.schema is None and self.bounds is None and scenario.any_records:
             raise UnsupportedError(
-                f"{type(self).__name__} needs public bounds of the features: without, "
-                "nothing says how far one record moves what is released. Give 'schema' "
-                "or 'bounds', a pair (low, high) or a dict of {column: (low, high)}."
+                Statement("bayes.bounds_missing", owner=type(self).__name__)
             )
 
     def _check_priors(self) -> None:
@@ -176,13 +174,10 @@ class PrivateGaussianNB(PrivateNaiveBayes):
         held = floats(self.priors)
         if held is None or held.ndim != 1 or not np.all(held >= 0):
             raise ValueError(
-                "The parameter 'priors' must be a list of public probabilities, one "
-                f"for each class. Got {self.priors!r}."
+                Statement("bayes.priors_not_probabilities", priors=self.priors)
             )
         if not np.isclose(held.sum(), 1.0):
-            raise ValueError(
-                f"The parameter 'priors' must have the sum 1. It has {held.sum():g}."
-            )
+            raise ValueError(Statement("bayes.priors_sum_not_one", sum=held.sum()))
 
     def _leaks(self) -> tuple[str, ...]:
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
@@ -195,8 +190,11 @@ class PrivateGaussianNB(PrivateNaiveBayes):
         n_classes = len(context.classes)
         if self.priors is not None and np.size(self.priors) != n_classes:
             raise ValueError(
-                f"The parameter 'priors' has {np.size(self.priors)} probabilities for "
-                f"{n_classes} classes."
+                Statement(
+                    "bayes.priors_count_mismatch",
+                    size=np.size(self.priors),
+                    n_classes=n_classes,
+                )
             )
         bounds = resolve_bounds(
             # a schema has scaled all columns
@@ -208,10 +206,7 @@ class PrivateGaussianNB(PrivateNaiveBayes):
             X=task.X,
         )
         if bounds is None:
-            raise UnsupportedError(
-                "The scenario declares no bounds of the features: give 'bounds' or "
-                "'schema'."
-            )
+            raise UnsupportedError(Statement("bayes.scenario_declares_no_bounds"))
         moments = class_moments(bounds, n_classes)
         return QueryRelease(
             query=moments.total,

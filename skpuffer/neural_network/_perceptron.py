@@ -12,6 +12,7 @@ from skpuffer._class_weights import ClassWeightMixin
 from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
 from skpuffer._targets import counted
 from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer.exceptions import Statement
 from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
 from skpuffer.linear_model._start import checked_array
 from skpuffer.training import PerceptronGradients, make_loss
@@ -292,11 +293,7 @@ class PrivateMLPClassifier(
         for name in ("clip_by", "noise_by"):
             check_option(("all", "layer"), **{name: getattr(self, name)})
         if self.noise_by == "layer" and self.clip_by != "layer":
-            raise ValueError(
-                "The parameter 'noise_by' is 'layer', but only layers that are clipped "
-                "apart have norms to set their noise by. Use clip_by='layer', or "
-                "noise_by='all'."
-            )
+            raise ValueError(Statement("network.noise_by_layer_needs_clipping"))
 
     def _check_clip_norm(self) -> None:
         norms = self.clip_norm
@@ -304,15 +301,9 @@ class PrivateMLPClassifier(
             super()._check_clip_norm()
             return
         if self.clip_by != "layer":
-            raise ValueError(
-                "The parameter 'clip_norm' has a norm for each layer, which are "
-                "clipped together by clip_by='all'. Use clip_by='layer', or one norm."
-            )
+            raise ValueError(Statement("network.clip_norm_per_layer_together"))
         if len(norms) != 2:
-            raise ValueError(
-                "The parameter 'clip_norm' must be one norm or a pair of them, for the "
-                f"hidden and the output layer. Got {norms!r}."
-            )
+            raise ValueError(Statement("network.clip_norm_not_a_pair", norms=norms))
         for norm in norms:
             check_positive(clip_norm=norm)
 
@@ -348,16 +339,21 @@ class PrivateMLPClassifier(
         theirs = getattr(self.init, "activation", self.activation)
         if theirs != self.activation:
             raise ValueError(
-                f"The parameter 'init' has activation={theirs!r}, this network "
-                f"{self.activation!r}: its weights would mean something else."
+                Statement(
+                    "network.init_activation_differs",
+                    theirs=theirs,
+                    activation=self.activation,
+                )
             )
         d, h, k = self.n_features_in_, self.hidden_size, self._n_outputs()
         # one more layer than there is here, say
         if not len(weights) == len(intercepts) == 2:
             raise ValueError(
-                "The parameter 'init' must have one hidden layer: two matrices in "
-                f"coefs_ and two vectors in intercepts_. Got {len(weights)} and "
-                f"{len(intercepts)}."
+                Statement(
+                    "network.init_layers_wrong",
+                    n_weights=len(weights),
+                    n_intercepts=len(intercepts),
+                )
             )
         layers = [
             np.vstack(

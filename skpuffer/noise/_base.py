@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.utils._checks import (
     check_all_positive,
     check_at_least_one,
@@ -77,8 +77,11 @@ class Shift(Plain, kind="shift"):
             dim = check_count(dim=len(weights)) if dim is None else dim
             if len(weights) != dim:
                 raise ValueError(
-                    f"The parameter 'weights' must have one entry for each of the "
-                    f"dim={dim} coordinates. Got {len(weights)}; set dim or weights."
+                    Statement(
+                        "noise.shift_weights_count_mismatch",
+                        dim=dim,
+                        n_weights=len(weights),
+                    )
                 )
         check_option(("vector", "scalar"), structure=self.structure)
         fields = {
@@ -131,9 +134,7 @@ class Shift(Plain, kind="shift"):
             return self.radius * float(np.max(ratio))
         if dim is None:
             raise ValueError(
-                f"Norm mismatch: a shift bounded in the {self.norm:g}-norm has no "
-                f"bound in the {norm:g}-norm that holds in every dimension. Bound it "
-                f"in that norm (norm={norm:g}), or state its dimension (dim=...)."
+                Statement("noise.shift_norm_mismatch", norm=self.norm, norm2=norm)
             )
         # 1/r of Hölder's inequality; positive, as p > q here
         power = 1 / norm - 1 / self.norm
@@ -160,8 +161,7 @@ class Shift(Plain, kind="shift"):
             return dim if self.dim is None else self.dim
         if self.dim != dim:
             raise ValueError(
-                f"The shift has dim={self.dim} but the noise has {dim} coordinates. "
-                f"Pass Shift(..., dim={dim}), or noise of one scale."
+                Statement("noise.shift_dimension_mismatch", dim=self.dim, dim2=dim)
             )
         return dim
 
@@ -481,8 +481,7 @@ class Noise(Plain, ABC):
         # a zero proportion is zero at every scale: that coordinate would leave exactly
         if isinstance(self.scale, tuple) and 0.0 in self.scale:
             raise ValueError(
-                "The parameter 'scale' gives the proportions of the noise to "
-                f"calibrate, so each must be positive. Got {self.scale!r}."
+                Statement("noise.scale_proportions_not_positive", scale=self.scale)
             )
         proportions = np.asarray(self.scale) if isinstance(self.scale, tuple) else 1.0
         # asked for before the shift is looked at, so that a promise which the family
@@ -491,10 +490,7 @@ class Noise(Plain, ABC):
         if curve.magnitude == 0:
             return 0.0 * proportions
         if math.isinf(curve.magnitude):
-            raise InfiniteDistanceError(
-                "The shift is infinite, so no finite scale of noise covers it. Bound "
-                "the output, or use an accountant that does not need the worst shift."
-            )
+            raise InfiniteDistanceError(Statement("noise.shift_infinite"))
 
         # The cost is evaluated once more at the very scale that is returned, as a
         # certificate will do it: a promise must hold as it is computed, last digit
@@ -530,8 +526,7 @@ class Noise(Plain, ABC):
         # a wrong last axis would spread the scales over the wrong coordinates
         if self.dim is not None and shape[-1:] != (self.dim,):
             raise ValueError(
-                f"The last axis of 'shape' must be the {self.dim} coordinates of the "
-                f"noise. Got shape {shape}."
+                Statement("noise.sample_shape_mismatch", dim=self.dim, shape=shape)
             )
         generator, _ = noise_generator(rng)
         return self._draw(shape, generator)
@@ -595,7 +590,9 @@ class Noise(Plain, ABC):
             dim = check_count(dim=dim)
             if self.dim not in (None, dim):
                 raise ValueError(
-                    f"The noise has {self.dim} coordinates. Got dim={dim}; omit it."
+                    Statement(
+                        "noise.variance_dimension_mismatch", dim=self.dim, dim2=dim
+                    )
                 )
         # a broadcast view is read-only, and callers may write, hence the copy
         variance = self._variance()
@@ -640,9 +637,7 @@ class Noise(Plain, ABC):
     def _interval_width(self, level: float) -> float:
         """Half the width of an interval, of noise that is some."""
         raise UnsupportedError(
-            f"No quantiles of {type(self).__name__} are known here, by which an "
-            "interval could be given. Use noise='gaussian' or noise='laplace', or read "
-            "the standard deviation."
+            Statement("noise.quantiles_unknown", owner=type(self).__name__)
         )
 
 
@@ -837,14 +832,11 @@ def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
     distinct = [array] if np.ndim(array) == 0 else np.unique(array).tolist()
     for value in distinct:
         if math.isinf(check_extent(scale=value)):
-            raise ValueError(f"The parameter 'scale' must be finite. Got {scale!r}.")
+            raise ValueError(Statement("noise.scale_not_finite", scale=scale))
     if np.ndim(array) == 0:
         return float(array)
     if np.ndim(array) > 1 or array.size == 0:
-        raise ValueError(
-            "The parameter 'scale' must be one number or one for each coordinate. "
-            f"Got shape {array.shape}; CorrelatedGaussianNoise takes a matrix."
-        )
+        raise ValueError(Statement("noise.scale_shape_wrong", shape=array.shape))
     return tuple(array.tolist())
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_covariance
 from skpuffer.utils._types import Floats, Numbers
 
@@ -49,10 +50,7 @@ class CorrelatedGaussianNoise(GaussianNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         if np.ndim(self.scale):
-            raise ValueError(
-                "The parameter 'scale' must be one number where 'covariance' is given: "
-                "put the scales of the coordinates into the covariance."
-            )
+            raise ValueError(Statement("gaussian.scale_with_covariance"))
         # nested tuples: noise is hashable, and equal where its numbers are
         covariance = check_covariance(least=_LEAST, covariance=self.covariance)
         object.__setattr__(self, "covariance", tuple(map(tuple, covariance.tolist())))
@@ -83,8 +81,11 @@ class CorrelatedGaussianNoise(GaussianNoise):
         sizes = np.asarray(units, dtype=float)
         if sizes.shape not in ((), (self.dim,)):
             raise ValueError(
-                f"The parameter 'units' must have {self.dim} entries, one for each "
-                f"coordinate of the covariance. Got shape {sizes.shape}."
+                Statement(
+                    "gaussian.covariance_units_mismatch",
+                    dim=self.dim,
+                    shape=sizes.shape,
+                )
             )
         sizes = np.broadcast_to(sizes, (self.dim,))
         # the covariance is one in these units

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_finite
 from skpuffer.utils._types import Floats, Numbers
 
@@ -65,24 +66,21 @@ class DegenerateGaussianNoise(GaussianNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         if np.ndim(self.scale):
-            raise ValueError(
-                "The parameter 'scale' must be one number where 'factor' is given: put "
-                "the scales of the coordinates into the factor."
-            )
+            raise ValueError(Statement("gaussian.scale_with_factor"))
         factor = check_finite(factor=self.factor)
         if factor.ndim != 2 or not 0 < factor.shape[1] < len(factor):
             raise ValueError(
-                "The parameter 'factor' must have shape (dim, rank), with fewer "
-                f"columns than rows. Got shape {factor.shape}; a covariance of full "
-                "rank goes to CorrelatedGaussianNoise."
+                Statement("gaussian.factor_shape_wrong", shape=factor.shape)
             )
         object.__setattr__(self, "factor", tuple(map(tuple, factor.tolist())))
         spans = np.linalg.svd(self._rows, compute_uv=False)
         if not spans[-1] > _LEAST * spans[0]:
             raise ValueError(
-                "The parameter 'factor' must have columns that are far from dependent. "
-                f"Its singular values go from {spans[-1]:.3g} to {spans[0]:.3g}, in "
-                "standard deviations of the coordinates; leave columns out."
+                Statement(
+                    "gaussian.factor_columns_dependent",
+                    spans=spans[-1],
+                    spans2=spans[0],
+                )
             )
 
     @cached_property
@@ -115,8 +113,9 @@ class DegenerateGaussianNoise(GaussianNoise):
         sizes = np.asarray(units, dtype=float)
         if sizes.shape not in ((), (self.dim,)):
             raise ValueError(
-                f"The parameter 'units' must have {self.dim} entries, one for each "
-                f"coordinate of the factor. Got shape {sizes.shape}."
+                Statement(
+                    "gaussian.factor_units_mismatch", dim=self.dim, shape=sizes.shape
+                )
             )
         # the factor is one in these units
         factor = np.broadcast_to(sizes, (self.dim,))[:, None] * np.asarray(self.factor)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._solve import largest_argument
 from skpuffer.utils._types import Floats, Numbers
 
@@ -85,19 +86,14 @@ class DiscreteLaplaceNoise(MagnitudeNoise):
         super().__post_init__()
         if np.ndim(self.scale):
             raise ValueError(
-                "The parameter 'scale' of discrete Laplace noise must be one number: "
-                "coordinates in other units would not be integers. "
-                f"Got {self.scale!r}."
+                Statement("noise.discrete_laplace_several_scales", scale=self.scale)
             )
         self._check_drawn()
 
     def _check_drawn(self) -> None:
         if self.scale > LARGEST_SCALE:
             raise ValueError(
-                "The parameter 'scale' of discrete Laplace noise must be at most "
-                "2**32: integers of larger scale cannot be drawn exactly in double "
-                f"precision. Got {self.scale!r}; use noise='laplace', a larger epsilon "
-                "or delta, or a query that moves less."
+                Statement("noise.discrete_laplace_scale_too_large", scale=self.scale)
             )
 
     @property

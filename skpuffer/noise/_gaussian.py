@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from skpuffer.exceptions import Statement
 from skpuffer.privacy_loss._gaussian import (
     gaussian_delta,
     gaussian_epsilon,
@@ -65,10 +66,7 @@ class GaussianNoise(MagnitudeNoise):
     def _u_for(self, alpha: float, epsilon: float) -> float:
         # the loss is linear in the noise, hence unbounded
         if math.isinf(alpha):
-            raise ValueError(
-                "Gaussian noise has no finite pure-epsilon cost. Use LaplaceNoise, a "
-                "finite order 'alpha', or a positive 'delta'."
-            )
+            raise ValueError(Statement("gaussian.no_pure_epsilon"))
         # alpha u² / 2 = epsilon; the last digit is seen to where a scale is made of it
         return math.sqrt(2 * epsilon / alpha)
 

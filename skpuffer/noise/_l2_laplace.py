@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Numbers
 
@@ -72,10 +73,7 @@ class L2LaplaceNoise(MagnitudeNoise):
             If the noise has no dimension; `variance` can be told one.
         """
         if self.dim is None:
-            raise ValueError(
-                "The variance of l2 Laplace noise depends on the number of "
-                "coordinates: say variance(dim) or std(dim)."
-            )
+            raise ValueError(Statement("noise.l2_laplace_dimension_needed"))
         return self.dim + 1.0
 
     def variance(self, dim: int | None = None) -> Numbers:

@@ -5,7 +5,7 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.utils._types import Floats
 
 from ._base import Noise, Shift
@@ -26,8 +26,9 @@ class _SelectionNoise(Noise):
 
     def _resolved(self, shift: Shift | Floats) -> NoReturn:
         raise UnsupportedError(
-            f"{self.family.capitalize()} noise is for the scores of a selection, and "
-            "hides no vector: use another noise, such as 'gaussian' or 'laplace'."
+            Statement(
+                "noise.selection_hides_no_vector", capitalize=self.family.capitalize()
+            )
         )
 
 

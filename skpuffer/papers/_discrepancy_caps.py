@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.stats import binom
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_count,
     check_order,
@@ -106,10 +107,7 @@ def monte_carlo_caps(
         or not values.size
         or not np.all((values >= 0) & (values <= size))
     ):
-        raise ValueError(
-            "The parameter 'draws' must hold numbers of records of a batch, from 0 to "
-            f"'batch_size' ({size})."
-        )
+        raise ValueError(Statement("papers.draws_out_of_range", size=size))
     n_draws = values.shape[1]
     # Hoeffding's inequality, both ways and for all instances at once
     slack = math.sqrt(math.log(2 * count / failure) / (2 * n_draws))
@@ -237,9 +235,7 @@ def realised_mean_square(n_records: int, count: int, rate: float) -> float:
     n = check_count(n_records=n_records)
     count, rate = check_count(count=count), check_probability(rate=rate)
     if count > n:
-        raise ValueError(
-            f"The parameter 'count' must be at most 'n_records' ({n}). Got {count}."
-        )
+        raise ValueError(Statement("papers.count_exceeds_records", n=n, count=count))
     differ, same = np.arange(count + 1)[:, None], np.arange(n - count + 1)
     masses = binom.pmf(differ, count, rate) * binom.pmf(same, n - count, rate)
     shares = differ / np.maximum(1, differ + same)
@@ -286,7 +282,6 @@ def tail_route_epsilon(
     )
     if exceeded >= delta:
         raise ValueError(
-            "The parameter 'delta' must be more than 'exceeded', the probability that "
-            f"a cap does not hold. Got {delta:g} and {exceeded:g}."
+            Statement("papers.delta_below_exceeded", delta=delta, exceeded=exceeded)
         )
     return epsilon + math.log(1 / (delta - exceeded)) / (alpha - 1)

@@ -17,7 +17,7 @@ from skpuffer.accountants._base import (
 )
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import PoissonPair, ShiftPair
@@ -261,8 +261,13 @@ class SampledPrivacyLoss(Accountant):
             self._check_sampled(steps)
         except UnsupportedError as error:
             raise UnsupportedError(
-                f"{type(self).__name__} cannot sample the losses of the release "
-                f"{release.name!r} under {type(bound.scenario).__name__}: {error}."
+                Statement(
+                    "allocation.losses_not_sampled",
+                    owner=type(self).__name__,
+                    name=release.name,
+                    scenario_type=type(bound.scenario).__name__,
+                    error=error,
+                )
             ) from None
         return steps
 
@@ -316,21 +321,24 @@ class SampledPrivacyLoss(Accountant):
         dim = steps.release.dim
         if steps.event:
             raise UnsupportedError(
-                f"only with probability 1 - {steps.event:g} do no more than "
-                f"{steps.count} records depend on the secret, and no estimate is made "
-                "of the rest; use PrivacyLoss, or a number that is certain "
-                "(event_delta=0)"
+                Statement(
+                    "papers.loss_event_not_certain",
+                    event=steps.event,
+                    count=steps.count,
+                )
             )
         if dim != 1:
             raise UnsupportedError(
-                "the loss of one shift is sampled, which bounds no others, so the run "
-                f"must be of one coordinate (dim=1, not {dim}); use PrivacyLoss"
+                Statement("papers.loss_several_coordinates", dim=dim)
             )
         if type(steps.dominated(self._chosen_noise()).pair) not in _SAMPLED:
             raise UnsupportedError(
-                f"under sampling={steps.release.sampling.name!r}, the relation "
-                f"{steps.relation!r} and {steps.count} records that differ a step "
-                "is no shift by chance; use PrivacyLoss"
+                Statement(
+                    "papers.loss_sampling_unsupported",
+                    name=steps.release.sampling.name,
+                    relation=steps.relation,
+                    count=steps.count,
+                )
             )
 
     def _seed(self, random_state: RandomState) -> int:
@@ -389,7 +397,11 @@ class SampledPrivacyLoss(Accountant):
     ) -> Certificate:
         if noise.dim not in (None, 1):
             raise UnsupportedError(
-                f"{type(self).__name__} takes noise of one scale. Got {noise!r}."
+                Statement(
+                    "papers.loss_needs_one_scale",
+                    owner=type(self).__name__,
+                    noise=noise,
+                )
             )
         release = steps.release
         return Certificate(
@@ -423,6 +435,5 @@ def _unit_shift(noise: Noise, shift: Any) -> tuple[float, float]:
         mu: Any = noise.curve(shift).gaussian_mu  # None for other families only
         return 2.0, mu / math.sqrt(2)
     raise UnsupportedError(
-        f"The losses of {noise.family} noise cannot be sampled here. Use Laplace, "
-        "Gaussian or generalised Gaussian noise."
+        Statement("papers.loss_noise_family_unsupported", family=noise.family)
     )

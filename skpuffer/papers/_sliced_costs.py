@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skpuffer.accountants.history._slices import layer_caps
+from skpuffer.exceptions import Statement
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy_loss import GaussianPoissonPair
 from skpuffer.utils._checks import (
@@ -70,10 +71,7 @@ def sliced_variance(
     """
     squares = np.asarray(caps, float)
     if squares.ndim != 2 or not squares.size or not np.all(squares >= 0):
-        raise ValueError(
-            "The parameter 'caps' must be a table of shape (n_steps, n_slices) of "
-            f"non-negative numbers. Got shape {squares.shape}."
-        )
+        raise ValueError(Statement("papers.caps_shape_wrong", shape=squares.shape))
     epsilon, alpha = check_positive(epsilon=epsilon), check_order(alpha=alpha)
     weights = check_masses(squares.shape[1], slice_weights=slice_weights)
     check_option(("joint", "averaged", "exact"), bound=bound)
@@ -153,10 +151,7 @@ def group_privacy_costs(
     count, n_steps = check_count(count=count), check_count(n_steps=n_steps)
     alpha = check_order(alpha=alpha)
     if not 2 <= alpha < math.inf:
-        raise ValueError(
-            "The parameter 'alpha' must be in the range [2, inf), from which on costs "
-            f"of one record convert to those of groups. Got {alpha!r}."
-        )
+        raise ValueError(Statement("papers.group_order_below_two", alpha=alpha))
     curve = GaussianNoise(scale).curve(1.0)
 
     def sampled(size: int, order: float) -> float:

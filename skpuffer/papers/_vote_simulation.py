@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammainccinv
 
+from skpuffer.exceptions import Statement
 from skpuffer.inspection._noise_family import density
 from skpuffer.utils._checks import check_count, check_non_negative, noise_generator
 
@@ -290,20 +291,14 @@ def _wins(votes, noise, i):
 def _check_votes(votes):
     votes = np.asarray(votes, dtype=float)
     if votes.ndim != 2 or votes.shape[1] < 2:
-        raise ValueError(
-            "The parameter 'votes' must have one row a query and one column for each "
-            f"of at least 2 classes. Got shape {votes.shape}."
-        )
+        raise ValueError(Statement("pate.votes_of_wrong_shape", shape=votes.shape))
     if not np.all(np.isfinite(votes)) or np.any(votes < 0):
-        raise ValueError("The parameter 'votes' must be finite and not negative.")
+        raise ValueError(Statement("pate.votes_negative_or_infinite"))
     return votes
 
 
 def _check_gaps(gaps):
     low, high = (check_non_negative(gaps=gap) for gap in gaps)
     if not low <= high <= 100:
-        raise ValueError(
-            "The parameter 'gaps' must be two percentages, the smaller one first, in "
-            f"[0, 100]. Got {gaps!r}."
-        )
+        raise ValueError(Statement("papers.gaps_not_percentages", gaps=gaps))
     return low, high

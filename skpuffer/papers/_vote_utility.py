@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.inspection._drawing import line_options, pyplot
 from skpuffer.inspection._noise_family import check_betas, equivalent_noises
 from skpuffer.utils._checks import check_count, check_option
@@ -178,8 +179,11 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
         n_votes = np.ravel(n_votes).tolist()
         if len(n_votes) not in (1, len(n_queries)):
             raise ValueError(
-                "The parameter 'n_votes' must be one number, or one for each of the "
-                f"{len(n_queries)} numbers of queries. Got {len(n_votes)}."
+                Statement(
+                    "papers.n_votes_count_mismatch",
+                    n_queries=len(n_queries),
+                    n_votes=len(n_votes),
+                )
             )
         votes = [check_count(n_votes=n) for n in n_votes]
         votes = votes * len(n_queries) if len(votes) == 1 else votes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.schema import Number, Schema
 from skpuffer.utils._checks import check_count, check_option
 
@@ -86,10 +87,7 @@ class PublicBinner(PublicColumnTransformer):
         check_count(n_bins=self.n_bins)
         check_option(("ordinal", "onehot"), encode=self.encode)
         if self.bins is not None and not isinstance(self.bins, Mapping):
-            raise TypeError(
-                "The parameter 'bins' must be a dict of column to edges. "
-                f"Got {self.bins!r}."
-            )
+            raise TypeError(Statement("preprocessing.bins_not_dict", bins=self.bins))
         self._edges()
 
     def _edges(self) -> dict[Any, Number]:
@@ -98,8 +96,9 @@ class PublicBinner(PublicColumnTransformer):
             edges = np.asarray(given, dtype=float)
             if edges.ndim != 1 or len(edges) < 2:
                 raise ValueError(
-                    f"The parameter 'bins' must give the column {name!r} two edges at "
-                    f"least. Got {given!r}."
+                    Statement(
+                        "preprocessing.bins_too_few_edges", name=name, given=given
+                    )
                 )
             try:
                 found[name] = Number(
@@ -107,7 +106,9 @@ class PublicBinner(PublicColumnTransformer):
                 )
             except ValueError as error:
                 raise ValueError(
-                    f"The parameter 'bins', at the column {name!r}: {error}"
+                    Statement(
+                        "preprocessing.bins_column_invalid", name=name, error=error
+                    )
                 ) from None
         return found
 

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer.exceptions import Statement
 from skpuffer.utils._clipping import check_clipping, clip_rows
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import all_finite, read_numbers
@@ -105,10 +106,7 @@ class RowNormClipper(
         rows: Matrix = validate_data(self, read_numbers(X), **options)
         # a row with an infinite entry has no multiple of norm `norm`
         if not all_finite(rows):
-            raise ValueError(
-                "The parameter 'X' contains NaN or infinity, which cannot be scaled "
-                "down. Fill missing values before, by public ones."
-            )
+            raise ValueError(Statement("preprocessing.rows_not_finite"))
         return rows
 
     def __sklearn_tags__(self) -> Tags:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer.exceptions import Statement
 from skpuffer.schema import Schema
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import (
@@ -119,13 +120,16 @@ class PublicColumnTransformer(DocLinkMixin, TransformerMixin, BaseEstimator):  #
         if self.schema is not None:
             if not isinstance(self.schema, Schema):
                 raise TypeError(
-                    "The parameter 'schema' must be a skpuffer.schema.Schema or None. "
-                    f"Got {type(self.schema).__name__}."
+                    Statement(
+                        "schema.not_a_schema", schema_type=type(self.schema).__name__
+                    )
                 )
             if getattr(self, self._parameter) is not None:
                 raise ValueError(
-                    f"The parameters {self._parameter!r} and 'schema' say the same of "
-                    "columns: give one of them."
+                    Statement(
+                        "preprocessing.columns_and_schema_both_given",
+                        parameter=self._parameter,
+                    )
                 )
         self._check()
 
@@ -179,8 +183,12 @@ def by_name(parameter: str, given: dict[Hashable, Any], names: list[Any]) -> Non
     unknown = [column for column in given if column not in names]
     if unknown:
         raise ValueError(
-            f"The parameter {parameter!r} names the columns {unknown!r}; the data has "
-            f"{names!r}. Columns go by name in a data frame, else by position."
+            Statement(
+                "preprocessing.columns_unknown",
+                parameter=parameter,
+                unknown=unknown,
+                names=names,
+            )
         )
 
 
@@ -215,7 +223,7 @@ def as_number(
         if parameter == "schema":
             remedy = "the parameter 'schema' does not say what it is: add it there"
         raise ValueError(
-            f"The column {name!r} is not numeric: {remedy}, or leave it out."
+            Statement("preprocessing.column_not_numeric", name=name, remedy=remedy)
         )
     return as_numbers(values, f"The column {name!r}").astype(dtype)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.schema import Category, Number
 from skpuffer.schema._cells import UNLISTED, cell_key, is_missing, level_places
 from skpuffer.schema._values import level_codes, numbers, plain_numbers
@@ -88,26 +89,24 @@ class PublicImputer(PublicColumnTransformer):
 
     def _check(self) -> None:
         if self.fill is not None and not isinstance(self.fill, Mapping):
-            raise TypeError(
-                "The parameter 'fill' must be a dict of column to value. "
-                f"Got {self.fill!r}."
-            )
+            raise TypeError(Statement("preprocessing.fill_not_dict", fill=self.fill))
         for column, value in (self.fill or {}).items():
             if np.ndim(value):
                 raise ValueError(
-                    f"The parameter 'fill' must give the column {column!r} one value. "
-                    f"Got {value!r}."
+                    Statement(
+                        "preprocessing.fill_not_one_value", column=column, value=value
+                    )
                 )
             number = isinstance(value, Real)
             if is_missing(value) or (number and not np.isfinite(value)):
                 raise ValueError(
-                    f"The parameter 'fill' must give the column {column!r} a value "
-                    f"that is not missing. Got {value!r}."
+                    Statement(
+                        "preprocessing.fill_value_missing", column=column, value=value
+                    )
                 )
         if isinstance(self.missing, str) or not np.iterable(self.missing):
             raise ValueError(
-                "The parameter 'missing' must be a list of codes. "
-                f"Got {self.missing!r}."
+                Statement("preprocessing.missing_codes_not_list", missing=self.missing)
             )
 
     def _said(self, names: list[Any]) -> dict[Any, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.schema import Category, Number
 from skpuffer.schema._values import numbers
 from skpuffer.utils._bounds import check_bounds, resolve_bounds
@@ -83,8 +84,7 @@ class PublicMinMaxScaler(PublicColumnTransformer):
     def _check(self) -> None:
         if isinstance(self.bounds, str):
             raise ValueError(
-                "The parameter 'bounds' must be public: a pair (low, high), or a dict "
-                f"of {{column: (low, high)}}. Got {self.bounds!r}."
+                Statement("preprocessing.bounds_not_public_form", bounds=self.bounds)
             )
         check_bounds(self.bounds)
         given: Any = self.feature_range
@@ -92,8 +92,10 @@ class PublicMinMaxScaler(PublicColumnTransformer):
         ends = [check_real(feature_range=end) for end in given] if pair else []
         if not ends or not np.all(np.isfinite(ends)) or not ends[0] < ends[1]:
             raise ValueError(
-                "The parameter 'feature_range' must be two numbers, the lower first. "
-                f"Got {self.feature_range!r}."
+                Statement(
+                    "preprocessing.feature_range_not_ordered",
+                    feature_range=self.feature_range,
+                )
             )
 
     def _said(self, names: list[Any]) -> dict[Any, Any]:
@@ -112,8 +114,7 @@ class PublicMinMaxScaler(PublicColumnTransformer):
         levels = [names[i] for i, fact in facts.items() if isinstance(fact, Category)]
         if levels:
             raise ValueError(
-                f"The columns {levels!r} are categories of the parameter 'schema': "
-                "encode them, by preprocessing.PublicOneHotEncoder, or leave them out."
+                Statement("preprocessing.columns_are_categories", levels=levels)
             )
         return facts
 

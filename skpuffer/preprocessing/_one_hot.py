@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer.exceptions import Statement
 from skpuffer.schema._cells import (
     MISSING,
     UNLISTED,
@@ -206,39 +207,40 @@ class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # typ
             is_number = False
         if not is_number:
             raise ValueError(
-                "The parameter 'dtype' must be a type of numbers, such as "
-                f"numpy.float64. Got {self.dtype!r}."
+                Statement("preprocessing.dtype_not_numeric", dtype=self.dtype)
             )
         if self.categories is not None and not isinstance(self.categories, dict):
             raise TypeError(
-                "The parameter 'categories' must be a dict of column to list. "
-                f"Got {self.categories!r}."
+                Statement(
+                    "preprocessing.categories_not_dict", categories=self.categories
+                )
             )
         for column, given in (self.categories or {}).items():
             # a string would be taken for the list of its letters
             if isinstance(given, str) or np.ndim(_objects(given)) != 1:
                 raise ValueError(
-                    f"The parameter 'categories' must give a list for the column "
-                    f"{column!r}. Got {given!r}."
+                    Statement(
+                        "preprocessing.categories_not_list", column=column, given=given
+                    )
                 )
             given = _objects(given)
             if len(given) == 0:
                 raise ValueError(
-                    f"The parameter 'categories' must give the column {column!r} at "
-                    "least one category."
+                    Statement("preprocessing.categories_empty", column=column)
                 )
             if any(map(is_missing, given)):
                 raise ValueError(
-                    f"The parameter 'categories' names a missing value for the column "
-                    f"{column!r}: the parameter 'missing' says what becomes of those."
+                    Statement(
+                        "preprocessing.categories_name_missing_value", column=column
+                    )
                 )
             refuse_ambiguous(given.tolist(), "categories")
             # two columns of one name
             if self.missing == "category" and "missing" in given.tolist():
                 raise ValueError(
-                    f"The parameter 'categories' names the category 'missing' of the "
-                    f"column {column!r}, which missing='category' names as well: "
-                    "rename it, or use missing='zero'."
+                    Statement(
+                        "preprocessing.categories_missing_name_clash", column=column
+                    )
                 )
 
     def _positions(self, names: list[Any]) -> dict[int, Array]:
@@ -268,12 +270,11 @@ class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # typ
         # errors name the column and no value
         if self.missing == "error" and np.any(places == MISSING):
             raise ValueError(
-                f"The column {name!r} has missing values: see the parameter 'missing'."
+                Statement("preprocessing.column_has_missing_values", name=name)
             )
         if self.unknown == "error" and np.any(places == UNLISTED):
             raise ValueError(
-                f"The column {name!r} has values that 'categories' does not name: see "
-                "the parameter 'unknown'."
+                Statement("preprocessing.column_has_unknown_values", name=name)
             )
         if self.missing == "category":
             places[places == MISSING] = len(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skpuffer.exceptions import CompositionError
+from skpuffer.exceptions import CompositionError, Statement
 from skpuffer.privacy_loss import (
     BestRunCurve,
     GaussianCurve,
@@ -200,42 +200,42 @@ def _belief(certificate: Certificate) -> tuple[object, ...] | None:
 def _refuse_unfit(trials: Sequence[Trial]) -> None:
     """Refuse trials from which no promise about their best one follows."""
     if not trials:
-        raise CompositionError("There is no trial to choose from.")
+        raise CompositionError(Statement("compose.best_run_empty"))
     every = [part for trial in trials for part in trial.parts]
     for part in every:
         if not part.certified or part.curve is None or part.notion.approximate is None:
             raise CompositionError(
-                f"{part!r} of {part.release!r} is an estimate, or holds no curve of "
-                "which an (epsilon, delta) promise follows: nothing is known of the "
-                "best of several such releases."
+                Statement(
+                    "compose.best_run_estimate_or_curveless",
+                    part=part,
+                    release=part.release,
+                )
             )
         part._refuse_sum()
         # In a part of the table may be any of the records that a coupling moves, and a
         # chain or a block with gaps is another table.
         if not part.composable or arbitrary_count(part) is None:
             raise CompositionError(
-                f"{part!r} of {part.release!r} rests on a coupling of one whole table "
-                "or a distance of distributions, and a search reads parts of it. Use "
-                "a scenario about single records: RecordScenario, or "
-                "OverlapAmplification under a belief about one record."
+                Statement(
+                    "compose.best_run_table_coupling", part=part, release=part.release
+                )
             )
         # one that is about the tables would count once for each candidate
         if part.event_delta and _belief(part) is None:
             raise CompositionError(
-                f"{part!r} of {part.release!r} rests on an event of the prior, and "
-                "nothing is known of the best of several such releases."
+                Statement(
+                    "compose.best_run_prior_event", part=part, release=part.release
+                )
             )
     if len({(part.coupling_id, part.relation) for part in every}) > 1:
         raise CompositionError(
-            "The trials speak of different neighbouring tables: "
-            f"{sorted({str(part.coupling_id) for part in every})}."
+            Statement(
+                "compose.best_run_neighbours_differ",
+                value=sorted({str(part.coupling_id) for part in every}),
+            )
         )
     if any(_belief(part) != _belief(every[0]) for part in every):
-        raise CompositionError(
-            "The trials rest on different beliefs about a record, as not all of them "
-            "read it in the same columns: search among candidates with one "
-            "preprocessing and one scenario."
-        )
+        raise CompositionError(Statement("compose.best_run_beliefs_differ"))
 
 
 def _certificate(

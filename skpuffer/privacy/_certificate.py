@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skpuffer.exceptions import CompositionError, UncertifiedError
+from skpuffer.exceptions import CompositionError, Statement, UncertifiedError
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._card import certificate_card
@@ -241,22 +241,18 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
     def _refuse_estimate(self, what: str) -> None:
         if not self.certified:
             raise UncertifiedError(
-                f"This certificate is an estimate and gives no guarantee, so not "
-                f"{what} either. Declare what is known of the prior (prior_as='law', "
-                "'support' or 'confidence'; confidence= for simulations)."
+                Statement("certificate.estimate_no_guarantee", what=what)
             )
 
     def _refuse_sum(self) -> None:
         """Raise where this is nothing that others may be added to."""
         if not self.certified:
             raise CompositionError(
-                f"{self!r} is an estimate: estimates cannot be added to a promise."
+                Statement("compose.estimate_not_addable", self_=self)
             )
         if self.seeded:
             raise CompositionError(
-                f"{self!r} of {self.release!r} has noise from a seed, so it adds up "
-                "with no other release. Two fits with one seed have the same noise, "
-                "and their difference has none. Use random_state=None."
+                Statement("compose.noise_from_seed", self_=self, release=self.release)
             )
 
     def as_asked(self, asked: float | None, field: str = "epsilon") -> "Certificate":
@@ -309,10 +305,14 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
                 continue
             cost = math.inf if cost is None else cost
             raise UncertifiedError(
-                f"The noise that {whose} found for the release {self.release!r} costs "
-                f"{parameter}={cost:.6g}, more than the {float(most):g} of its "
-                "parameter. Nothing is released, and nothing is spent. Its calibrate() "
-                "and certify() disagree: correct them, or use another accountant."
+                Statement(
+                    "certificate.noise_costs_above_parameter",
+                    whose=whose,
+                    release=self.release,
+                    parameter=parameter,
+                    cost=cost,
+                    most=float(most),
+                )
             )
 
     def as_estimate(self, reason: str) -> "Certificate":

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from skpuffer.exceptions import CompositionError
+from skpuffer.exceptions import CompositionError, Statement
 from skpuffer.privacy_loss._curves import RepeatedCurve, compose_curves
 from skpuffer.utils._checks import check_count, check_order
 
@@ -110,7 +110,7 @@ def compose(
     """
     certificates = list(certificates)
     if not certificates:
-        raise CompositionError("There is no certificate to compose.")
+        raise CompositionError(Statement("compose.no_certificate"))
     for certificate in certificates:
         certificate._refuse_sum()
     if counts is not None:
@@ -123,26 +123,18 @@ def compose(
     for certificate in certificates:
         if certificate.notion in SLICED:
             raise CompositionError(
-                f"{certificate!r} is about slices of one output, each compared by a "
-                "coupling of its own, and two such releases can reveal together what "
-                "neither reveals alone. Release both as one stacked query."
+                Statement("compose.slices_not_composable", certificate=certificate)
             )
         if not certificate.composable:
             raise CompositionError(
-                f"{certificate!r} is not composable: it bounds each output "
-                "distribution on its own (a Wasserstein distance), or rests on an "
-                "event or on a coupling of a table or of columns without names, and "
-                "two such releases can reveal together what neither reveals alone. "
-                "Release both as one stacked query, or account for both with "
-                "GroupPrivacy, under a scenario that names their table (its parameter "
-                "'table')."
+                Statement("compose.certificate_not_composable", certificate=certificate)
             )
     if len(certificates) == 1 and alpha is None and delta is None:
         (alone,) = certificates
         if not isinstance(alone.curve, RepeatedCurve):
             return alone
     if any(c.curve is None for c in certificates):
-        raise CompositionError("A certificate holds no curve to add up.")
+        raise CompositionError(Statement("compose.no_curve"))
     _refuse_other_tables(certificates)
     # no Rényi promise is amplified
     certificates, belief = beside_beliefs(certificates, amplify=alpha is None)
@@ -160,8 +152,11 @@ def _counted(
     """Certificates that stand for so many releases each."""
     if len(counts) != len(certificates):
         raise ValueError(
-            "The parameter 'counts' must have one number for each certificate. Got "
-            f"{len(counts)} for {len(certificates)}."
+            Statement(
+                "compose.counts_mismatch",
+                n_counts=len(counts),
+                n_certificates=len(certificates),
+            )
         )
     counts = [check_count(counts=count) for count in counts]
     parts = zip(certificates, counts, strict=True)
@@ -185,9 +180,9 @@ def _refuse_other_tables(certificates: Sequence[Certificate]) -> None:
         name, n = certificate.table, certificate.n_records
         if name is not None and sizes.setdefault(name, n) != n:
             raise CompositionError(
-                f"The certificates speak of tables of {sizes[name]} and of {n} records "
-                f"under one name, {name!r}. The parameter 'table' of a scenario must "
-                "name the rows and the date: give two names, or release from one table."
+                Statement(
+                    "compose.table_sizes_differ", sizes=sizes[name], n=n, name=name
+                )
             )
 
 
@@ -200,10 +195,12 @@ def _refuse_other_columns(certificates: Sequence[Certificate]) -> None:
         other = next((c for c in known if not set(c) <= set(widest)), None)
         if other is not None:
             raise CompositionError(
-                f"The certificates speak of tables with the columns {list(widest)!r} "
-                f"and {list(other)!r} under one name, {name!r}, of which neither has "
-                "the other's. Give two names if these are two tables, or fit on the "
-                "whole table and select columns there."
+                Statement(
+                    "compose.table_columns_differ",
+                    widest=list(widest),
+                    other=list(other),
+                    name=name,
+                )
             )
 
 
@@ -250,13 +247,11 @@ def promise_of(
 ) -> Certificate:
     """Composed certificate with its promise, read off the curve in the notion asked."""
     if alpha is not None and delta is not None:
-        raise ValueError(
-            "The parameters 'alpha' and 'delta' ask for different notions. Give one."
-        )
+        raise ValueError(Statement("compose.alpha_and_delta_both_given"))
     for part in parts:
         if part.notion.approximate is None:
             raise CompositionError(
-                f"No composition is known for {part.notion.title}: {part!r}."
+                Statement("compose.notion_unknown", title=part.notion.title, part=part)
             )
     # about neighbouring tables only if every part is; otherwise about priors
     dp = total.record is None and all(c.notion.differential for c in parts)
@@ -276,7 +271,7 @@ def promise_of(
         alpha = math.inf if pure else min([a for a in orders if a < math.inf] or [2.0])
     alpha = check_order(alpha=alpha)
     if math.isinf(alpha) and not pure:
-        raise CompositionError("Only pure promises compose at alpha=inf.")
+        raise CompositionError(Statement("compose.infinite_order_not_pure"))
     if math.isinf(alpha):
         notion = Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
     elif event:

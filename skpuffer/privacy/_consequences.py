@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skpuffer.exceptions import UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.utils._checks import check_probability
 
 from ._notions import Notion
@@ -52,8 +52,7 @@ class ConsequencesMixin:
         if profile is not None:
             if notion not in SLICED:
                 raise ValueError(
-                    "The parameter 'profile' goes with a sliced notion, and "
-                    f"{notion.title} is about the whole output; omit it."
+                    Statement("certificate.profile_without_slices", title=notion.title)
                 )
             name = profile if isinstance(profile, str) else profile.name
             # Slices say nothing about other slices. What holds of the whole output
@@ -93,7 +92,7 @@ class ConsequencesMixin:
         self._refuse_estimate("an (epsilon, delta) promise")
         # without a curve one order would have to stand for all of them
         if self.curve is None:
-            raise UncertifiedError("This certificate holds no curve to convert.")
+            raise UncertifiedError(Statement("certificate.no_curve_to_convert"))
         # from an average over subsamples or projections, say, no (epsilon, delta)
         # follows
         if self.notion.approximate is None:
@@ -104,14 +103,16 @@ class ConsequencesMixin:
                     "after_processing() what is known of the whole output."
                 )
             raise UncertifiedError(
-                f"No (epsilon, delta) promise is known to follow from "
-                f"{self.notion.title}.{of_slices}"
+                Statement(
+                    "certificate.no_approximate_promise_follows",
+                    title=self.notion.title,
+                    of_slices=of_slices,
+                )
             )
         event = self.event_delta
         if delta <= event:
             raise ValueError(
-                f"The parameter 'delta' must exceed {event:g}, the mass outside the "
-                f"event this certificate rests on. Got {delta!r}."
+                Statement("certificate.delta_below_event", event=event, delta=delta)
             )
         # delta is the noise's own trade-off given the event, plus the mass outside it
         epsilon = float(self.curve.epsilon(delta - event))
@@ -278,23 +279,13 @@ class ConsequencesMixin:
         self._refuse_estimate("a promise about another belief")
         # it averages over a prior, so nothing is left of it under another one
         if self.mutual_information is not None or self.epsilon is None:
-            raise UncertifiedError(
-                "This certificate bounds a mutual information under its own prior; "
-                "nothing is known under another."
-            )
+            raise UncertifiedError(Statement("certificate.information_own_prior_only"))
         if self.notion in SLICED:
-            raise UncertifiedError(
-                "This certificate is about slices of the output. Ask "
-                "after_processing(), which is about all of it, for another belief."
-            )
+            raise UncertifiedError(Statement("certificate.slices_under_other_prior"))
         # another belief is a Pufferfish question, whatever notion the promise began in
         notion = self.notion.pufferfish
         if not self.implies(notion):
-            raise ValueError(
-                "This certificate is about records that come and go, not about their "
-                "values, so it speaks of no prior. Use RecordScenario(relation="
-                "'replace') or a scenario with priors."
-            )
+            raise ValueError(Statement("certificate.speaks_of_no_prior"))
         given = {
             "query_distance": query_distance,
             "divergence": divergence,

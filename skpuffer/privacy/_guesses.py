@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from skpuffer.exceptions import UncertifiedError, UnsupportedError
+from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
 from skpuffer.information import (
     ResidualReport,
     dp_equivalent,
@@ -61,10 +61,7 @@ class GuessesMixin:
         budget = self._information("no bound on what is guessed")
         prior = self.prior_success if prior is None else prior
         if prior is None:
-            raise ValueError(
-                "The parameter 'prior' must be given: this certificate does not know "
-                "how often the secret is guessed without the release."
-            )
+            raise ValueError(Statement("certificate.prior_success_missing"))
         return posterior_success(budget, prior)
 
     def membership_advantage(self: "Certificate") -> float:  # type: ignore[misc]
@@ -97,10 +94,7 @@ class GuessesMixin:
         """
         budget = self._information("no bound on an attack")
         if self.notion != Notion.MUTUAL_INFORMATION and self.prior_success != 0.5:
-            raise UnsupportedError(
-                "The advantage is that of a fair secret, and those of this certificate "
-                "are not all fair: use posterior_success(), at their own prior."
-            )
+            raise UnsupportedError(Statement("certificate.advantage_secret_not_fair"))
         return membership_advantage(budget)
 
     def dp_equivalent(self: "Certificate", delta: float = 0.0) -> float:  # type: ignore[misc]
@@ -194,9 +188,7 @@ class GuessesMixin:
         if self.entropy is None or told is None:
             missing = "entropy" if self.entropy is None else "table_information"
             raise UnsupportedError(
-                f"This certificate does not know its {missing!r}, from which a report "
-                "follows: use a scenario that knows what is to be known of a table, "
-                "such as SubsampleScenario."
+                Statement("certificate.residual_report_unknown", missing=missing)
             )
         # this very prior as the reference adds nothing to its entropy
         value = self.entropy if value is None else value
@@ -206,15 +198,10 @@ class GuessesMixin:
         """Mutual information that is promised."""
         if self.mutual_information is None:
             raise UnsupportedError(
-                f"This certificate is of {self.notion.title}, which bounds no mutual "
-                "information. Read 'epsilon', or use an accountant of one, such as "
-                "accountants.PAC."
+                Statement("certificate.bounds_no_information", title=self.notion.title)
             )
         if not self.certified:
             raise UncertifiedError(
-                f"This certificate is an estimate and gives no guarantee, so {what} "
-                "either. Use a scenario that knows all tables of its prior "
-                "(prior='design' of SubsampleScenario), or "
-                "ResidualPAC(certificate='sampled_prior')."
+                Statement("certificate.information_is_estimate", what=what)
             )
         return self.mutual_information

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skpuffer.exceptions import CompositionError
+from skpuffer.exceptions import CompositionError, Statement
 
 from ._notions import Notion
 
@@ -64,17 +64,11 @@ def sum_of_information(
     """
     _refuse_other_notions(certificates)
     if alpha is not None or delta is not None:
-        raise CompositionError(
-            "A mutual information has no order and no delta: omit 'alpha' and 'delta'."
-        )
+        raise CompositionError(Statement("compose.information_alpha_or_delta"))
     for certificate in certificates:
         if certificate.notion != Notion.MUTUAL_INFORMATION:
             raise CompositionError(
-                f"{certificate!r} is about each secret by itself, and such budgets do "
-                "not add up: of two fair bits one release may show whether they are "
-                "equal and another show the second, which tell nothing of the first "
-                "one alone, and together all. Release both as one stacked query, take "
-                "mixed_information(), or give budgets about the whole data set."
+                Statement("compose.single_secret_information", certificate=certificate)
             )
     if len(certificates) == 1:
         return certificates[0]
@@ -126,16 +120,13 @@ def mixed_information(certificates: "Iterable[Certificate]") -> "Certificate":
     """
     certificates = list(certificates)
     if not certificates:
-        raise CompositionError("There is no certificate to compose.")
+        raise CompositionError(Statement("compose.no_certificate"))
     for certificate in certificates:
         certificate._refuse_sum()
     _refuse_other_notions(certificates)
     about = {c.notion for c in certificates if c.notion != Notion.MUTUAL_INFORMATION}
     if len(about) != 1:
-        raise CompositionError(
-            "The certificates must be about one kind of secret, records or groups. "
-            "Budgets about the whole data set add up: use compose()."
-        )
+        raise CompositionError(Statement("compose.information_secret_kinds_differ"))
     if len(certificates) == 1:
         return certificates[0]
     own = [_stated(c.mutual_information) for c in certificates]
@@ -159,27 +150,21 @@ def _refuse_other_notions(certificates: "Sequence[Certificate]") -> None:
     for certificate in certificates:
         if certificate.notion not in INFORMATION:
             raise CompositionError(
-                f"{certificate!r} bounds no mutual information. Under one prior and on "
-                "average nothing adds up with a promise of another kind."
+                Statement(
+                    "compose.information_with_other_notion", certificate=certificate
+                )
             )
         if certificate.scenario != first.scenario or (
             certificate.table != first.table
             or certificate.n_records != first.n_records
             or certificate.entropy != first.entropy
         ):
-            raise CompositionError(
-                "The certificates are under different scenarios, or about different "
-                "tables: what holds on average over one prior says nothing about "
-                "another."
-            )
+            raise CompositionError(Statement("compose.information_scenarios_differ"))
 
 
 def _stated(value: float | None) -> float:
     if value is None:
-        raise CompositionError(
-            "A certificate does not say what the whole table leaks "
-            "('table_information'), which every release adds beside that of the secret."
-        )
+        raise CompositionError(Statement("compose.table_information_missing"))
     return value
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from skpuffer.exceptions import PrivacyWarning
+from skpuffer.exceptions import PrivacyWarning, Statement
 from skpuffer.utils._checks import (
     check_covariance,
     check_non_negative,
@@ -377,10 +377,7 @@ def gaussian_prior_shifts(
     smoothness = check_positive(smoothness=smoothness)
     lipschitz = check_positive(lipschitz=lipschitz, finite=False)
     if math.isinf(gap) and math.isinf(lipschitz):
-        raise ValueError(
-            "The parameter 'gap' must be finite unless 'lipschitz' is. "
-            "State how far apart two values of the secret can be."
-        )
+        raise ValueError(Statement("iteration.gap_infinite"))
     # Regression on the secret record i: given its value the others have means linear in
     # it, of slope cov(x[i], x[j]) / var(x[i]), and a covariance that does not depend on
     # it. So moving them by slope times gap couples the two conditional distributions.
@@ -584,25 +581,19 @@ def _by_step(noise_cost: Callable[[float, float, float], float]) -> _Price:
 def _check_steps(shifts: ArrayLike, scales: ArrayLike) -> tuple[Floats, Floats]:
     shifts, scales = np.asarray(shifts, dtype=float), np.asarray(scales, dtype=float)
     if shifts.ndim != 1 or not shifts.size:
-        raise ValueError(
-            "The parameter 'shifts' must hold one number for each step. "
-            f"Got shape {shifts.shape}."
-        )
+        raise ValueError(Statement("iteration.shifts_shape_wrong", shape=shifts.shape))
     if not np.all((shifts >= 0) & (shifts < math.inf)):
         raise ValueError(
-            "The parameter 'shifts' must be finite and non-negative; clip gradients or "
-            f"bound records where they are not. Got {shifts!r}."
+            Statement("iteration.shifts_negative_or_infinite", shifts=shifts)
         )
     if scales.shape not in ((), shifts.shape):
         raise ValueError(
-            "The parameter 'scales' must be a number or one for each step, of shape "
-            f"{shifts.shape}. Got shape {scales.shape}."
+            Statement(
+                "iteration.scales_shape_wrong", shape=shifts.shape, shape2=scales.shape
+            )
         )
     if not np.all((scales > 0) & (scales < math.inf)):
-        raise ValueError(
-            "The parameter 'scales' must be positive and finite: a step without noise "
-            f"is part of the next one's. Got {scales!r}."
-        )
+        raise ValueError(Statement("iteration.scales_not_positive", scales=scales))
     return shifts, np.broadcast_to(scales, shifts.shape)
 
 
@@ -613,14 +604,15 @@ def _check_contraction(contraction: ArrayLike, shifts: Floats) -> Floats:
     factors = np.asarray(contraction, dtype=float)
     if factors.shape not in ((), shifts.shape):
         raise ValueError(
-            "The parameter 'contraction' must be a number or one for each step, of "
-            f"shape {shifts.shape}. Got shape {factors.shape}."
+            Statement(
+                "iteration.contraction_shape_wrong",
+                shape=shifts.shape,
+                shape2=factors.shape,
+            )
         )
     if not np.all((factors >= 0) & (factors <= 1)):
         raise ValueError(
-            "The parameter 'contraction' must be in the range [0, 1]: steps that "
-            "expand do not forget. Use a smaller step size (at most 2 over the "
-            f"smoothness of the loss). Got {contraction!r}."
+            Statement("iteration.contraction_out_of_range", contraction=contraction)
         )
     return np.broadcast_to(factors, shifts.shape)
 
@@ -629,9 +621,7 @@ def _check_covariance(covariance: ArrayLike) -> Floats:
     checked: Floats = check_covariance(least=-1e-9, covariance=covariance)
     spreads = np.sqrt(np.maximum(np.diag(checked), 0))
     if not np.all(spreads > 0):
-        raise ValueError(
-            "The parameter 'covariance' must have a positive variance of every record."
-        )
+        raise ValueError(Statement("iteration.variance_not_positive"))
     # once more as correlations: the unit of one record must not hide that of another
     correlations = checked / spreads / spreads[:, None]
     check_covariance(least=-1e-9, covariance=correlations)

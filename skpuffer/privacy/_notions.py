@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from skpuffer.exceptions import Statement
+
 __all__ = ["Notion"]
 
 
@@ -88,7 +90,7 @@ class Notion:
         if notion not in cls.known:
             names = ", ".join(map(repr, cls.known))
             raise ValueError(
-                f"The parameter 'notion' must be one of {names}. Got {notion!r}."
+                Statement("certificate.notion_unknown", names=names, notion=notion)
             )
         return cls.known[notion]
 

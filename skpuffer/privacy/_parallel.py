@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from skpuffer.exceptions import CompositionError
+from skpuffer.exceptions import CompositionError, Statement
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._certificate import Certificate
@@ -67,19 +67,21 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     """
     certificates = list(certificates)
     if not certificates:
-        raise CompositionError("There is no certificate to put side by side.")
+        raise CompositionError(Statement("parallel.no_certificate"))
     for certificate in certificates:
         if not certificate.certified or certificate.epsilon is None:
             raise CompositionError(
-                f"{certificate!r} states no epsilon that is promised, so nothing "
-                "follows for several blocks."
+                Statement("parallel.no_epsilon_promised", certificate=certificate)
             )
         certificate._refuse_sum()
         # a notion that is new may not bound what each block tells by itself
         if certificate.notion.approximate is None:
             raise CompositionError(
-                f"No composition is known for {certificate.notion.title}: "
-                f"{certificate!r}."
+                Statement(
+                    "parallel.notion_unknown",
+                    title=certificate.notion.title,
+                    certificate=certificate,
+                )
             )
     kinds = {(c.notion, c.alpha, c.relation) for c in certificates}
     if len(kinds) > 1:
@@ -89,10 +91,7 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
                 for notion, alpha, relation in kinds
             )
         )
-        raise CompositionError(
-            "The certificates promise different things about their blocks: "
-            f"{listed}. Ask for one notion and order of all."
-        )
+        raise CompositionError(Statement("parallel.promises_differ", listed=listed))
     if len(certificates) == 1:
         return certificates[0]
     epsilons = [c.epsilon for c in certificates if c.epsilon is not None]

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._digest import digest_of_plain
 from skpuffer.utils._plain import from_plain, to_plain
 
@@ -112,14 +113,20 @@ class PlainDataMixin:
         schema, version = plain.get("schema"), plain.get("version")
         if schema != SCHEMA or not isinstance(version, int) or version < 1:
             raise ValueError(
-                f"The data is not that of a certificate: its 'schema' must be "
-                f"{SCHEMA!r} and its 'version' an integer. Got {schema!r} and "
-                f"{version!r}."
+                Statement(
+                    "certificate.data_schema_wrong",
+                    schema=SCHEMA,
+                    schema2=schema,
+                    version=version,
+                )
             )
         if version > VERSION:
             raise ValueError(
-                f"The certificate is written in version {version} of its schema, and "
-                f"this version of skpuffer reads up to {VERSION}. Use a newer one."
+                Statement(
+                    "certificate.data_version_too_new",
+                    version=version,
+                    version2=VERSION,
+                )
             )
         given = set(plain) - {"digest", "gain", "schema", "version"}
         names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
@@ -127,9 +134,11 @@ class PlainDataMixin:
         if names != given:
             # one that is left out would be taken for its default, which may say more
             raise ValueError(
-                "The data is not that of a certificate of this version of skpuffer: "
-                f"missing are {sorted(names - given)}, unknown "
-                f"{sorted(given - names)}."
+                Statement(
+                    "certificate.data_fields_wrong",
+                    names=sorted(names - given),
+                    given=sorted(given - names),
+                )
             )
         held = {
             # a text such as 'inf' is a number elsewhere, and stays a text in these
@@ -143,8 +152,5 @@ class PlainDataMixin:
         made = cls(**held)
         rest = {name: value for name, value in plain.items() if name != "digest"}
         if version >= _DIGESTED and plain.get("digest") != digest_of_plain(rest):
-            raise ValueError(
-                "The certificate was changed since it was written: its 'digest' is "
-                "not that of the data. Take it from where it was made."
-            )
+            raise ValueError(Statement("certificate.data_digest_differs"))
         return made

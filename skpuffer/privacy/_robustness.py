@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from scipy.optimize import minimize
 
-from skpuffer.exceptions import UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.privacy_loss._curves import RenyiCurve
 from skpuffer.utils._checks import (
     check_non_negative,
@@ -85,17 +85,21 @@ def shifted(
     check_option(tuple(METHODS), method=method)
     needed = METHODS[method]
     if given[needed] is None:
-        raise ValueError(f"The parameter {needed!r} is needed for method={method!r}.")
+        raise ValueError(
+            Statement("belief.method_parameter_missing", needed=needed, method=method)
+        )
     for name, value in given.items():
         if name != needed and value is not None:
             raise ValueError(
-                f"The parameter {name!r} does not go with method={method!r}; omit it "
-                f"or choose another method. Got {value!r}."
+                Statement(
+                    "belief.method_parameter_superfluous",
+                    name=name,
+                    method=method,
+                    value=value,
+                )
             )
     if orders is not None and method not in ("a4", "a5"):
-        raise ValueError(
-            f"The parameter 'orders' does not go with method={method!r}; omit it."
-        )
+        raise ValueError(Statement("belief.method_orders_superfluous", method=method))
     # A belief has no coupling that other releases share, and no lower bound is known.
     base = replace(
         certificate,
@@ -145,8 +149,9 @@ def _variation(base: "Certificate", variation: Any) -> "Certificate":
     delta = base.delta + missing
     if delta >= 1:
         raise ValueError(
-            "The parameter 'variation' is too large: twice it, and the certificate's "
-            f"own delta of {base.delta:g}, leave nothing to promise. Got {variation!r}."
+            Statement(
+                "belief.variation_too_large", delta=base.delta, variation=variation
+            )
         )
     # The worst shift costs the same given any event. A mean over the shifts of a
     # coupling does not, and its curve has a method for that.
@@ -175,8 +180,7 @@ def _pure(base: "Certificate", divergence: Any) -> "Certificate":
     divergence = check_non_negative(divergence=divergence)
     if base.alpha != math.inf or base.delta or base.epsilon is None:
         raise ValueError(
-            "method='a3' is about pure promises; this certificate is "
-            f"{base.notion.title}. Use 'direct', 'a4' or 'a5'."
+            Statement("belief.method_needs_pure_promise", title=base.notion.title)
         )
     # densities under the belief are within exp(divergence) of the prior's, for either
     # secret of a pair
@@ -197,9 +201,7 @@ def _general(base: "Certificate", divergence: Any, orders: Any) -> "Certificate"
         first, second = divergence
     except (TypeError, ValueError):
         raise ValueError(
-            "The parameter 'divergence' must be a pair for method='a4': the Rényi "
-            "divergences of the data's distribution under the belief from that under "
-            f"the prior, and back. Got {divergence!r}."
+            Statement("belief.divergence_not_pair", divergence=divergence)
         ) from None
     first = check_non_negative(divergence=first)
     second = check_non_negative(divergence=second)
@@ -298,45 +300,34 @@ def _best_orders(bound: Callable[[float, float, float], float]) -> _Exponents:
 
 def _check_orders(orders: Any) -> _Exponents:
     if orders is None:
-        raise ValueError(
-            "The parameter 'orders' is needed for method='a4': (p, q, r), for which "
-            "the divergences were computed."
-        )
+        raise ValueError(Statement("belief.orders_missing"))
     try:
         p, q, r = (check_real(orders=value) for value in orders)
     except ValueError as error:
-        raise ValueError(
-            f"The parameter 'orders' must be three numbers (p, q, r). Got {orders!r}."
-        ) from error
+        raise ValueError(Statement("belief.orders_not_three", orders=orders)) from error
     if min(p, q, r) <= 1 or abs(1 / p + 1 / q + 1 / r - 1) > 1e-9:
-        raise ValueError(
-            "The parameter 'orders' must be three numbers above 1 whose reciprocals "
-            f"sum to 1. Got {orders!r}."
-        )
+        raise ValueError(Statement("belief.orders_reciprocals_wrong", orders=orders))
     return p, q, r
 
 
 def _renyi_order(base: "Certificate", method: str) -> float:
     if base.alpha is None or math.isinf(base.alpha) or base.delta:
         raise ValueError(
-            f"method={method!r} is about Rényi promises of a finite order that hold "
-            f"for all outputs; this certificate is {base.notion.title}. Use 'direct', "
-            "or calibrate for an order 'alpha'."
+            Statement(
+                "belief.method_needs_renyi_promise",
+                method=method,
+                title=base.notion.title,
+            )
         )
     if base.curve is None:
-        raise UncertifiedError("This certificate holds no curve to read costs from.")
+        raise UncertifiedError(Statement("belief.no_curve_to_read"))
     return base.alpha
 
 
 def _additive_curve(base: "Certificate") -> _AdditiveCurve:
     """Return the curve, refusing one that is not of additive noise."""
     if getattr(base.curve, "noise", None) is None or not hasattr(base.curve, "shift"):
-        raise UncertifiedError(
-            "This certificate is not about one query with additive noise that covers "
-            "its shift, so nothing follows from how far the query's distributions "
-            "move. Use method='a4' (or 'a3') with divergences of the data's "
-            "distribution."
-        )
+        raise UncertifiedError(Statement("belief.no_additive_noise"))
     return cast(_AdditiveCurve, base.curve)
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skpuffer.exceptions import UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.privacy_loss._sliced_curves import SlicedCurve
 
 from ._notions import Notion
@@ -49,12 +49,10 @@ def sliced_approximate(certificate: "Certificate", delta: float) -> "Certificate
     notion = _APPROXIMATE.get(certificate.notion)
     if notion is None:
         raise ValueError(
-            f"{certificate.notion.title} is no Rényi promise about slices. Use "
-            "to_approximate(), whose promise is about the whole output and so about "
-            "all slices."
+            Statement("sliced.not_renyi_promise", title=certificate.notion.title)
         )
     if not isinstance(certificate.curve, SlicedCurve):
-        raise UncertifiedError("This certificate holds no curve to convert.")
+        raise UncertifiedError(Statement("certificate.no_curve_to_convert"))
     # orders are of one noise: the curve is read at that of the certificate
     return replace(
         certificate,
@@ -85,18 +83,14 @@ def processed(certificate: "Certificate") -> "Certificate":
     """
     if certificate.notion in SUBSAMPLING_AVERAGES:
         raise UncertifiedError(
-            f"From {certificate.notion.title} nothing follows about what is computed "
-            "from the release. Use subsampling='log_moment'."
+            Statement("sliced.nothing_after_processing", title=certificate.notion.title)
         )
     if certificate.notion not in SLICED:
         return certificate
     curve = certificate.curve
     vector = curve.vector if isinstance(curve, SlicedCurve) else None
     if vector is None:
-        raise UncertifiedError(
-            "Nothing is known of the whole output, and a promise about its slices "
-            "says nothing about what is computed from it."
-        )
+        raise UncertifiedError(Statement("sliced.whole_output_unknown"))
     if certificate.alpha is None:
         notion, epsilon = (
             Notion.APPROXIMATE_PUFFERFISH,

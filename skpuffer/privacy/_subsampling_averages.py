@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skpuffer.exceptions import CompositionError
+from skpuffer.exceptions import CompositionError, Statement
 
 from ._notions import Notion
 
@@ -56,37 +56,26 @@ def sum_of_averages(
     if len(notions) > 1:
         others = ", ".join(sorted(n.title for n in notions - {first.notion}))
         raise CompositionError(
-            f"{first!r} is an average over subsamples, from which nothing follows "
-            f"about what is released, so it adds up with no promise of another kind "
-            f"({others}). Account for all of them with subsampling='log_moment'."
+            Statement("sampling.average_with_other_notion", first=first, others=others)
         )
     if delta is not None or alpha not in (None, first.alpha):
         raise CompositionError(
-            f"From {first.notion.title} neither a promise at another order nor an "
-            "(epsilon, delta) one follows: leave out 'alpha' and 'delta', or use "
-            "subsampling='log_moment'."
+            Statement(
+                "sampling.average_order_not_convertible", title=first.notion.title
+            )
         )
     if len(certificates) == 1:
         return first
     if not all(c.composable for c in certificates):
-        raise CompositionError(
-            "A certificate rests on caps that differ from slice to slice, which hold "
-            "for one step by itself: what it tells along one direction another release "
-            "may copy to another. Leave out 'slices'."
-        )
+        raise CompositionError(Statement("sampling.average_caps_per_slice"))
     if len({c.alpha for c in certificates}) > 1:
         orders = sorted({c.alpha for c in certificates if c.alpha is not None})
         raise CompositionError(
-            f"The certificates are of the orders {orders}, and averages over "
-            "subsamples are promised at one order each. Use one 'alpha'."
+            Statement("sampling.average_orders_differ", orders=orders)
         )
     if len({c.coupling_id for c in certificates}) > 1 or first.coupling_id is None:
         ids = ", ".join(sorted(str(c.coupling_id) for c in certificates))
-        raise CompositionError(
-            "The certificates rest on different couplings or slice profiles "
-            f"({ids}), so their averages are not of the same divergence. Use one "
-            "scenario, and equal 'slices' and 'slice_weights'."
-        )
+        raise CompositionError(Statement("sampling.average_couplings_differ", ids=ids))
     return replace(
         first,
         epsilon=math.fsum(c.epsilon for c in certificates if c.epsilon is not None),

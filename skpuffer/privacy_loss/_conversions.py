@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_option, check_probability
 from skpuffer.utils._types import Floats
 
@@ -28,8 +29,7 @@ def _orders_and_costs(alpha: ArrayLike, epsilon: ArrayLike) -> tuple[Floats, Flo
     )
     if alpha.size == 0 or np.any(~(alpha > 1)) or np.any(~(epsilon >= 0)):
         raise ValueError(
-            "The orders 'alpha' must be greater than 1 and the costs 'epsilon' "
-            f"non-negative. Got alpha={alpha!r} and epsilon={epsilon!r}."
+            Statement("curve.orders_costs_out_of_range", alpha=alpha, epsilon=epsilon)
         )
     return alpha, epsilon
 

@@ -12,6 +12,7 @@ from typing import ClassVar, cast
 import numpy as np
 from scipy.special import logsumexp
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_order, check_probability, check_real
 from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import root_above
@@ -63,13 +64,16 @@ class RenyiCurve(Plain, kind="renyi"):
         epsilons = tuple(check_real(epsilons=e) for e in self.epsilons)
         if len(orders) != len(epsilons) or not orders:
             raise ValueError(
-                "The parameters 'orders' and 'epsilons' must have the same length of "
-                f"at least one. Got {len(orders)} and {len(epsilons)}."
+                Statement(
+                    "curve.orders_epsilons_lengths_differ",
+                    n_orders=len(orders),
+                    n_epsilons=len(epsilons),
+                )
             )
         if any(b <= a for a, b in zip(orders, orders[1:], strict=False)):
-            raise ValueError("The parameter 'orders' must be strictly increasing.")
+            raise ValueError(Statement("curve.orders_not_increasing"))
         if min(epsilons) < 0:
-            raise ValueError("The parameter 'epsilons' must be non-negative.")
+            raise ValueError(Statement("curve.epsilons_negative"))
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "epsilons", epsilons)
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_masses, check_real
 from skpuffer.utils._types import Floats
 
@@ -20,8 +21,9 @@ def _pmf_pair(p: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
     first, second = np.asarray(p), np.asarray(q)
     if first.ndim != 1 or first.shape != second.shape or first.size == 0:
         raise ValueError(
-            "The parameters 'p' and 'q' must be masses over the same points, of one "
-            f"dimension. Got shapes {first.shape} and {second.shape}."
+            Statement(
+                "curve.masses_shape_mismatch", shape=first.shape, shape2=second.shape
+            )
         )
     return check_masses(first.size, p=first), check_masses(second.size, q=second)
 
@@ -55,7 +57,7 @@ def renyi_divergence(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
     p, q = _pmf_pair(p, q)
     alpha = check_real(alpha=alpha)
     if alpha < 1:
-        raise ValueError(f"The order 'alpha' must be at least 1. Got {alpha!r}.")
+        raise ValueError(Statement("curve.order_below_one", alpha=alpha))
     # points without mass under p add nothing, at no order
     on = p > 0
     p, q = p[on], q[on]
@@ -103,9 +105,7 @@ def gaussian_renyi_divergence(
     """
     alpha = check_real(alpha=alpha)
     if alpha <= 1 or math.isinf(alpha):
-        raise ValueError(
-            f"The order 'alpha' must be in the range (1, inf). Got {alpha!r}."
-        )
+        raise ValueError(Statement("curve.gaussian_order_out_of_range", alpha=alpha))
     mean_p, mean_q = (np.atleast_1d(np.asarray(m, float)) for m in (mean_p, mean_q))
     cov_p, cov_q = (
         np.atleast_2d(np.asarray(c, float)) for c in (covariance_p, covariance_q)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise._on_grid import add_noise
 from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._types import Floats
@@ -67,8 +68,9 @@ class Stage:
     def __post_init__(self) -> None:
         if not isinstance(self.sensitivity, Sensitivity):
             raise TypeError(
-                "The parameter 'sensitivity' of a stage must be a Sensitivity. "
-                f"Got {self.sensitivity!r}."
+                Statement(
+                    "release.stage_sensitivity_wrong_type", sensitivity=self.sensitivity
+                )
             )
         checked = {
             "dim": check_count(dim=self.dim),
@@ -96,8 +98,12 @@ class Stage:
         # nothing to hide would be released exactly, whatever relation is asked later
         if not 0 < one < math.inf:
             raise ValueError(
-                f"The parameter 'sensitivity' of the stage {self.name!r} must be "
-                f"positive and finite in the {norm:g}-norm. Got {one!r}."
+                Statement(
+                    "release.stage_sensitivity_not_positive",
+                    name=self.name,
+                    norm=norm,
+                    one=one,
+                )
             )
         return check_positive(unit=one * (self.times / self.share) ** (1 / norm))
 
@@ -198,8 +204,7 @@ class AdaptiveRelease(QueryRelease):
             )
             if not usual:
                 raise ValueError(
-                    f"The parameter {field!r} is of a single vector; an "
-                    "AdaptiveRelease is made of its 'stages' alone."
+                    Statement("release.adaptive_field_not_allowed", field=field)
                 )
         for field, value in mine.items():
             object.__setattr__(self, field, value)
@@ -210,16 +215,10 @@ class AdaptiveRelease(QueryRelease):
         stages = tuple(self.stages)
         for stage in stages:
             if not isinstance(stage, Stage):
-                raise TypeError(
-                    "The parameter 'stages' must hold instances of Stage. "
-                    f"Got {stage!r}."
-                )
+                raise TypeError(Statement("release.stages_wrong_type", stage=stage))
         total = math.fsum(stage.share for stage in stages)
         if not math.isclose(total, 1.0, rel_tol=0, abs_tol=_DIGITS):
-            raise ValueError(
-                "The parameter 'stages' must be of shares that sum to one. They sum to "
-                f"{total!r}."
-            )
+            raise ValueError(Statement("release.stage_shares_sum", total=total))
         return stages
 
     def _total_dim(self) -> int:
@@ -288,14 +287,15 @@ class AdaptiveRelease(QueryRelease):
         of = self.stages[stage]
         if exact.size != of.dim:
             raise ValueError(
-                f"The stage {of.name!r} was accounted for with {of.dim} coordinates, "
-                f"and is of {exact.size}."
+                Statement(
+                    "release.stage_dimension_mismatch",
+                    name=of.name,
+                    dim=of.dim,
+                    size=exact.size,
+                )
             )
         if not np.all(np.isfinite(exact)):
-            raise ValueError(
-                f"The stage {of.name!r} is NaN or infinite on this table, which no "
-                "noise hides: look for records that it cannot take."
-            )
+            raise ValueError(Statement("release.stage_not_finite", name=of.name))
         # in units of the stage, as the noise is: what it is multiplied by is public
         unit = self.unit(stage)
         return unit * add_noise(exact / unit, noise, rng, n_records=self.n_records)
@@ -337,11 +337,7 @@ class AdaptiveRelease(QueryRelease):
         TypeError
             Always.
         """
-        raise TypeError(
-            f"The release {self.name!r} is adaptive: what a stage computes depends on "
-            "the noise of those before it, so it is executed stage by stage, by "
-            "noisy(), and never as a whole."
-        )
+        raise TypeError(Statement("release.adaptive_not_run_whole", name=self.name))
 
 
 #: Fields of a single vector, with their defaults.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._types import Floats
 
 from ._context import PublicContext
@@ -59,8 +60,11 @@ class Release:
         # noise is set by the release's number and the scenario bound to the context's
         if context.n_records != self.n_records:
             raise ValueError(
-                f"The parameter 'n_records' is {self.n_records}, but the context is of "
-                f"{context.n_records} records."
+                Statement(
+                    "release.n_records_differs_from_context",
+                    n_records=self.n_records,
+                    n_records2=context.n_records,
+                )
             )
 
     @property

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_all_positive,
     check_at_least_one,
@@ -171,8 +172,7 @@ class GradientRelease(Release):
             self._spread_noise()
         if not isinstance(self.optimiser, Optimiser | None):
             raise TypeError(
-                "The parameter 'optimiser' must be an Optimiser of skpuffer.releases, "
-                f"or None. Got {self.optimiser!r}."
+                Statement("gradient.optimiser_wrong_type", optimiser=self.optimiser)
             )
         check_option(("gradient", "update"), noise_position=self.noise_position)
         check_option(("all", "result"), published=self.published)
@@ -223,26 +223,27 @@ class GradientRelease(Release):
         norms = self.clip_norm
         if self.blocks is None:
             if isinstance(norms, tuple):
-                raise ValueError(
-                    "The parameter 'clip_norm' has one norm for each block, so "
-                    "'blocks' must give their sizes."
-                )
+                raise ValueError(Statement("gradient.clip_norms_need_blocks"))
             object.__setattr__(self, "clip_norm", check_positive(clip_norm=norms))
             return
         for size in self.blocks:
             check_count(blocks=size)
         if not isinstance(norms, tuple) or len(norms) != len(self.blocks):
             raise ValueError(
-                f"The parameter 'clip_norm' must be a tuple with one norm for each of "
-                f"the {len(self.blocks)} blocks. Got {norms!r}."
+                Statement(
+                    "gradient.clip_norms_count_mismatch",
+                    n_blocks=len(self.blocks),
+                    norms=norms,
+                )
             )
         norms = check_all_positive(clip_norm=norms)
         object.__setattr__(self, "clip_norm", norms)
         # a parameter outside of every block would be clipped by none
         if self.dim is not None and sum(self.blocks) != self.dim:
             raise ValueError(
-                f"The parameter 'blocks' must add up to dim={self.dim}. "
-                f"Got {self.blocks!r}."
+                Statement(
+                    "gradient.blocks_sum_mismatch", dim=self.dim, blocks=self.blocks
+                )
             )
 
     def _spread_noise(self) -> None:
@@ -250,8 +251,11 @@ class GradientRelease(Release):
         given, blocks = self.noise_proportions, self.blocks
         if blocks is None or not isinstance(given, tuple) or len(given) != len(blocks):
             raise ValueError(
-                "The parameter 'noise_proportions' must be a tuple with one number for "
-                f"each of the 'blocks'. Got {given!r} and blocks={blocks!r}."
+                Statement(
+                    "gradient.noise_proportions_count_mismatch",
+                    given=given,
+                    blocks=blocks,
+                )
             )
         # positive: a block without noise would leave exactly
         each = check_all_positive(noise_proportions=given)
@@ -287,8 +291,12 @@ class GradientRelease(Release):
         dim = sum(blocks) if self.dim is None else self.dim
         if len(scales) != dim:
             raise ValueError(
-                f"The release {self.name!r} is of {dim} coordinates, and the noise of "
-                f"{len(scales)}. Give it as many scales, or a single one."
+                Statement(
+                    "gradient.noise_scales_mismatch",
+                    name=self.name,
+                    dim=dim,
+                    n_scales=len(scales),
+                )
             )
         starts = np.cumsum((0, *blocks[:-1]))
         with np.errstate(divide="ignore"):  # a scale of zero
@@ -299,11 +307,7 @@ class GradientRelease(Release):
         """Refuse a run of noisy updates that keeps more than the noisy iterate."""
         # its velocity is made of gradients that no noise has hidden
         if self.optimiser is not None and self.optimiser.momentum:
-            raise ValueError(
-                "The parameter 'noise_position' is 'update', under which momentum "
-                "would carry gradients without noise on. Use momentum=0, or "
-                "noise_position='gradient'."
-            )
+            raise ValueError(Statement("gradient.update_noise_with_momentum"))
 
     def _check_recalibration(self, last: Recalibration) -> None:
         """Refuse other last steps where more is stated than clipping makes true."""
@@ -314,13 +318,15 @@ class GradientRelease(Release):
             remedies.append("noise_position='gradient'")
         if remedies:
             raise ValueError(
-                "The optimiser's 'recalibration' is for runs of which clipping alone "
-                f"is stated: use recalibration=None, or {remedies[0]}."
+                Statement("gradient.recalibration_unsupported", remedies=remedies[0])
             )
         if last.n_steps >= self.n_steps:
             raise ValueError(
-                f"The optimiser's 'recalibration' takes {last.n_steps} steps, and the "
-                f"run has {self.n_steps}: leave it one other step at least."
+                Statement(
+                    "gradient.recalibration_too_many_steps",
+                    n_steps=last.n_steps,
+                    n_steps2=self.n_steps,
+                )
             )
 
     def _check_correlation(self) -> None:
@@ -328,14 +334,10 @@ class GradientRelease(Release):
         strategy = self.noise_correlation
         if not hasattr(strategy, "check_run"):
             raise TypeError(
-                "The parameter 'noise_correlation' must be a strategy of "
-                f"skpuffer.noise.strategies, or None. Got {strategy!r}."
+                Statement("gradient.noise_correlation_wrong_type", strategy=strategy)
             )
         if self.noise_position != "gradient":
-            raise ValueError(
-                "The parameter 'noise_correlation' is for noise of the gradients; use "
-                "noise_position='gradient', or noise_correlation=None."
-            )
+            raise ValueError(Statement("gradient.noise_correlation_of_updates"))
         strategy.check_run(self.n_steps)
         if strategy.is_identity:
             object.__setattr__(self, "noise_correlation", None)
@@ -346,9 +348,11 @@ class GradientRelease(Release):
         # two gradients are apart. Of parts that are clipped apart, each moves.
         if self.clip_order != 2 or self.blocks is not None:
             raise ValueError(
-                "The parameter 'record' bounds moves of gradients that are clipped "
-                "whole in l2; leave it out, or use clip_order=2 (noise='gaussian') and "
-                f"blocks=None. Got {self.clip_order!r} and {self.blocks!r}."
+                Statement(
+                    "gradient.record_needs_whole_l2_clipping",
+                    clip_order=self.clip_order,
+                    blocks=self.blocks,
+                )
             )
         # the radius is the one that is executed, and no statement of its own; noise of
         # the updates comes after the projection, and leaves the ball

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_count,
     check_non_negative,
@@ -91,14 +92,15 @@ class Recalibration:
     def __post_init__(self) -> None:
         if check_count(n_steps=self.n_steps) < 2:
             raise ValueError(
-                "The parameter 'n_steps' must be 2 at least, as one factor is one. "
-                f"Got {self.n_steps!r}."
+                Statement("training.recalibration_steps_too_few", n_steps=self.n_steps)
             )
         check_positive(clip_norm=self.clip_norm)
         if not check_positive(shortest=self.shortest) < 1:
             raise ValueError(
-                "The parameter 'shortest' must be in the range (0, 1). "
-                f"Got {self.shortest!r}."
+                Statement(
+                    "training.recalibration_shortest_out_of_range",
+                    shortest=self.shortest,
+                )
             )
 
 
@@ -177,20 +179,20 @@ default='constant'
         # of any size: training itself says when a step overflows
         if not 0 < check_real(learning_rate=self.learning_rate) < math.inf:
             raise ValueError(
-                "The parameter 'learning_rate' must be in the range (0, inf). "
-                f"Got {self.learning_rate!r}."
+                Statement(
+                    "training.learning_rate_out_of_range",
+                    learning_rate=self.learning_rate,
+                )
             )
         check_option(tuple(SCHEDULES), schedule=self.schedule)
         # at one, no gradient would ever be forgotten
         if not 0 <= check_real(momentum=self.momentum) < 1:
             raise ValueError(
-                "The parameter 'momentum' must be in the range [0, 1). "
-                f"Got {self.momentum!r}."
+                Statement("training.momentum_out_of_range", momentum=self.momentum)
             )
         if not 0 <= check_real(average=float(self.average)) <= 1:
             raise ValueError(
-                "The parameter 'average' must be in the range [0, 1]: a share of the "
-                f"run. Got {self.average!r}."
+                Statement("training.average_out_of_range", average=self.average)
             )
         # a negative penalty divides by zero at some step size, or turns the step around
         check_non_negative(l2=self.l2)
@@ -198,14 +200,13 @@ default='constant'
             check_positive(radius=self.radius)
         if not isinstance(self.recalibration, Recalibration | None):
             raise TypeError(
-                "The parameter 'recalibration' must be a Recalibration of "
-                f"skpuffer.releases, or None. Got {self.recalibration!r}."
+                Statement(
+                    "training.recalibration_wrong_type",
+                    recalibration=self.recalibration,
+                )
             )
         if self.recalibration is not None and self.radius is not None:
-            raise ValueError(
-                "The parameter 'recalibration' changes the length of the parameters, "
-                "which 'radius' bounds. Give one of the two."
-            )
+            raise ValueError(Statement("training.recalibration_with_radius"))
 
     def step_sizes(self, n_steps: int) -> list[float]:
         """Return the learning rate at each step of a run, by the schedule."""

@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist, squareform
 
 # what is asked of it loads then, and most releases ask nothing
 from skpuffer import transport
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_all_positive, check_count
 from skpuffer.utils._elsewhere import TableElsewhere
 from skpuffer.utils._types import Floats
@@ -126,15 +127,12 @@ class QueryRelease(Release):
         # accounting takes the contributions, execution the query: a sum must have the
         # former
         if self.is_sum and self.contribution is None:
-            raise ValueError("A release that is a sum needs its 'contribution'.")
+            raise ValueError(Statement("release.sum_contribution_missing"))
         if self.query is None and not self.is_sum:
-            raise ValueError("A release that is not a sum needs its 'query'.")
+            raise ValueError(Statement("release.query_missing"))
         # a projected sum is no sum of contributions, and no linear map
         if self.ball is not None and (self.is_sum or self.linear is not None):
-            raise ValueError(
-                "The parameter 'ball' is for a release by a 'query' alone: omit it, or "
-                "'is_sum' and 'linear'."
-            )
+            raise ValueError(Statement("release.ball_without_query"))
         if self.ball is not None:
             object.__setattr__(self, "ball", _ball(self.ball, self.dim))
         # positive, as each is divided by: a unit of zero would leave its coordinate
@@ -271,15 +269,11 @@ def _ball(given: Any, dim: int | None) -> "transport.Ball":
         try:
             center, radius = given
         except (TypeError, ValueError):
-            raise TypeError(
-                f"The parameter 'ball' must be a pair (center, radius). Got {given!r}."
-            ) from None
+            raise TypeError(Statement("release.ball_not_a_pair", given=given)) from None
         try:
             given = transport.Ball(radius, center)
         except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"The parameter 'ball' must be a pair (center, radius). ({error})"
-            ) from None
+            raise type(error)(Statement("release.ball_invalid", error=error)) from None
     ball: transport.Ball = given
     _check_center(ball, dim)
     return ball
@@ -291,6 +285,9 @@ def _check_center(ball: "transport.Ball", dim: int | None) -> None:
     if np.ndim(ball.center) > 1 or (dim is not None and size not in (1, dim)):
         coordinates = "coordinate" if dim is None else f"of the {dim} coordinates"
         raise ValueError(
-            "The parameter 'ball' must have a center of one number, or of one for each "
-            f"{coordinates} of the vector. Got shape {np.shape(ball.center)}."
+            Statement(
+                "release.ball_center_shape_wrong",
+                coordinates=coordinates,
+                shape=np.shape(ball.center),
+            )
         )

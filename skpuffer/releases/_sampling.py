@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Indices
 
@@ -102,16 +103,15 @@ class SamplingScheme(ABC):
         """
         # no default: the rate decides what a step costs, so somebody has to choose it
         if asked is None:
-            raise ValueError(
-                f"The parameter 'batch_size' is needed under {self.name!r} sampling: "
-                "give the number of records of a step, or use sampling='full_batch'."
-            )
+            raise ValueError(Statement("sampling.batch_size_missing", name=self.name))
         size = check_count(batch_size=asked)
         if size > n_records:
             raise ValueError(
-                f"The parameter 'batch_size' ({size}) must not exceed the number of "
-                f"records ({n_records}). Use at most {n_records}, or "
-                "sampling='full_batch'."
+                Statement(
+                    "sampling.batch_size_exceeds_records",
+                    size=size,
+                    n_records=n_records,
+                )
             )
         return size
 
@@ -207,9 +207,9 @@ class FullBatchSampling(SamplingScheme):
         """Return the number of records, the only size there is."""
         if asked not in (None, n_records):
             raise ValueError(
-                "The parameter 'batch_size' must be None or the number of records "
-                f"({n_records}) under sampling='full_batch'. Got {asked!r}; name "
-                "another sampling to use smaller batches."
+                Statement(
+                    "sampling.full_batch_size_wrong", n_records=n_records, asked=asked
+                )
             )
         return int(n_records)
 
@@ -593,6 +593,5 @@ def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
         return _BY_NAME[sampling]
     names = ", ".join(map(repr, SAMPLING_SCHEMES))
     raise ValueError(
-        f"The parameter 'sampling' must be one of {names}, or a SamplingScheme. "
-        f"Got {sampling!r}."
+        Statement("sampling.scheme_unknown_2", names=names, sampling=sampling)
     )

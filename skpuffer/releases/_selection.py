@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats
 
@@ -120,7 +121,7 @@ class SelectionRelease(Release):
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         if not self.scores:
-            raise ValueError("The parameter 'scores' must hold at least one.")
+            raise ValueError(Statement("release.selection_scores_empty"))
         self._meet_context()
 
     @property

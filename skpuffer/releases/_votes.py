@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise._on_grid import add_noise
 from skpuffer.utils._checks import check_count, check_option, check_positive, check_real
 from skpuffer.utils._types import Floats, Indices
@@ -142,19 +143,22 @@ class VoteRelease(Release):
             object.__setattr__(self, key, count)
         if self.n_teachers > self.n_records:
             raise ValueError(
-                f"The parameter 'n_teachers' ({self.n_teachers}) must not exceed the "
-                f"number of records ({self.n_records}): each teacher needs one of its "
-                "own. Use fewer teachers."
+                Statement(
+                    "pate.teachers_exceed_records",
+                    n_teachers=self.n_teachers,
+                    n_records=self.n_records,
+                )
             )
         check_option(VOTE_RELATIONS, relation=self.relation)
         # a removed record leaves its teacher with less data, and the vote moves: it is
         # not gone
         if self.relation == "add_remove_vote" and self.n_records != self.n_teachers:
             raise ValueError(
-                "The parameter 'relation' is 'add_remove_vote', under which each "
-                f"record is one voter, but there are {self.n_records} records and "
-                f"{self.n_teachers} voters. Use 'replace_vote': a record of many moves "
-                "its voter's vote."
+                Statement(
+                    "pate.vote_relation_several_records",
+                    n_records=self.n_records,
+                    n_teachers=self.n_teachers,
+                )
             )
         check_positive(threshold_noise_ratio=self.threshold_noise_ratio)
         self._check_threshold()
@@ -167,24 +171,27 @@ class VoteRelease(Release):
         given = np.asarray(self.groups)
         if given.shape != (self.n_records,):
             raise ValueError(
-                "The parameter 'groups' must have one value for each of the "
-                f"{self.n_records} records. Got shape {given.shape}."
+                Statement(
+                    "pate.groups_shape_wrong",
+                    n_records=self.n_records,
+                    shape=given.shape,
+                )
             )
         _, codes, sizes = np.unique(given, return_inverse=True, return_counts=True)
         object.__setattr__(self, "groups", tuple(codes.tolist()))
         if len(sizes) < self.n_teachers:
             raise ValueError(
-                f"The parameter 'groups' has {len(sizes)} groups, which go whole to "
-                f"one teacher each, for {self.n_teachers} teachers: use fewer "
-                "teachers, or smaller groups."
+                Statement(
+                    "pate.groups_fewer_than_teachers",
+                    n_sizes=len(sizes),
+                    n_teachers=self.n_teachers,
+                )
             )
         # such a teacher would have more than all others
         share = -(-self.n_records // self.n_teachers)
         if sizes.max() > share:
             raise ValueError(
-                f"The parameter 'groups' has a group of {sizes.max()} records, more "
-                f"than a teacher's share of {share}, and groups are dealt whole: use "
-                "fewer teachers, or smaller groups."
+                Statement("pate.group_larger_than_share", max=sizes.max(), share=share)
             )
         # accounting without an estimator: a scenario is told of the groups as well
         if self.context is None:
@@ -196,32 +203,31 @@ class VoteRelease(Release):
         if self.threshold is not None and math.isinf(
             check_real(threshold=self.threshold)
         ):
-            raise ValueError(
-                "The parameter 'threshold' must be a finite number of votes, or None "
-                "to answer every query."
-            )
+            raise ValueError(Statement("pate.threshold_not_finite"))
         # filled in here, so that accounting and execution read the same number
         if self.max_answers is None:
             object.__setattr__(self, "max_answers", self.n_queries)
         answers = check_count(max_answers=self.max_answers)
         if answers > self.n_queries:
             raise ValueError(
-                f"The parameter 'max_answers' ({answers}) must not exceed the number "
-                f"of queries ({self.n_queries})."
+                Statement(
+                    "pate.max_answers_exceeds_queries",
+                    answers=answers,
+                    n_queries=self.n_queries,
+                )
             )
         # without a test, nothing but the exact votes could say which go unanswered
         if self.threshold is None and answers < self.n_queries:
             raise ValueError(
-                f"The parameter 'max_answers' ({answers}) is below the number of "
-                f"queries ({self.n_queries}), but without a 'threshold' every query is "
-                "answered: lower 'n_queries', or give a threshold."
+                Statement(
+                    "pate.max_answers_without_threshold",
+                    answers=answers,
+                    n_queries=self.n_queries,
+                )
             )
         object.__setattr__(self, "max_answers", answers)
         if self.query is not None and self.threshold is not None:
-            raise ValueError(
-                "The parameter 'query' is for votes that are one vector, but with a "
-                "'threshold' the noise has a say in which of them leave: omit one."
-            )
+            raise ValueError(Statement("pate.query_with_threshold"))
 
     #: Counts are integers, as noise on the integers needs.
     is_integer = True
@@ -335,38 +341,35 @@ class VoteRelease(Release):
         votes = np.asarray(votes)
         if votes.ndim != 2 or votes.shape[1] != self.n_classes:
             raise ValueError(
-                "The parameter 'votes' must have one row a query and one column for "
-                f"each of the {self.n_classes} classes. Got shape {votes.shape}."
+                Statement(
+                    "pate.votes_shape_wrong",
+                    n_classes=self.n_classes,
+                    shape=votes.shape,
+                )
             )
         # Shares of votes come of a mistake, and noise on the integers would leave
         # their fractions as they are.
         kind = votes.dtype.kind
         if not (kind in "iub" or (kind == "f" and np.all(votes == np.floor(votes)))):
-            raise ValueError(
-                "The parameter 'votes' must hold whole numbers of votes: counts, not "
-                "shares of them."
-            )
+            raise ValueError(Statement("pate.votes_not_whole"))
         if np.any(votes < 0) or np.any(votes > self.n_teachers):
             raise ValueError(
-                "The parameter 'votes' must hold counts of at least 0 and at most "
-                f"n_teachers={self.n_teachers}."
+                Statement("pate.votes_out_of_range", n_teachers=self.n_teachers)
             )
         votes = votes.astype(np.int64)
         totals = votes.sum(axis=1)
         if self.relation == "add_remove_vote":
             if np.any(totals > self.n_teachers):
                 raise ValueError(
-                    "The rows of the parameter 'votes' must add up to at most "
-                    f"n_teachers={self.n_teachers}: each teacher votes at most once."
+                    Statement(
+                        "pate.votes_sum_exceeds_teachers", n_teachers=self.n_teachers
+                    )
                 )
         # A teacher who may abstain joins and leaves, which is the other relation; under
         # this one the accounting takes every vote for cast.
         elif np.any(totals != self.n_teachers):
             raise ValueError(
-                "The rows of the parameter 'votes' must each add up to "
-                f"n_teachers={self.n_teachers}: every teacher votes once in every "
-                "query. Draw as many votes from each row, or use "
-                "relation='add_remove_vote' if voters may be missing."
+                Statement("pate.votes_sum_not_teachers", n_teachers=self.n_teachers)
             )
         return votes
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skpuffer.distributions._weak_cache import share_life
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import (
     GradientRelease,
     PublicContext,
@@ -479,8 +479,12 @@ class BoundScenario(ABC):
         # asked again here, as what is offered depends on the release
         if kind not in self.provides(release):
             raise ScenarioError(
-                f"{type(self.scenario).__name__} does not offer {kind.__name__} for "
-                f"the release {release.name!r}."
+                Statement(
+                    "scenario.fact_not_offered",
+                    scenario_type=type(self.scenario).__name__,
+                    kind=kind.__name__,
+                    name=release.name,
+                )
             )
         # looked up by its name, so that a subclass replaces it as any other method
         fact = getattr(self, self._facts[kind].__name__)(release, norm)
@@ -509,8 +513,7 @@ def finite_output(
     output = release.run(X, y)
     if not np.all(np.isfinite(output)):
         raise ScenarioError(
-            f"The release {release.name!r} is NaN or infinite on {what}, so nothing "
-            "can be read off it: change the query, or what the tables are drawn from."
+            Statement("scenario.release_not_finite", name=release.name, what=what)
         )
     return output
 
@@ -556,10 +559,9 @@ def refuse_repeated(groups: Indices, scenario: Scenario) -> None:
     # whoever has several rows would be promised what holds for one of them
     if len(np.unique(groups)) < len(groups):
         raise ScenarioError(
-            "The parameter 'groups' has ids that repeat, but the secret of "
-            f"{type(scenario).__name__} is that of single records, wherever they are. "
-            "Use BlocksScenario(...) for a secret within one group, whose records may "
-            "all change with it, or give each person one record."
+            Statement(
+                "scenario.group_ids_repeat", scenario_type=type(scenario).__name__
+            )
         )
 
 
@@ -616,8 +618,11 @@ def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int
     whole = times.ndim == 1 and times.size and times.dtype.kind in "iu"
     if not whole or times.min() < 0 or (n is not None and times.max() >= n):
         raise ScenarioError(
-            "The parameter 'protected' must list records of the table, as integers "
-            f"from 0 {'up' if n is None else f'to {n - 1}'}. Got {given!r}."
+            Statement(
+                "scenario.protected_not_record_indices",
+                value="up" if n is None else f"to {n - 1}",
+                given=given,
+            )
         )
     # sorted and each once: a record given twice is still one record
     return [int(record) for record in np.unique(times)]
@@ -651,16 +656,17 @@ def resolve_pairs(
         index = {secret: i for i, secret in enumerate(secrets)}
     except TypeError:
         raise ScenarioError(
-            f"Secrets must be a sequence of hashable values, in {owner}."
+            Statement("scenario.secrets_not_hashable_sequence", owner=owner)
         ) from None
     if len(index) < len(secrets):
-        raise ScenarioError(f"A secret is there twice; {there}.")
+        raise ScenarioError(Statement("scenario.secret_twice", there=there))
     # with a single secret nothing is kept apart, and any release would pass
     if len(secrets) < 2:
         raise ScenarioError(
-            "A scenario needs at least two secrets to keep apart; "
-            f"{there if public else f'{owner} has {len(secrets)}'}. Add the others: "
-            "rows of them to the parameter 'prior', or values to 'secrets'."
+            Statement(
+                "scenario.fewer_than_two_secrets",
+                there=there if public else f"{owner} has {len(secrets)}",
+            )
         )
     # unordered: noise and divergences are taken in both directions of a pair
     if isinstance(pairs, str):
@@ -671,25 +677,19 @@ def resolve_pairs(
     try:
         pairs = [tuple(pair) for pair in pairs]
     except TypeError:
-        raise ScenarioError(
-            f"The parameter 'pairs' must be 'all' or a list of pairs. Got {pairs!r}."
-        ) from None
+        raise ScenarioError(Statement("scenario.pairs_invalid", pairs=pairs)) from None
     if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise ScenarioError(
-            "The parameter 'pairs' must be 'all' or a non-empty list of pairs of "
-            f"secrets. Got {pairs!r}."
-        )
+        raise ScenarioError(Statement("scenario.pairs_empty_or_invalid", pairs=pairs))
     out = []
     for a, b in pairs:
         for value in (a, b):
             if value not in index:
                 raise ScenarioError(
-                    f"The parameter 'pairs' names the secret {value!r}, which is not "
-                    f"there; {there}."
+                    Statement("scenario.pair_secret_unknown", value=value, there=there)
                 )
         # a secret looks like itself: such a pair would ask for nothing
         if a == b:
-            raise ScenarioError(f"A pair needs two different secrets. Got {(a, b)!r}.")
+            raise ScenarioError(Statement("scenario.pair_secrets_equal", value=(a, b)))
         i, j = sorted((index[a], index[b]))
         out.append((i, j))
     # each once, in the order given, so that two ways of writing it are equal

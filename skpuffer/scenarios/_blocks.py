@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._reading import refuse_mask
@@ -123,22 +123,18 @@ class BlocksScenario(Scenario):
         """Check the parameters; see the class."""
         if not isinstance(self.scenario, Scenario):
             raise TypeError(
-                "The parameter 'scenario' must be a scenario for one block. "
-                f"Got {self.scenario!r}."
+                Statement("scenario.block_scenario_wrong_type", scenario=self.scenario)
             )
         self.scenario.check()
         if self.scenario.needs_empirical:
-            raise ScenarioError(
-                "The scenario of a block takes the private rows as its prior, but "
-                "blocks need public ones."
-            )
+            raise ScenarioError(Statement("scenario.block_prior_is_private"))
         if self.sizes is None:
             return
         refuse_mask(self.sizes, "sizes")
         sizes = np.atleast_1d(np.asarray(self.sizes, dtype=object))
         if sizes.ndim != 1 or not len(sizes):
             raise ScenarioError(
-                f"The parameter 'sizes' must list block sizes. Got {self.sizes!r}."
+                Statement("scenario.block_sizes_not_list", sizes=self.sizes)
             )
         for size in sizes:
             check_count(sizes=size)
@@ -155,26 +151,25 @@ class BlocksScenario(Scenario):
         list of int
         """
         if self.sizes is None:
-            raise ScenarioError(
-                "The parameter 'sizes' is None, which takes the groups that the table "
-                "comes with for the blocks, but there are none: give fit(..., "
-                "groups=ids), or the sizes. (Within a search or a cross-validation, "
-                "set_fit_request(groups=True) passes them on.)"
-            )
+            raise ScenarioError(Statement("blocks.groups_not_given"))
         if np.ndim(self.sizes) == 0:
             size = int(self.sizes)
             # no record may be in no block: nothing would be promised for it
             if n_records % size:
                 raise ScenarioError(
-                    f"The table has {n_records} records, which are no whole number of "
-                    f"blocks of {size}: list the sizes of all blocks."
+                    Statement(
+                        "blocks.records_not_whole_blocks",
+                        n_records=n_records,
+                        size=size,
+                    )
                 )
             return [size] * (n_records // size)
         sizes = [int(size) for size in self.sizes]
         if sum(sizes) != n_records:
             raise ScenarioError(
-                f"The parameter 'sizes' adds up to {sum(sizes)} records, but the table "
-                f"has {n_records}."
+                Statement(
+                    "blocks.sizes_sum_differs", sizes=sum(sizes), n_records=n_records
+                )
             )
         return sizes
 
@@ -294,11 +289,7 @@ class BlocksScenario(Scenario):
         self.check()
         explain = getattr(self.scenario, "explain", None)
         if explain is None:
-            raise ScenarioError(
-                "The parameter 'scenario' declares no belief about a block, which is "
-                "what explain() is for. What other scenarios are worth depends on what "
-                "is released: fit, and read the certificate's gain."
-            )
+            raise ScenarioError(Statement("blocks.explain_without_belief"))
         found: pd.DataFrame = explain(epsilon, delta=delta)
         return found
 
@@ -409,11 +400,7 @@ class _BoundBlocks(BoundScenario):
         worst = max(found, key=lambda fact: fact.count)
         whole = isinstance(release, VoteRelease) and release.groups is not None
         if whole and worst.relation == "add_remove":
-            raise ScenarioError(
-                "The parameter 'relation' of the scenario of a block is 'add_remove', "
-                "by which sizes of blocks may change, but blocks are dealt to teachers "
-                "as public ones, of sizes that stay: use relation='replace'."
-            )
+            raise ScenarioError(Statement("blocks.relation_add_remove"))
         one = len(found) == 1
         coupling = worst.coupling_id
         if not all(
@@ -451,11 +438,7 @@ class _BoundBlocks(BoundScenario):
             block.fact(RecordBelief, part, norm) for block, part in self._parts(release)
         ]
         if any(f.count < size for f, size in zip(found, self.sizes, strict=True)):
-            raise ScenarioError(
-                "The parameter 'level' of the scenario of a block is 'record', by "
-                "which a belief speaks of one record alone, but the records of a block "
-                "depend on each other: say level='dataset', which takes all together."
-            )
+            raise ScenarioError(Statement("blocks.level_record_unsupported"))
         worst = found[-1]
         record = worst.record
         if record is not None:

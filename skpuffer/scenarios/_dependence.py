@@ -1,6 +1,6 @@
 """Weakly dependent records, at a stated W_inf distance from independent ones."""
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, convert_norm
 from skpuffer.utils._checks import check_at_least_one, check_extent, check_option
 
@@ -70,10 +70,7 @@ class DependenceScenario(Scenario):
         """Check the parameters; see the class."""
         distance = check_extent(distance=self.distance)
         if distance == float("inf"):
-            raise ScenarioError(
-                "The parameter 'distance' is infinite, so that nothing bounds the "
-                "query. For Gaussian records use GaussianScenario."
-            )
+            raise ScenarioError(Statement("dependence.distance_infinite"))
         check_at_least_one(norm=self.norm)
         check_option(("same_index", "all"), pairs=self.pairs)
 

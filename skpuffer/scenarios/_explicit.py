@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from skpuffer.distributions._distributions import Distribution
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 
 from ._base import AnyRelease, BoundScenario, Scenario, offers
@@ -55,23 +55,17 @@ class LawsScenario(Scenario):
             len(pair) != 2 or not all(isinstance(one, Distribution) for one in pair)
             for pair in pairs
         ):
-            raise ScenarioError(
-                "The parameter 'laws' must be a non-empty list of pairs of "
-                "distributions (PointMass, Gaussian, Discrete, Samples, Support)."
-            )
+            raise ScenarioError(Statement("laws.pairs_not_a_list"))
         try:
             for one in {one for pair in pairs for one in pair}:
                 one.check()
         except ValueError as error:
             raise ScenarioError(
-                f"The parameter 'laws' has a distribution out of range. {error}"
+                Statement("laws.distribution_out_of_range", error=error)
             ) from None
         dims = {one.dim for pair in pairs for one in pair}
         if len(dims) > 1:
-            raise ScenarioError(
-                "The parameter 'laws' mixes distributions of different dimension: "
-                f"{sorted(dims)}."
-            )
+            raise ScenarioError(Statement("laws.dimensions_mixed", dims=sorted(dims)))
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
@@ -91,8 +85,12 @@ class _BoundLaws(BoundScenario):
         # said here, so that `supports` does not promise what a fit refuses
         if release.dim != self._dim:
             raise ScenarioError(
-                f"The parameter 'laws' describes an output of {self._dim} "
-                f"coordinates; the release {release.name!r} has {release.dim}."
+                Statement(
+                    "laws.dimension_differs_from_release",
+                    dim=self._dim,
+                    name=release.name,
+                    dim2=release.dim,
+                )
             )
         return frozenset({OutputDistributions})
 

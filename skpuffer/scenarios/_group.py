@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions._distributions import Discrete, PointMass, Samples
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.schema._cells import cell_key
 from skpuffer.utils._checks import check_count, check_option
@@ -159,16 +159,10 @@ class GroupScenario(Scenario):
         check_running(self.n_jobs, self.verbose)
         if isinstance(self.prior, str):
             raise ScenarioError(
-                "The parameter 'prior' must be a public table with rows of all groups, "
-                "a callable that draws one, or a list of these. Got "
-                f"{self.prior!r}; the private table is of one group and says nothing "
-                "of the others."
+                Statement("group.prior_not_public_table", prior=self.prior)
             )
         if any(isinstance(prior, Belief) for prior in self._priors()):
-            raise ScenarioError(
-                "The parameter 'prior' is a declared belief, which has no rows of the "
-                "groups for the query to run on. Give a public table."
-            )
+            raise ScenarioError(Statement("group.prior_declared_belief"))
         self._as_attribute().check()
 
     def _priors(self) -> list[Any]:
@@ -210,10 +204,7 @@ class GroupScenario(Scenario):
         """
         if len(set(map(cell_key, np.asarray(secret)))) > 1:
             raise ScenarioError(
-                f"The secret of GroupScenario is which group of {self.column!r} the "
-                "whole table is about, but the data has records of several. Fit on the "
-                "records of one group; for a secret of single records use "
-                "AttributeScenario(..., level='record')."
+                Statement("group.several_groups_in_data", column=self.column)
             )
         self._as_attribute().check_secret(secret)
 
@@ -344,9 +335,11 @@ class _BoundGroup(BoundScenario):
             single = [self.secrets[code] for code in np.flatnonzero(size == 1)]
             if single:
                 raise ScenarioError(
-                    f"The parameter 'prior' has one row only of the groups {single!r} "
-                    f"of {self.scenario.column!r}, from which no worlds can be drawn: "
-                    "add rows of them, leave these groups out, or take n_worlds=None."
+                    Statement(
+                        "group.single_row_group",
+                        single=single,
+                        column=self.scenario.column,
+                    )
                 )
 
     def _tables(self, known: list[Any]) -> Iterator[tuple[str, Any, Any]]:

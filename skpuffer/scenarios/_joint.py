@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.special import entr
 
 from skpuffer.distributions._distributions import Discrete
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_masses, check_option, check_sizes
@@ -112,15 +112,15 @@ class JointTableScenario(Scenario):
         tables = tables[:, :, None] if tables.ndim == 2 else tables
         if tables.ndim != 3 or tables.size == 0:
             raise ScenarioError(
-                "The parameter 'tables' must be an array of shape (n_tables, "
-                "n_records) or (n_tables, n_records, n_features). Got shape "
-                f"{tables.shape}."
+                Statement("joint.tables_shape_invalid", shape=tables.shape)
             )
         if tables.size > _MOST_NUMBERS:
             raise ScenarioError(
-                f"The parameter 'tables' holds {tables.size} numbers; at most "
-                f"{_MOST_NUMBERS} can be gone through. Use MarkovChainScenario, "
-                "GaussianScenario or SimulatorScenario."
+                Statement(
+                    "joint.tables_too_large",
+                    size=tables.size,
+                    most_numbers=_MOST_NUMBERS,
+                )
             )
         return tables
 
@@ -139,8 +139,9 @@ class JointTableScenario(Scenario):
                 check_masses(n_tables, probabilities=masses)
             except (TypeError, ValueError) as error:
                 raise ScenarioError(
-                    "The parameter 'probabilities' must hold a mass for each of the "
-                    f"{n_tables} tables. {error}"
+                    Statement(
+                        "joint.probabilities_invalid", n_tables=n_tables, error=error
+                    )
                 ) from None
             out.append(_integers(masses))
         return out
@@ -201,8 +202,9 @@ class _BoundJointTable(BoundScenario):
         n = tables.shape[1]
         if n != context.n_records:
             raise ScenarioError(
-                f"The parameter 'tables' lists tables of {n} records, but the data has "
-                f"{context.n_records}."
+                Statement(
+                    "joint.record_count_differs", n=n, n_records=context.n_records
+                )
             )
         self.masses = scenario._masses(len(tables))
         # tables that no belief thinks possible are of no event
@@ -231,10 +233,7 @@ class _BoundJointTable(BoundScenario):
             for masses in self.masses
         ]
         if not any(known[i] and known[j] for known in positive for i, j in self.pairs):
-            raise ScenarioError(
-                "No two secrets that must look alike have a positive probability, so "
-                "there is nothing to keep apart."
-            )
+            raise ScenarioError(Statement("joint.no_pair_possible"))
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         facts = set()
@@ -265,11 +264,7 @@ class _BoundJointTable(BoundScenario):
         tables = self._arrays.reshape(len(self.tables), -1)
         (which,) = matched_rows(X.reshape(1, -1), tables)
         if which < 0:
-            raise ScenarioError(
-                "The data is none of the tables that have a positive probability: list "
-                "all that may be in the parameter 'tables' of the scenario, in the "
-                "columns that reach this estimator."
-            )
+            raise ScenarioError(Statement("joint.data_not_listed"))
         return self._arrays[which]
 
     def _outputs(self, release):
@@ -285,8 +280,7 @@ class _BoundJointTable(BoundScenario):
         values = values.reshape(len(rows), -1)
         if not np.all(np.isfinite(values)):
             raise ScenarioError(
-                f"The release {release.name!r} is NaN or infinite on a listed table, "
-                "so no distance can be read off it."
+                Statement("joint.release_not_finite", name=release.name)
             )
         sums = np.zeros((len(arrays), values.shape[1]))
         for record in where.reshape(arrays.shape[:2]).T:

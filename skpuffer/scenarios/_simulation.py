@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer.distributions._weak_cache import MEMORY, life_of
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_jobs, check_option
 from skpuffer.utils._content import content_of
@@ -123,9 +123,7 @@ def run_tables(
         # of foreign code shapes are known; of other queries their lengths are
         if len(output) != (len(found[0]) if found else release.dim or len(output)):
             raise ScenarioError(
-                f"The release {release.name!r} is a vector of another length on one "
-                "simulated table than on others, or than it says: let the query return "
-                "as many numbers whatever the records."
+                Statement("simulation.release_length_varies", name=release.name)
             )
         found.append(output)
     array = np.array(found)
@@ -144,7 +142,12 @@ def _output(release: QueryRelease, what: str, X: Any, y: Any) -> tuple[Floats, A
         if not what:
             raise
         raise ScenarioError(
-            f"The release {release.name!r} cannot be computed on {what}. ({error})"
+            Statement(
+                "simulation.release_not_computable",
+                name=release.name,
+                what=what,
+                error=error,
+            )
         ) from None
     return output, getattr(release.query, "shapes", None)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skpuffer.distributions._distributions import Samples, cached_distribution_distance
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_count, check_probability
@@ -119,7 +119,9 @@ class SimulatorScenario(Scenario):
         for name in ("draw", "draw_pair"):
             value = getattr(self, name)
             if not callable(value) and not (name == "draw_pair" and value is None):
-                raise ScenarioError(f"The parameter {name!r} must be callable.")
+                raise ScenarioError(
+                    Statement("simulation.parameter_not_callable", name=name)
+                )
         check_count(n_draws=self.n_draws, least=2)
         check_count(random_state=self.random_state, least=0)
         check_running(self.n_jobs, self.verbose)
@@ -127,10 +129,7 @@ class SimulatorScenario(Scenario):
         if self.confidence is not None:
             check_probability(confidence=self.confidence)
             if self.draw_pair is None:
-                raise ScenarioError(
-                    "The parameter 'confidence' needs 'draw_pair': independent draws "
-                    "bound no displacement."
-                )
+                raise ScenarioError(Statement("simulation.confidence_needs_draw_pair"))
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
@@ -156,14 +155,16 @@ class _BoundSimulator(BoundScenario):
         X, y = table if isinstance(table, tuple) else (table, None)
         if not is_frame(X) and not np.ndim(X):
             raise ScenarioError(
-                "The parameters 'draw' and 'draw_pair' must return tables. Got an "
-                f"object of type {type(X).__name__}."
+                Statement("simulation.draw_not_a_table", x_type=type(X).__name__)
             )
         n = row_count(X)
         if n != self.context.n_records:
             raise ScenarioError(
-                f"The simulator drew a table of {n} records, but the data has "
-                f"{self.context.n_records}: draw as many."
+                Statement(
+                    "simulation.record_count_differs",
+                    n=n,
+                    n_records=self.context.n_records,
+                )
             )
         return "", *bound_arrays(self.context, X, y)
 
@@ -195,7 +196,7 @@ class _BoundSimulator(BoundScenario):
     def _draw_pair(self, a, b, rng):
         tables = self.scenario.draw_pair(a, b, rng)
         if not np.iterable(tables) or len(tables) != 2:
-            raise ScenarioError("The parameter 'draw_pair' must return two tables.")
+            raise ScenarioError(Statement("simulation.draw_pair_not_two_tables"))
         return tables
 
     @offers(CoupledSamples)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._bounds import check_bounds
 
 from ._cells import cell_key, is_missing
@@ -84,9 +85,7 @@ def check_same_book(schema: Schema, believed: Schema) -> None:
             wrong = "of bounds that have nothing in common"
         if wrong is not None:
             raise ValueError(
-                "The parameter 'schema' and the code book 'bins' of the belief "
-                f"disagree: the column {name!r} is {wrong}. Write one code book, and "
-                "take the other from it."
+                Statement("schema.belief_bins_disagree", name=name, wrong=wrong)
             )
 
 
@@ -107,10 +106,7 @@ def _check_bounds(schema: Schema, given: Any) -> None:
         if isinstance(column := schema[name], Number)
     }
     if isinstance(given, str):
-        raise ValueError(
-            f"The parameter 'bounds' is {given!r}, and 'schema' gives public ones: "
-            "leave one of them out."
-        )
+        raise ValueError(Statement("schema.bounds_given_twice", given=given))
     if isinstance(given, Mapping):
         _check_names("bounds", given, numbers, "no numbers of the parameter 'schema'")
         said = {name: tuple(map(float, pair)) for name, pair in given.items()}
@@ -118,9 +114,11 @@ def _check_bounds(schema: Schema, given: Any) -> None:
         low, high = (np.asarray(side, dtype=float) for side in given)
         if max(low.size, high.size) not in (1, len(numbers)):
             raise ValueError(
-                "The parameters 'bounds' and 'schema' disagree: there are "
-                f"{max(low.size, high.size)} bounds and {len(numbers)} numbers in the "
-                "code book. Leave 'bounds' out."
+                Statement(
+                    "schema.bounds_count_differs",
+                    size=max(low.size, high.size),
+                    n_numbers=len(numbers),
+                )
             )
         lows, highs = (np.broadcast_to(s, len(numbers)).tolist() for s in (low, high))
         said = dict(zip(numbers, zip(lows, highs, strict=True), strict=True))
@@ -163,8 +161,13 @@ def _check_names(parameter: str, given: Any, known: Any, what: str) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ValueError(
-            f"The parameter {parameter!r} names {unknown!r}, which are {what}: "
-            f"{list(known)!r}."
+            Statement(
+                "schema.parameter_unknown_columns",
+                parameter=parameter,
+                unknown=unknown,
+                what=what,
+                known=list(known),
+            )
         )
 
 

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from skpuffer.exceptions import Statement
+
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Floats, Indices
 
@@ -207,29 +209,32 @@ def refuse_ambiguous(levels: Sequence[Any], parameter: str = "levels") -> None:
         key = cell_key(level)
         if key is None:
             raise ValueError(
-                f"The parameter {parameter!r} lists {level!r}, which readers of files "
-                "take for a missing value. Rename that level here and in the table; "
-                "what is missing needs no level."
+                Statement(
+                    "schema.level_reads_as_missing", parameter=parameter, level=level
+                )
             )
         unstable = isinstance(key, str) and _UNSTABLE.fullmatch(key)
         if unstable or key in (math.inf, -math.inf):
             raise ValueError(
-                f"The parameter {parameter!r} lists {level!r}, which some readers of "
-                "files return as another value. Rename that level here and in the "
-                "table, or write a moment with at most six digits of a second."
+                Statement(
+                    "schema.level_reads_as_other", parameter=parameter, level=level
+                )
             )
         doubtful = isinstance(key, str) and _DOUBTFUL.fullmatch(key)
         if doubtful and not DATE.fullmatch(str(key)):
             raise ValueError(
-                f"The parameter {parameter!r} lists the date {level!r}. Some readers "
-                "of files tell its day from its month by other rows. Write dates as "
-                "year-month-day, here and in the table."
+                Statement(
+                    "schema.level_date_ambiguous", parameter=parameter, level=level
+                )
             )
         if key in known:
             raise ValueError(
-                f"The parameter {parameter!r} must list levels, each once. Readers of "
-                f"files may return {known[key]!r} and {level!r} as the same value, by "
-                "what other rows hold. Rename one of them, here and in the table."
+                Statement(
+                    "schema.levels_read_alike",
+                    parameter=parameter,
+                    known=known[key],
+                    level=level,
+                )
             )
         known[key] = level
 

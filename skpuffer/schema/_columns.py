@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_count,
     check_interval,
@@ -92,8 +93,7 @@ class Number:
         low, high = _number(low=self.low), _number(high=self.high)
         if not low < high:
             raise ValueError(
-                "The parameters 'low' and 'high' must be public bounds with "
-                f"low < high. Got {self.low!r} and {self.high!r}."
+                Statement("schema.low_not_below_high", low=self.low, high=self.high)
             )
         check_interval(np.asarray(low), np.asarray(high), "low, high")
         bins = self.bins
@@ -103,13 +103,9 @@ class Number:
             bins = _edges(bins)
         fill = self.fill
         if fill is not None and not low <= _number(fill=fill) <= high:
-            raise ValueError(
-                f"The parameter 'fill' must lie within the bounds. Got {fill!r}."
-            )
+            raise ValueError(Statement("schema.fill_outside_bounds", fill=fill))
         if (self.centre is None) != (self.spread is None):
-            raise ValueError(
-                "The parameters 'centre' and 'spread' go together: give both, or none."
-            )
+            raise ValueError(Statement("schema.centre_without_spread"))
         if self.centre is not None:
             _number(centre=self.centre)
             check_positive(spread=self.spread)
@@ -231,39 +227,28 @@ class Category:
     def __post_init__(self) -> None:
         given: object = self.levels
         if isinstance(given, str) or not np.iterable(given):
-            raise ValueError(
-                "The parameter 'levels' must be a list of public levels. "
-                f"Got {self.levels!r}."
-            )
+            raise ValueError(Statement("schema.levels_not_a_list", levels=self.levels))
         levels = tuple(_plain(level) for level in self.levels)
         if not levels:
-            raise ValueError("The parameter 'levels' must list at least one level.")
+            raise ValueError(Statement("schema.levels_empty"))
         if any(is_missing(level) for level in levels):
-            raise ValueError(
-                "The parameter 'levels' lists a missing value: 'missing_level' says "
-                "whether those have a level of their own."
-            )
+            raise ValueError(Statement("schema.levels_list_missing"))
         refuse_ambiguous(levels)
         missing = _codes(self.missing)
         keys = [cell_key(level) for level in levels]
         if both := [code for code in missing if cell_key(code) in keys]:
-            raise ValueError(
-                f"The parameter 'missing' names levels of the column: {both!r}."
-            )
+            raise ValueError(Statement("schema.missing_names_levels", both=both))
         fill = _plain(self.fill)
         if fill is not None:
             if (key := cell_key(fill)) not in keys:
-                raise ValueError(
-                    f"The parameter 'fill' must be one of the levels. Got {fill!r}."
-                )
+                raise ValueError(Statement("schema.fill_not_a_level", fill=fill))
             fill = levels[keys.index(key)]
         shares = self.shares
         if shares is not None:
             shares = tuple(_number(shares=share) for share in shares)
             if len(shares) != len(levels) or min(shares) < 0 or sum(shares) > 1 + 1e-9:
                 raise ValueError(
-                    "The parameter 'shares' must be a share for each level, not "
-                    f"negative, of sum one at most. Got {list(shares)!r}."
+                    Statement("schema.shares_invalid", shares=list(shares))
                 )
         _set(
             self,
@@ -312,7 +297,9 @@ def as_column(name: Any, given: Any) -> Column:
     try:
         return _read(given)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"The column {name!r} of the schema: {error}") from None
+        raise ValueError(
+            Statement("schema.column_invalid", name=name, error=error)
+        ) from None
 
 
 def _read(given: Any) -> Column:
@@ -326,25 +313,29 @@ def _read(given: Any) -> Column:
         return Number(*given)
     if isinstance(given, list | tuple | np.ndarray | pd.Index | range):
         return Category(tuple(given))
-    raise ValueError(f"write it as {_KINDS}. Got {given!r}.")
+    raise ValueError(Statement("schema.entry_kind_unknown", kinds=_KINDS, given=given))
 
 
 def _from_dict(given: dict[str, Any]) -> Column:
     if "bounds" in given:
         bounds = given.pop("bounds")
         if np.shape(bounds) != (2,) or {"low", "high"} & given.keys():
-            raise ValueError(f"'bounds' must be a pair (low, high). Got {bounds!r}.")
+            raise ValueError(Statement("schema.bounds_not_a_pair", bounds=bounds))
         given |= dict(zip(("low", "high"), bounds, strict=True))
     kind = Category if "levels" in given else Number
     known = {field.name for field in fields(kind)}
     unknown = sorted(set(given) - known, key=str)
     if unknown:
         raise ValueError(
-            f"{unknown!r} are no fields of a {kind.__name__}, which has "
-            f"{', '.join(sorted(known))}."
+            Statement(
+                "schema.entry_fields_unknown",
+                unknown=unknown,
+                kind=kind.__name__,
+                known=", ".join(sorted(known)),
+            )
         )
     if kind is Number and not {"low", "high"} <= given.keys():
-        raise ValueError("it needs 'bounds' (low, high), or 'levels'.")
+        raise ValueError(Statement("schema.entry_without_bounds_or_levels"))
     found: Column = kind(**given)
     return found
 
@@ -395,9 +386,7 @@ def _number(**named: Any) -> float:
         with contextlib.suppress(OverflowError):  # of a whole number beyond floats
             number = float(value)
     if not math.isfinite(number):
-        raise ValueError(
-            f"The parameter {name!r} must be a finite number. Got {value!r}."
-        )
+        raise ValueError(Statement("schema.number_not_finite", name=name, value=value))
     return number
 
 
@@ -405,8 +394,5 @@ def _edges(given: Any) -> tuple[float, ...]:
     edges = np.asarray(given, dtype=float)
     sound = edges.ndim == 1 and edges.size >= 2 and np.all(np.isfinite(edges))
     if not sound or not np.all(np.diff(edges) > 0):
-        raise ValueError(
-            "The parameter 'bins' must be a number of cells, or finite increasing "
-            f"edges. Got {given!r}."
-        )
+        raise ValueError(Statement("schema.bins_invalid", given=given))
     return tuple(edges.tolist())

@@ -10,6 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from skpuffer.exceptions import Statement
+
 from ._columns import Category, Column
 
 __all__ = [
@@ -46,8 +48,7 @@ def unambiguous(data: Any) -> Any:
         )
         if numbers and len(entry) == 2:
             raise ValueError(
-                f"The column {name!r} of the schema: {entry!r} may be bounds or "
-                f"levels. Write {{'bounds': {entry!r}}} or {{'levels': {entry!r}}}."
+                Statement("schema.entry_bounds_or_levels", name=name, entry=entry)
             )
     return data
 
@@ -57,8 +58,10 @@ def json_text(data: dict[str, Any]) -> str:
     names = data["columns"]
     if not all(isinstance(name, str) for name in names):
         raise ValueError(
-            "Columns of a schema that is written to a file must have names that are "
-            f"texts. Got {[name for name in names if not isinstance(name, str)]!r}."
+            Statement(
+                "schema.names_not_texts",
+                names=[name for name in names if not isinstance(name, str)],
+            )
         )
     return json.dumps(data, indent=2, ensure_ascii=False)
 
@@ -92,10 +95,7 @@ def _yaml() -> Any:
     try:
         import yaml
     except ImportError:
-        raise ImportError(
-            "YAML needs PyYAML: pip install 'skpuffer[yaml]', or use from_json and "
-            "to_json."
-        ) from None
+        raise ImportError(Statement("dependency.yaml_missing")) from None
     return yaml
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._bounds import check_bounds, resolve_bounds
 
 from ._columns import Category, Column, Number
@@ -29,15 +30,16 @@ def entries(
         unknown = [name for name in given if name not in names]
         if unknown:
             raise ValueError(
-                f"The parameter {parameter!r} names the columns {unknown!r}, which are "
-                f"not in the table: {names!r}."
+                Statement(
+                    "schema.columns_not_in_table",
+                    parameter=parameter,
+                    unknown=unknown,
+                    names=names,
+                )
             )
     both = [name for name in categories if name in {*named["bounds"], *amounts}]
     if both:
-        raise ValueError(
-            f"The columns {both!r} are in 'categories' and in 'bounds' or 'amounts': a "
-            "column is a category or a number."
-        )
+        raise ValueError(Statement("schema.category_and_number", both=both))
     check_bounds(bounds)
     numbers = [name for name in names if name not in categories]
     if isinstance(bounds, dict):
@@ -50,11 +52,7 @@ def entries(
         pairs = dict(zip(numbers, zip(found.low, found.high, strict=True), strict=True))
     lacking = [name for name in numbers if name not in pairs]
     if lacking:
-        raise ValueError(
-            f"The columns {lacking!r} have no public bounds or levels: give "
-            "bounds={column: (low, high)}, categories={column: [levels]}, or a "
-            "'schema' of the table."
-        )
+        raise ValueError(Statement("schema.columns_without_bounds", lacking=lacking))
     return {
         name: Category(tuple(categories[name]))
         if name in categories

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._reading import column_names, to_pandas
 
@@ -26,15 +27,17 @@ def columns_of(
     """Return an entry for each column of a public data frame."""
     if column_names(table) is None:
         raise TypeError(
-            "The parameter 'table' must be a data frame of public rows, whose columns "
-            f"have names. Got {type(table).__name__}."
+            Statement("schema.public_table_not_frame", table_type=type(table).__name__)
         )
     frame = to_pandas(table)
     unknown = [name for name in amounts if name not in frame.columns]
     if unknown:
         raise ValueError(
-            f"The parameter 'amounts' names {unknown!r}, which are no columns of the "
-            f"table: {frame.columns.tolist()!r}."
+            Statement(
+                "schema.amounts_unknown_columns",
+                unknown=unknown,
+                columns=frame.columns.tolist(),
+            )
         )
     return {
         name: read(name, frame[name], amount=name in amounts) for name in frame.columns
@@ -74,7 +77,7 @@ def public_column(
     known = values[~(values.isna() | values.isin(missing))]
     codes = tuple(code for code in missing if values.eq(code).any())
     if known.empty:
-        raise ValueError(f"The column {name!r} of the public table has no value.")
+        raise ValueError(Statement("schema.public_column_empty", name=name))
     has_gaps = len(known) < len(values)
     if isinstance(values.dtype, pd.CategoricalDtype):
         levels = [v for v in values.cat.categories.tolist() if v not in missing]
@@ -96,9 +99,12 @@ def public_column(
     if not numeric or (len(distinct) <= 2 and not amount):
         if len(distinct) > max_levels:
             raise ValueError(
-                f"The column {name!r} of the public table has {len(distinct)} levels, "
-                f"more than max_levels={max_levels}: leave it out, make it coarser, or "
-                "raise 'max_levels'."
+                Statement(
+                    "schema.public_column_many_levels",
+                    name=name,
+                    n_distinct=len(distinct),
+                    max_levels=max_levels,
+                )
             )
         levels = sorted(distinct.tolist(), key=_order)
         shares = tuple(float(known.eq(level).mean()) for level in levels)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
+from skpuffer.exceptions import Statement
+
 from . import _files, _parameters, _public, _tables
 from ._binning import Binning
 from ._cells import level_places
@@ -81,14 +83,14 @@ class Schema:
     ) -> None:
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError(
-                "The parameter 'columns' must be a dict of {column: entry} with at "
-                f"least one column. Got {type(columns).__name__}."
+                Statement(
+                    "schema.columns_not_a_dict", columns_type=type(columns).__name__
+                )
             )
         held = {name: as_column(name, given) for name, given in columns.items()}
         if target is not None and target not in held:
             raise ValueError(
-                f"The parameter 'target' must be one of the columns {list(held)!r}. "
-                f"Got {target!r}."
+                Statement("schema.target_not_a_column", held=list(held), target=target)
             )
         self._columns: dict[Hashable, Column] = held
         self._target = target
@@ -154,14 +156,15 @@ class Schema:
         unknown = [name for name in names if name not in self._names]
         if self._target is not None and self._target in unknown:
             raise ValueError(
-                f"The parameter 'names' names {self._target!r}, which is the target "
-                "and no feature: it is kept anyhow. Make it a feature by "
-                "with_target(None)."
+                Statement("schema.select_names_target", target=self._target)
             )
         if unknown:
             raise ValueError(
-                f"The parameter 'names' names {unknown!r}, which are no features of "
-                f"the schema: {list(self._names)!r}."
+                Statement(
+                    "schema.select_unknown_features",
+                    unknown=unknown,
+                    names=list(self._names),
+                )
             )
         kept = {name: self._columns[name] for name in names}
         if self._target is not None:
@@ -196,13 +199,20 @@ class Schema:
         for name, unit in units.items():
             if name not in self:
                 raise ValueError(
-                    f"The parameter 'units' names {name!r}, which is no column of the "
-                    f"schema: {list(self._columns)!r}."
+                    Statement(
+                        "schema.units_unknown_column",
+                        name=name,
+                        columns=list(self._columns),
+                    )
                 )
             if self[name].unit != unit:
                 raise ValueError(
-                    f"The parameter 'units' says that {name!r} is in {unit!r}, but its "
-                    f"unit is {self[name].unit!r} in the schema."
+                    Statement(
+                        "schema.units_differ",
+                        name=name,
+                        unit=unit,
+                        unit2=self[name].unit,
+                    )
                 )
 
     # -- how tables are read by it ------------------------------------------------
@@ -277,8 +287,9 @@ class Schema:
         column = None if self._target is None else self._columns[self._target]
         if not isinstance(column, kind):
             raise ValueError(
-                f"The schema's target must be a {kind.__name__}: name it by "
-                f"Schema(columns, target=...). It is {self._target!r}."
+                Statement(
+                    "schema.target_wrong_kind", kind=kind.__name__, target=self._target
+                )
             )
         return column
 
@@ -464,8 +475,10 @@ class Schema:
         unknown = set(given) - {"columns", "target"} if mapping else given
         if not mapping or unknown or "columns" not in given:
             raise ValueError(
-                "A schema is written as {'columns': {column: entry}, 'target': column}."
-                f" Got {sorted(map(str, given)) if mapping else given!r}."
+                Statement(
+                    "schema.dict_form_invalid",
+                    map=sorted(map(str, given)) if mapping else given,
+                )
             )
         return cls(given["columns"], target=given.get("target"))
 

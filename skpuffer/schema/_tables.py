@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_option
 
 from ._cells import cell_numbers
@@ -61,5 +62,5 @@ def _polars() -> Any:
     try:
         import polars
     except ImportError:
-        raise ImportError("This needs Polars: pip install polars.") from None
+        raise ImportError(Statement("dependency.polars_missing")) from None
     return polars

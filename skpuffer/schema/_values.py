@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import (
     cells_of,
     held_as_codes,
@@ -68,19 +69,19 @@ def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
         lacking = [name for name in names if name not in held]
         if lacking:
             raise ValueError(
-                f"The table lacks the columns {lacking!r} of the schema; it has "
-                f"{held!r}. Leave columns out by schema.select(names)."
+                Statement("schema.table_lacks_columns", lacking=lacking, held=held)
             )
         return [_array(X, frame, name) for name in names]
     if not hasattr(X, "dtype") or hasattr(X, "tocsr"):
-        raise TypeError(
-            "The parameter 'X' is a sparse matrix. A table with a schema is a data "
-            "frame or a dense array of the raw columns, not of one-hot codes."
-        )
+        raise TypeError(Statement("schema.table_sparse"))
     if X.shape[1] != len(names):
         raise ValueError(
-            f"The table has {X.shape[1]} columns and the schema {len(names)}: "
-            f"{list(names)!r}. Columns of an array go by position; give a data frame."
+            Statement(
+                "schema.array_column_count_differs",
+                shape=X.shape[1],
+                n_names=len(names),
+                names=list(names),
+            )
         )
     return list(np.asarray(X).T)
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.schema._columns import MOST_BINS
@@ -136,11 +136,7 @@ atol=0.02))
         if self.bins is None or np.ndim(self.bins) == 0:
             super()._check_parameters(scenario)
         if isinstance(scenario, LawsScenario):
-            raise ScenarioError(
-                "LawsScenario knows distributions of a vector, and counts of a grid "
-                "are another. Use another scenario, or a statistic of "
-                "summary.PrivateStatistic."
-            )
+            raise ScenarioError(Statement("summary.laws_for_grid_counts"))
         if self.bins is None:
             return
         if np.ndim(self.bins) == 0:
@@ -149,15 +145,13 @@ atol=0.02))
             edges = check_finite(bins=self.bins)
             flat = edges.ndim == 1 and edges.size >= 3
             if not flat or not np.all(np.diff(edges) > 0):
-                raise ValueError(
-                    "The parameter 'bins' must be a number of bins, 2 at least, or "
-                    f"finite increasing edges, 3 at least. Got {self.bins!r}."
-                )
+                raise ValueError(Statement("summary.cdf_bins_invalid", bins=self.bins))
             n_bins = edges.size - 1
         if n_bins > MOST_BINS:
             raise ValueError(
-                f"The parameter 'bins' asks for {n_bins} bins, which is too fine: at "
-                f"most {MOST_BINS} are counted. PrivateQuantile needs no grid."
+                Statement(
+                    "summary.cdf_bins_too_many", n_bins=n_bins, most_bins=MOST_BINS
+                )
             )
 
     def _grids(self, task: Task) -> list[Floats]:
@@ -167,10 +161,7 @@ atol=0.02))
             return [np.asarray(self.bins, dtype=float)] * context.n_features
         bounds = self._public_bounds(task)
         if bounds is None:
-            raise ValueError(
-                "The parameter 'bounds' is needed, or edges in 'bins': the grid is "
-                "public, and the scenario declares no bounds."
-            )
+            raise ValueError(Statement("summary.cdf_bounds_missing"))
         n_bins = self.bins
         if n_bins is None:
             n_bins = quantile_bins(context.n_records)
@@ -181,9 +172,13 @@ atol=0.02))
         for position, grid in enumerate(grids):
             if not np.all(np.diff(grid) > 0):
                 raise ValueError(
-                    f"The parameter 'bins' ({n_bins}) is too fine for the bounds of "
-                    f"the feature {position}, [{grid[0]:g}, {grid[-1]:g}]: there are "
-                    "no so many numbers between them."
+                    Statement(
+                        "summary.cdf_bins_finer_than_floats",
+                        n_bins=n_bins,
+                        position=position,
+                        grid=grid[0],
+                        grid2=grid[-1],
+                    )
                 )
         return grids
 
@@ -239,8 +234,11 @@ atol=0.02))
         x = np.asarray(values, dtype=float)
         if x.ndim != 2 or x.shape[1] != len(self.edges_):
             raise ValueError(
-                "The parameter 'values' must have a column for each of the "
-                f"{len(self.edges_)} features. Got shape {x.shape}."
+                Statement(
+                    "summary.cdf_values_shape_invalid",
+                    n_edges_=len(self.edges_),
+                    shape=x.shape,
+                )
             )
         columns = [
             level_values(levels, edges, column)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases import Sensitivity
 from skpuffer.releases._sensitivity import grouped_sensitivity, stacked_sensitivity
 from skpuffer.utils._elsewhere import Part, of_each_record
@@ -104,7 +105,7 @@ def cell_counts(
     places = np.maximum(codes, -1) + 1
     # it would be counted in the next cell
     if places.size and places.max() > n_codes:
-        raise IndexError("A code is beyond the last level.")
+        raise IndexError(Statement("summary.code_beyond_levels"))
     if cells is not None:
         places += cells * (n_codes + 1)
     counts = np.bincount(places, minlength=n_cells * (n_codes + 1))
@@ -127,10 +128,7 @@ def _bins_of(x, edges):
     last = len(edges) - 2
     # the table had none when it was read
     if np.isnan(x).any():
-        raise ValueError(
-            "X is a memory map that changed during the fit: it has NaN now. Give a "
-            "copy, numpy.array(X), or keep others from writing to its file."
-        )
+        raise ValueError(Statement("summary.memory_map_changed"))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scale = (last + 1) / (edges[-1] - edges[0])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer._lazy_tables import encoded, number
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._bounds import BOUNDS_LEAK, check_bounds, resolve_bounds
@@ -46,11 +46,7 @@ class BoundedColumnsMixin:
         known = self.bounds is not None or self.schema is not None
         if not known and scenario.any_records:
             raise UnsupportedError(
-                f"{type(self).__name__} needs public bounds of the features: without, "
-                "nothing says how far one record moves what is released. Give the "
-                "parameter 'bounds', a pair (low, high) or a dict of {column: (low, "
-                "high)}; a 'schema' of the table; or a scenario whose public prior "
-                "declares them."
+                Statement("bounds.features_without_bounds", owner=type(self).__name__)
             )
 
     def _leaks(self) -> tuple[str, ...]:
@@ -80,8 +76,7 @@ class BoundedColumnsMixin:
         """Return the columns of a lazy data frame as they are read, and their names."""
         if y is not None:
             raise ValueError(
-                f"The parameter 'y' must be None: {type(self).__name__} reads no "
-                "target of a lazy data frame."
+                Statement("summary.lazy_target_given", owner=type(self).__name__)
             )
         if encoding is not None:
             return encoded(table, encoding), None, encoding.schema.names
@@ -103,11 +98,7 @@ class BoundedColumnsMixin:
         context = replace(context, bounds=bounds)
         # distributions that a user states are of one output, and this would be another
         if bounds is not None and order > 1 and isinstance(scenario, LawsScenario):
-            raise ScenarioError(
-                "The parameter 'laws' of the scenario speaks of means and deviations, "
-                "but with 'bounds' it is means and second moments that leave. Leave "
-                "'bounds' out."
-            )
+            raise ScenarioError(Statement("summary.laws_with_bounds"))
         # Nothing bounds a record: only the distributions of the output can set noise.
         # The matrix lets a Gaussian prior find them.
         if bounds is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.schema import Number
 from skpuffer.utils._bounds import (
     are_empirical,
@@ -91,32 +92,39 @@ def check_summary(summary: Any) -> None:
         unknown = [name for name in names if name not in NUMERIC]
         if unknown or (not names and not summary.by):
             raise ValueError(
-                f"The parameter 'statistics' must list some of {', '.join(NUMERIC)}. "
-                f"Got {names!r}."
+                Statement(
+                    "summary.statistics_unknown",
+                    numeric=", ".join(NUMERIC),
+                    names=names,
+                )
             )
     by = as_list(summary.by)
     columns = as_list(summary.columns)
     for parameter, names in (("by", by), ("columns", columns)):
         if not all(isinstance(name, Hashable) for name in names):
             raise ValueError(
-                f"The parameter {parameter!r} must be a column's name, or a list of "
-                f"names. Got {names!r}."
+                Statement(
+                    "summary.column_names_invalid", parameter=parameter, names=names
+                )
             )
         if len(set(names)) < len(names):
             raise ValueError(
-                f"The parameter {parameter!r} names a column twice: {names!r}."
+                Statement(
+                    "summary.column_named_twice", parameter=parameter, names=names
+                )
             )
     # a column that spans the groups is the same for all records of one
     both = set(by) & {*columns, *(asked if isinstance(asked, dict) else ())}
     if both:
         raise ValueError(
-            f"The parameter 'by' names {sorted(both, key=str)!r}, which are also to be "
-            "summarised. A column is one or the other."
+            Statement("summary.by_also_summarised", both=sorted(both, key=str))
         )
     if isinstance(asked, dict) and not set(columns) <= set(asked):
         raise ValueError(
-            "The parameter 'columns' names columns for which 'statistics' lists none: "
-            f"{[name for name in columns if name not in asked]!r}."
+            Statement(
+                "summary.columns_without_statistics",
+                columns=[name for name in columns if name not in asked],
+            )
         )
     for q in np.ravel(np.asarray(summary.quantiles, dtype=object)):
         check_probability(quantiles=q)
@@ -140,10 +148,7 @@ def _check_grid(grid):
         or not np.all(np.isfinite(edges))
         or not np.all(np.diff(edges) > 0)
     ):
-        raise ValueError(
-            "The parameter 'bins' must be a number of bins, or finite increasing "
-            f"edges. Got {grid!r}."
-        )
+        raise ValueError(Statement("summary.bins_invalid", grid=grid))
 
 
 def requested(statistics: Any, column: Column) -> tuple[str, ...]:
@@ -166,8 +171,13 @@ def requested(statistics: Any, column: Column) -> tuple[str, ...]:
     impossible = [name for name in names if name not in possible]
     if named and impossible:
         raise ValueError(
-            f"The parameter 'statistics' asks {impossible!r} of the column "
-            f"{column.name!r}, which is {kind}: it has {', '.join(possible)}."
+            Statement(
+                "summary.statistic_impossible_for_column",
+                impossible=impossible,
+                name=column.name,
+                kind=kind,
+                possible=", ".join(possible),
+            )
         )
     return tuple(name for name in dict.fromkeys(names) if name in possible)
 
@@ -237,11 +247,7 @@ def public_bounds(
         column.name for column in columns if column.name in needing - known.keys()
     ]
     if missing:
-        raise ValueError(
-            f"The columns {missing!r} need public bounds: give bounds={{column: (low, "
-            "high)}, edges in 'bins' (for quantiles and histograms), or a scenario "
-            "whose public prior declares them."
-        )
+        raise ValueError(Statement("summary.columns_without_bounds", missing=missing))
     return {c.name: known[c.name] if c.name in needing else None for c in columns}
 
 

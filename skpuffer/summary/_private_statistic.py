@@ -13,6 +13,7 @@ from skpuffer._affine import AffineReleaseMixin
 from skpuffer._stated_sensitivity import StatedSensitivityMixin
 from skpuffer._vector_query import VectorQuery
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._sklearn import Interval
 from skpuffer.utils._unquoted import unquoted
@@ -171,8 +172,7 @@ class PrivateStatistic(
     def _check_parameters(self, scenario: Scenario) -> None:
         if self.statistic is not None and not callable(self.statistic):
             raise ValueError(
-                "The parameter 'statistic' must be a function of the table. Got "
-                f"{self.statistic!r}."
+                Statement("summary.statistic_not_a_function", statistic=self.statistic)
             )
         self._check_stated(scenario)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import SelectionRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._checks import check_positive, check_probability
@@ -163,16 +163,11 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         if isinstance(scenario, LawsScenario):
-            raise ScenarioError(
-                "LawsScenario knows distributions of a vector, and quantiles are "
-                "chosen by scores. Use another scenario, or a statistic of "
-                "summary.PrivateStatistic."
-            )
+            raise ScenarioError(Statement("quantile.laws_for_scores"))
         levels = np.asarray(self.quantiles, dtype=object)
         if levels.ndim > 1 or levels.size == 0:
             raise ValueError(
-                "The parameter 'quantiles' must be a level in (0, 1), or a list of "
-                f"them. Got {self.quantiles!r}."
+                Statement("quantile.levels_out_of_range", quantiles=self.quantiles)
             )
         for q in levels.ravel().tolist():
             check_probability(quantiles=q)
@@ -180,8 +175,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
             steps = np.asarray(self.resolution, dtype=object)
             if steps.ndim > 1:
                 raise ValueError(
-                    "The parameter 'resolution' must be a number, or one for each "
-                    f"feature. Got {self.resolution!r}."
+                    Statement("quantile.resolution_invalid", resolution=self.resolution)
                 )
             for step in steps.ravel().tolist():
                 check_positive(resolution=step)
@@ -190,10 +184,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         context: Any = task.context
         bounds = self._public_bounds(task)
         if bounds is None:
-            raise ValueError(
-                "The parameter 'bounds' is needed: quantiles are chosen within public "
-                "bounds, and the scenario declares none."
-            )
+            raise ValueError(Statement("quantile.bounds_missing"))
         # a level that is asked for twice is chosen once
         levels = tuple(np.unique(np.asarray(self.quantiles, float)).tolist())
         steps = self._resolutions(bounds)
@@ -218,8 +209,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         given = np.asarray(self.resolution, dtype=float)
         if given.ndim and given.size != d:
             raise ValueError(
-                f"The parameter 'resolution' has {given.size} numbers, the data has "
-                f"{d} features: give one number, or one for each feature."
+                Statement("quantile.resolution_count_differs", size=given.size, d=d)
             )
         steps = np.broadcast_to(given, d).tolist()
         for low, high, step in zip(bounds.low, bounds.high, steps, strict=True):
@@ -227,9 +217,14 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
             if not 2 <= size <= MOST:
                 fault = "coarse" if size < 2 else "fine"
                 raise ValueError(
-                    f"The parameter 'resolution' ({step:g}) is too {fault} for a "
-                    f"quantile within the bounds [{low:g}, {high:g}]: it must leave 2 "
-                    f"to {MOST} values."
+                    Statement(
+                        "quantile.resolution_unfit_for_bounds",
+                        step=step,
+                        fault=fault,
+                        low=low,
+                        high=high,
+                        most=MOST,
+                    )
                 )
         return list(steps)
 

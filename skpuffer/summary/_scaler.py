@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import read_numbers, validate_rows
 from skpuffer.utils._sklearn import StrOptions
 
@@ -144,10 +145,7 @@ class PrivateStandardScaler(
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         if not self.with_mean and not self.with_std:
-            raise ValueError(
-                "With with_mean=False and with_std=False there is nothing to fit: "
-                "leave the scaler out."
-            )
+            raise ValueError(Statement("summary.scaler_nothing_to_fit"))
 
     def _release(self, task: Task) -> QueryRelease:
         # what is not released is not paid for
@@ -251,8 +249,11 @@ class PrivateStandardScaler(
         X = np.array(read_numbers(X), dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(self.mean_):
             raise ValueError(
-                "The parameter 'X' must have shape (n_records, "
-                f"{len(self.mean_)}). Got {X.shape}."
+                Statement(
+                    "summary.scaler_shape_differs",
+                    n_mean_=len(self.mean_),
+                    shape=X.shape,
+                )
             )
         if self.with_std:
             X *= self.scale_

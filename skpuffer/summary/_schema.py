@@ -17,6 +17,7 @@ from skpuffer._lazy_tables import (
     number,
     number_of_book,
 )
+from skpuffer.exceptions import Statement
 from skpuffer.schema import Encoding, Number
 from skpuffer.schema._cells import (
     UNLISTED,
@@ -185,8 +186,12 @@ class TableEncoder:
         if width == len(names):
             return list(range(width))
         raise ValueError(
-            f"The table has {width} columns, not the {self.n_columns} of the data: "
-            f"give it as a data frame with the columns {names!r}."
+            Statement(
+                "summary.table_width_differs",
+                width=width,
+                n_columns=self.n_columns,
+                names=names,
+            )
         )
 
 
@@ -232,15 +237,13 @@ def check_levels(name: Hashable, levels: Any) -> tuple[Any, ...]:
     # a string would be taken for the list of its letters
     if isinstance(levels, str) or not np.iterable(levels):
         raise ValueError(
-            f"The parameter 'categories' must list the levels of the column {name!r}. "
-            f"Got {levels!r}."
+            Statement("summary.levels_not_listed", name=name, levels=levels)
         )
     plain = tuple(None if is_missing(v) else _plain(v) for v in levels)
     # NaN, NaT and NA are all None here: missing values have one level at most
     if not plain or plain.count(None) > 1:
         raise ValueError(
-            f"The parameter 'categories' must list the levels of the column {name!r}, "
-            f"each once. Got {list(plain)!r}."
+            Statement("summary.levels_repeated", name=name, plain=list(plain))
         )
     refuse_ambiguous([level for level in plain if level is not None], "categories")
     return plain
@@ -280,19 +283,12 @@ def _numbers(column, values):
         return values
     # what cannot be compared is not missing, and refused as no number
     if missing_cells(values).any():
-        raise ValueError(
-            f"The column {column.name!r} contains NaN or missing values. Fill them by "
-            "a public rule, or leave the records out, before they reach this "
-            "estimator."
-        )
+        raise ValueError(Statement("summary.column_missing_values", name=column.name))
     numbers = floats(values)
     if numbers is None:
-        raise ValueError(
-            f"The column {column.name!r} is not numeric: list its levels in "
-            "'categories', or name the columns to be read in 'columns'."
-        )
+        raise ValueError(Statement("summary.column_not_numeric", name=column.name))
     if not np.all(np.isfinite(numbers)):
-        raise ValueError(f"The column {column.name!r} contains infinity.")
+        raise ValueError(Statement("summary.column_infinite", name=column.name))
     return numbers
 
 
@@ -304,8 +300,7 @@ def _write_codes(column, values, strict, out):
         places = level_places(column.levels, values[part])
         if strict and np.any(places == UNLISTED):
             raise ValueError(
-                f"The column {column.name!r} of the prior has values that the "
-                "parameter 'categories' does not list. List all that are possible."
+                Statement("summary.prior_values_not_listed", name=column.name)
             )
         out[part] = np.where(places < 0, other, places)
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.schema import Number
@@ -259,11 +259,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         # A scenario of explicit distributions states those of one vector. It cannot
         # know that of moments and counts stacked in an order the parameters decide.
         if isinstance(scenario, LawsScenario):
-            raise ScenarioError(
-                "LawsScenario knows one vector only, but a summary releases "
-                "stacked moments and counts. Use PrivateMean or "
-                "compose.OutputPerturbation with it, or another scenario here."
-            )
+            raise ScenarioError(Statement("summary.laws_for_stacked_moments"))
         named = [*as_list(self.by), *as_list(self.columns)]
         if isinstance(self.statistics, dict):
             named += list(self.statistics)
@@ -291,15 +287,16 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
             unknown = [name for name in names if name not in known]
             if unknown:
                 raise ValueError(
-                    f"The parameter {parameter!r} names the columns {unknown!r}, which "
-                    f"the parameter 'schema' does not have. It has {known!r}."
+                    Statement(
+                        "summary.columns_not_in_schema",
+                        parameter=parameter,
+                        unknown=unknown,
+                        known=known,
+                    )
                 )
         for name in by:
             if isinstance(schema[name], Number):
-                raise ValueError(
-                    f"The parameter 'by' names {name!r}, which is a number of the "
-                    "parameter 'schema': groups need levels."
-                )
+                raise ValueError(Statement("summary.by_is_number", name=name))
 
     def _read_by(self, schema):
         named = [*as_list(self.by), *as_list(self.columns)]
@@ -328,7 +325,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         if is_frame(X):
             validate_data(self, X, skip_check_array=True)
             if row_count(X) == 0:
-                raise ValueError("Found a table with 0 records; at least 1 is needed.")
+                raise ValueError(Statement("summary.table_empty"))
         else:
             if not self.categories:
                 X = read_numbers(X)
@@ -341,10 +338,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
     def _lazy_columns(self, table, y, encoder):
         """Return the columns of a lazy data frame as they are read, and their names."""
         if y is not None:
-            raise ValueError(
-                "The parameter 'y' must be None: a summary reads no target of a lazy "
-                "data frame, but for a column like the others."
-            )
+            raise ValueError(Statement("summary.summary_target_given"))
         if encoder is not None:
             return encoder.lazy_columns(table), encoder, encoder.schema.names
         encoder = self._make_encoder(lazy_kinds(table))
@@ -376,15 +370,11 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
             if name in by and levels is None:
                 if not boolean:
                     raise ValueError(
-                        f"The parameter 'by' names {name!r}, whose levels must be "
-                        f"public: give categories={{{name!r}: [...]}}."
+                        Statement("summary.by_levels_not_public", name=name)
                     )
                 levels = (False, True)
             if levels is None and kinds[name] == "other":
-                raise ValueError(
-                    f"The column {name!r} is not numeric: list its levels in "
-                    "'categories', or name the columns to be read in 'columns'."
-                )
+                raise ValueError(Statement("summary.column_not_numeric", name=name))
             found.append(Column(name, position, levels, boolean))
         return TableEncoder(tuple(found), len(names))
 
@@ -400,8 +390,12 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
                 elif _is_secret(self.scenario, name):
                     continue  # public facts of the whole table, the secret included
                 raise ValueError(
-                    f"The parameter {parameter!r} names the column {name!r}, which "
-                    f"the data does not have. It has {names!r}."
+                    Statement(
+                        "summary.column_not_in_data",
+                        parameter=parameter,
+                        name=name,
+                        names=names,
+                    )
                 )
 
     # -- the release --------------------------------------------------------------
@@ -415,10 +409,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         # Without groups 'count' is the public number of records: a release of no
         # coordinates, for which nobody should be told a budget was spent.
         if not layout.blocks:
-            raise ValueError(
-                "There is nothing private to release: the number of records is public. "
-                "Ask for more in 'statistics', or for groups in 'by'."
-            )
+            raise ValueError(Statement("summary.nothing_private_asked"))
         n = context.n_records
         contribution = layout.contribution
         # Counts alone are released as the whole numbers they are, so that discrete
@@ -468,8 +459,11 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         left_out = [name for name in order if not wanted[name]]
         if left_out and (self.columns is not None or len(left_out) == len(order)):
             raise ValueError(
-                f"The columns {left_out!r} have none of the 'statistics' asked: "
-                f"categorical ones have {', '.join(CATEGORICAL)}."
+                Statement(
+                    "summary.columns_statistics_inapplicable",
+                    left_out=left_out,
+                    categorical=", ".join(CATEGORICAL),
+                )
             )
         grids = self.bins
         if self.schema is not None:
@@ -555,8 +549,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         check_is_fitted(self)
         if len(as_list(self.by)) < 2:
             raise ValueError(
-                "A cross-table needs two or more columns in the parameter 'by'. "
-                f"Got {self.by!r}."
+                Statement("summary.crosstab_needs_two_columns", by=self.by)
             )
         found = [
             key
@@ -566,8 +559,13 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         if not found or (len(found) > 1 and statistic != "count"):
             known = list(self.result_.columns)
             raise ValueError(
-                f"There must be one statistic {statistic!r} of the column {column!r}; "
-                f"there are {len(found)}. The result has {known!r}."
+                Statement(
+                    "summary.crosstab_statistic_not_unique",
+                    statistic=statistic,
+                    column=column,
+                    n_found=len(found),
+                    known=known,
+                )
             )
         values = self.result_[found[0]]
         table = values.unstack(list(values.index.names[1:]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from skpuffer.exceptions import Statement
 from skpuffer.linear_model._base_output import OutputClassifier
 from skpuffer.linear_model._minimiser_constants import MarginConstants
 from skpuffer.linear_model._model_rows import SignedRecord
@@ -310,11 +311,7 @@ class PrivateLinearSVC(OutputClassifier):
         super()._check_parameters(scenario)
         check_positive(width=self.width)
         if self.solver == "output" and self.loss != "huber_hinge":
-            raise ValueError(
-                "The parameter 'loss' must be 'huber_hinge' with solver='output': the "
-                "hinge has a corner, at which no gradient tells how near the minimiser "
-                "is. Or use solver='gradient'."
-            )
+            raise ValueError(Statement("svm.hinge_with_output_solver"))
 
     # -- by gradients -------------------------------------------------------------
 
@@ -333,11 +330,7 @@ class PrivateLinearSVC(OutputClassifier):
         self, rows: ModelRows, **known: Any
     ) -> tuple[MinimiserConstants, ModelRecord]:
         if len(self.classes_) > 2:
-            raise ValueError(
-                "Only binary classification is supported with the parameter "
-                "'solver'='output': the loss of more classes has a corner where two "
-                "scores tie. Use solver='gradient'."
-            )
+            raise ValueError(Statement("svm.multiclass_with_output_solver"))
         loss = HuberHinge(width=float(self.width))
         return MarginConstants(loss=loss, **known), SignedRecord(rows)
 

@@ -20,7 +20,7 @@ from skpuffer._raw_tables import (
 )
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
-from skpuffer.exceptions import PrivacyWarning
+from skpuffer.exceptions import PrivacyWarning, Statement
 from skpuffer.releases import AdaptiveRelease, PublicContext
 from skpuffer.scenarios import AttributeScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
@@ -223,23 +223,14 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         _check_shares(self.shares)
         given = self.bounds is not None or self.categories is not None
         if self.schema is None and not given:
-            raise ValueError(
-                "The parameter 'schema' must be the public code book of the table: "
-                "schema=Schema({column: (low, high) or [levels]}). Nothing of it is "
-                "read off the data."
-            )
+            raise ValueError(Statement("synthesis.schema_missing"))
         if not isinstance(self.target, Hashable):
             raise TypeError(
-                "The parameter 'target' must be the name of a column, or None. "
-                f"Got {self.target!r}."
+                Statement("synthesis.target_not_a_name", target=self.target)
             )
         named = tuple({self.target, getattr(self.schema, "target", None)} - {None})
         if named and scenario.secret_position(named, len(named)) is not None:
-            raise ValueError(
-                "The parameter 'target' must not be the secret of the scenario, which "
-                "is left out of the synthetic table, and neither must the target of "
-                "the schema: name another one by schema.with_target(...)."
-            )
+            raise ValueError(Statement("synthesis.target_is_secret"))
 
     def _read_by(self, schema: Schema) -> TableCells:
         """Map of the table to cells, by a code book without the secret."""
@@ -248,17 +239,22 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
             target = schema.target
         if target is not None and target not in schema:
             raise ValueError(
-                f"The parameter 'target' is {target!r}, which is no column of the "
-                f"schema: {list(schema.with_target(None).names)!r}."
+                Statement(
+                    "synthesis.target_not_in_schema",
+                    target=target,
+                    names=list(schema.with_target(None).names),
+                )
             )
         cells = TableCells(schema.with_target(None), target, int(self.n_bins))
         most, names = cells.largest_table()
         if most > self.max_cells:
             raise ValueError(
-                f"The table of the columns {list(names)!r} has {most} cells, more than "
-                f"'max_cells' ({self.max_cells}). List fewer levels, take a smaller "
-                "'n_bins', leave columns out by schema.select(names), or raise "
-                "'max_cells'."
+                Statement(
+                    "synthesis.table_too_many_cells",
+                    names=list(names),
+                    most=most,
+                    max_cells=self.max_cells,
+                )
             )
         return cells
 
@@ -422,15 +418,19 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         unknown = [name for name in names if name not in self.columns_]
         if unknown or len(set(names)) < len(names) or not names:
             raise ValueError(
-                "The parameter 'columns' must name different columns of the synthetic "
-                f"table, {self.columns_!r}. Got {columns!r}."
+                Statement(
+                    "synthesis.columns_invalid", columns_=self.columns_, columns=columns
+                )
             )
         at = [self.columns_.index(name) for name in names]
         n_cells = [plan.cells.n_cells[k] for k in at]
         if np.prod(n_cells, dtype=object) > self.max_cells:
             raise ValueError(
-                f"The parameter 'columns' asks for {np.prod(n_cells, dtype=object)} "
-                f"cells, more than 'max_cells' ({self.max_cells}). Name fewer columns."
+                Statement(
+                    "synthesis.columns_too_many_cells",
+                    prod=np.prod(n_cells, dtype=object),
+                    max_cells=self.max_cells,
+                )
             )
         labels = [plan.cells.labels(k) for k in at]
         if len(at) == 1:
@@ -443,10 +443,7 @@ def _check_shares(shares: object) -> None:
     values = floats(shares)
     parts = values is not None and values.shape == (3,) and np.all(values > 0)
     if values is None or not parts or abs(float(np.sum(values)) - 1) > _DIGITS:
-        raise ValueError(
-            "The parameter 'shares' must be three positive numbers that sum to one: "
-            f"the parts of margins, scores and tables. Got {shares!r}."
-        )
+        raise ValueError(Statement("synthesis.shares_invalid", shares=shares))
 
 
 def _assumptions(cells: TableCells, scenario: Scenario) -> tuple[str, ...]:

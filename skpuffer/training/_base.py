@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._clipping import least_norm
 
 from ._rows import Rows
@@ -97,8 +98,7 @@ class Gradients(ABC):
         # read off `y`, it would tell whether the rarest class has a record
         if loss.indexed and n_classes is None:
             raise ValueError(
-                f"The parameter 'n_classes' is needed by {type(loss).__name__}, which "
-                "has one score for each class."
+                Statement("training.n_classes_missing", loss_type=type(loss).__name__)
             )
         self.n_outputs: int = n_classes if loss.indexed else 1  # type: ignore[assignment]
         #: Records whose gradient is zero, None if there is none.
@@ -121,10 +121,7 @@ class Gradients(ABC):
         """Weights in the dtype of the rows; a longer gradient is not paid for."""
         fits = weights.shape == (self.rows.n_records,)
         if not fits or not np.all((weights >= 0) & (weights <= 1)):
-            raise ValueError(
-                "The parameter 'weights' must be in [0, 1], one for each row of X: "
-                "noise is calibrated to gradients of weight one at most."
-            )
+            raise ValueError(Statement("weights.out_of_unit_range"))
         return weights.astype(self.rows.dtype)
 
     def _weigh(self, factors: Array, select: Any) -> Array:
@@ -141,16 +138,19 @@ class Gradients(ABC):
         y = np.asarray(y)
         if y.shape != (self.rows.n_records,):
             raise ValueError(
-                f"The targets must have shape ({self.rows.n_records},), one for each "
-                f"row of X. Got {y.shape}."
+                Statement(
+                    "target.shape_not_one_per_row",
+                    n_records=self.rows.n_records,
+                    shape=y.shape,
+                )
             )
         # NaN passes every comparison of norms, and so every clipping
         if not np.all(np.isfinite(y)):
-            raise ValueError("The targets contain NaN or infinity.")
+            raise ValueError(Statement("target.not_finite"))
         if self.loss.classification:
             if np.any((y != np.floor(y)) | (y < 0) | (y >= n_classes)):
                 raise ValueError(
-                    f"The targets must be class indices from 0 to {n_classes - 1}."
+                    Statement("target.not_class_indices", n_classes=n_classes - 1)
                 )
             # of the rows' dtype where it is computed with, so that float32 stays
             # float32
@@ -305,13 +305,18 @@ def _check_release(
     # other blocks would clip other parts than the noise was calibrated for
     if release.blocks not in (None, blocks):
         raise ValueError(
-            f"The parameter 'blocks' of the release must be {blocks}, the parts these "
-            f"gradients can be clipped by, or None. Got {release.blocks}."
+            Statement(
+                "gradient.release_blocks_differ", blocks=blocks, blocks2=release.blocks
+            )
         )
     norm = release.clip_norm
     # below, rounding is a large share of the norm that clipping leaves
     if (min(norm) if isinstance(norm, tuple) else norm) < least_norm(dtype):
         raise ValueError(
-            f"The parameter 'clip_norm' must be at least {least_norm(dtype):.3g} for "
-            f"gradients in {np.dtype(dtype).name}. Got {release.clip_norm}."
+            Statement(
+                "gradient.clip_norm_too_small",
+                least_norm=least_norm(dtype),
+                name=np.dtype(dtype).name,
+                clip_norm=release.clip_norm,
+            )
         )

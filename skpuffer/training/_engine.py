@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise._on_grid import (
     draws_exactly,
     noise_grid,
@@ -235,10 +236,7 @@ def train(
         parameters: Floats = run.result()
     # of noisy numbers alone, so the refusal tells no more than they do
     if not np.all(np.isfinite(parameters)):
-        raise ValueError(
-            "The parameters overflowed. Use a smaller 'learning_rate', or bound them "
-            "with 'radius'."
-        )
+        raise ValueError(Statement("training.parameters_overflowed"))
     return parameters
 
 
@@ -302,22 +300,19 @@ def _check(
     """Check that release, gradients, noise and initial parameters belong together."""
     # optional in a release, as accounting needs none; execution does
     if release.optimiser is None:
-        raise ValueError(
-            f"The release {release.name!r} names no optimiser to make parameters of "
-            "its sums. Give it optimiser=Optimiser(learning_rate=...)."
-        )
+        raise ValueError(Statement("training.optimiser_missing", name=release.name))
     if release.optimiser.recalibration is not None and not gradients.is_linear:
-        raise ValueError(
-            "The optimiser's 'recalibration' is for linear models, whose scores grow "
-            "with the length of their weights. Use recalibration=None."
-        )
+        raise ValueError(Statement("training.recalibration_needs_linear_model"))
     # the larger of the two, as a batch drawn with replacement may exceed the table
     gradients.rows.check_size(max(release.n_records, release.batch_size))  # type: ignore[type-var, arg-type] # not None
     # rates and divisors, and so the noise, rest on this number
     if gradients.rows.n_records != release.n_records:
         raise ValueError(
-            f"The release is of {release.n_records} records, but the gradients are of "
-            f"{gradients.rows.n_records}."
+            Statement(
+                "training.record_count_differs",
+                n_records=release.n_records,
+                n_records2=gradients.rows.n_records,
+            )
         )
     # what bounds moves of gradients must be about these, or the noise is too little
     if release.record is not None:
@@ -325,16 +320,18 @@ def _check(
     for name, dim in (("release", release.dim), ("noise", noise.dim)):
         if dim not in (None, gradients.dim):
             raise ValueError(
-                f"The {name} has {dim} coordinates, but there are {gradients.dim} "
-                "parameters. Give it that many, or leave its 'dim' out."
+                Statement(
+                    "training.dimension_differs", name=name, dim=dim, dim2=gradients.dim
+                )
             )
     if initial is None:
         return
     initial = np.asarray(initial, dtype=np.float64)
     if initial.shape != (gradients.dim,) or not np.all(np.isfinite(initial)):
         raise ValueError(
-            f"The parameter 'initial' must hold {gradients.dim} finite numbers. "
-            f"Got shape {initial.shape}."
+            Statement(
+                "training.initial_invalid", dim=gradients.dim, shape=initial.shape
+            )
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 from sklearn.utils.extmath import softmax
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_option, check_positive
 
 if TYPE_CHECKING:
@@ -664,8 +665,12 @@ def make_loss(name: str, n_classes: int | None = None, **parameters: float) -> L
         ]
         kind = "classification" if classifier else "regression"
         raise ValueError(
-            f"The parameter 'loss' must be one of {', '.join(map(repr, fitting))} for "
-            f"{kind}. Got {name!r}."
+            Statement(
+                "training.loss_unknown",
+                map=", ".join(map(repr, fitting)),
+                kind=kind,
+                name=name,
+            )
         )
     # the number of classes is public, so it may decide how many scores there are
     several = n_classes is not None and n_classes > 2

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
@@ -87,9 +88,11 @@ class RecordGradient:
             fits = self.n_classes is not None and least <= self.n_classes <= most
         if not fits:
             raise ValueError(
-                f"The parameter 'n_classes' does not fit {self.loss!r}: it is None for "
-                "a regression, and 2 for a loss of one score. Got "
-                f"{self.n_classes!r}."
+                Statement(
+                    "training.n_classes_unfit_for_loss",
+                    loss=self.loss,
+                    n_classes=self.n_classes,
+                )
             )
 
     @property
@@ -248,30 +251,23 @@ class RecordGradient:
             gradients.intercept_scale,
         ):
             raise ValueError(
-                "The parameter 'record' of the release is of other gradients: give "
-                f"it those of a linear model with {self.loss!r} and the intercept "
-                f"{self.intercept:g}."
+                Statement(
+                    "gradient.record_of_other_gradients",
+                    loss=self.loss,
+                    intercept=self.intercept,
+                )
             )
         if gradients.weights is not None:
-            raise ValueError(
-                "The parameter 'record' of the release is of gradients that all weigh "
-                "one; leave it out."
-            )
+            raise ValueError(Statement("gradient.record_with_unit_weights"))
         # roundings of a float32 sum are not covered by a small move
         if gradients.rows.dtype != np.float64:
-            raise ValueError(
-                "The parameter 'record' of the release bounds moves that float32 "
-                "would round away; give the rows in float64."
-            )
+            raise ValueError(Statement("gradient.record_needs_float64"))
         # up to the rounding of norms, which are rounded up
         longest = gradients.rows.norms(2).max(initial=0.0)
         if self.n_classes is None:
             longest = max(longest, np.abs(gradients.y).max(initial=0.0))
         if longest > 1 + 1e-9:
-            raise ValueError(
-                "The parameter 'record' of the release is of rows of norm one at "
-                "most, and of targets within [-1, 1]; scale all down to it first."
-            )
+            raise ValueError(Statement("gradient.record_rows_not_scaled"))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import stats
 from scipy.stats import rv_continuous
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_probability, check_share
 from skpuffer.utils._types import Floats
 
@@ -134,9 +135,7 @@ def _radius(u: Any, v: Any, delta: float, rtol: float) -> float:
     for name, frozen in (("u", u), ("v", v)):
         if not isinstance(getattr(frozen, "dist", None), rv_continuous):
             raise TypeError(
-                f"The parameter {name!r} must be a frozen continuous distribution of "
-                f"scipy.stats, such as scipy.stats.norm(0, 1). Got {frozen!r}; for "
-                "those of finitely many atoms use wasserstein_distance or near_radius."
+                Statement("transport.not_frozen_continuous", name=name, frozen=frozen)
             )
     # W_inf where it is known in closed form.
     whole = _within_family(u, v)

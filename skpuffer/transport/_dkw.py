@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_finite, check_positive, check_probability
 from skpuffer.utils._types import Floats, Indices
 
@@ -116,9 +117,7 @@ class Box:
     def __post_init__(self) -> None:
         lower, upper = check_finite(lower=self.lower), check_finite(upper=self.upper)
         if not np.all(lower <= upper):
-            raise ValueError(
-                "The parameter 'lower' must not exceed 'upper' in any coordinate."
-            )
+            raise ValueError(Statement("transport.box_lower_above_upper"))
 
     def ranges(self, directions: Floats) -> tuple[Floats, Floats]:
         """Return least and largest projection, each of shape (n_directions,)."""
@@ -209,11 +208,7 @@ def dkw_sliced_distances(
     [[0.8]]
     """
     if not isinstance(support, Ball | Box):
-        raise ValueError(
-            "The parameter 'support' must be a Ball or a Box that the query's output "
-            "stays in. Draws alone bound no W_inf distance: mass that was not drawn "
-            "may be anywhere. Clip the query, or declare the draws to be the prior."
-        )
+        raise ValueError(Statement("transport.support_not_ball_or_box"))
     failure = 1 - check_probability(confidence=confidence)
     directions = directions_of(profile, coordinate_scale)
     points, origin = centred(worlds, profile.dim)
@@ -221,10 +216,7 @@ def dkw_sliced_distances(
     low, high = support.ranges(directions)
     # held to it where they were given
     if not all(support.holds(np.asarray(world, dtype=float)) for world in worlds):
-        raise ValueError(
-            "The parameter 'support' must hold all draws: declare a larger one, or "
-            "clip the query."
-        )
+        raise ValueError(Statement("transport.support_excludes_draws"))
     moved = directions @ origin
     ends = np.stack([low - moved, high - moved])
     # each distribution function on each slice may fail as often
@@ -266,8 +258,9 @@ def _vector(dim: int, **named: ArrayLike) -> Floats:
     array = np.asarray(raw, dtype=float)
     if array.shape not in ((), (1,), (dim,)):
         raise ValueError(
-            f"The parameter {name!r} must be a number or have shape ({dim},), for "
-            f"{dim} coordinates. Got shape {array.shape}."
+            Statement(
+                "transport.vector_shape_invalid", name=name, dim=dim, shape=array.shape
+            )
         )
     return np.broadcast_to(array, (dim,))
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import orthogonal_procrustes
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_at_least_one, check_covariance, check_real
 from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats
@@ -80,18 +81,18 @@ def gaussian_wasserstein(
     """
     order, norm = check_real(p=p), check_at_least_one(ord=ord)
     if order not in (2.0, math.inf):
-        raise ValueError(
-            f"The order 'p' must be 2 or inf for Gaussian distributions. Got {p!r}; "
-            "draw samples and use wasserstein_distance for other orders."
-        )
+        raise ValueError(Statement("transport.gaussian_order_unsupported", p=p))
     if order == 2 and norm != 2:
-        raise ValueError(f"The norm 'ord' must be 2 when p=2. Got {ord!r}.")
+        raise ValueError(Statement("transport.gaussian_norm_not_two", ord=ord))
     mean_u, cov_u = _mean_and_covariance("u", mean_u, cov_u)
     mean_v, cov_v = _mean_and_covariance("v", mean_v, cov_v)
     if mean_u.shape != mean_v.shape:
         raise ValueError(
-            "The parameters 'mean_u' and 'mean_v' must have the same length. Got "
-            f"{len(mean_u)} and {len(mean_v)}."
+            Statement(
+                "transport.gaussian_mean_lengths_differ",
+                n_mean_u=len(mean_u),
+                n_mean_v=len(mean_v),
+            )
         )
     shift = float(lengths_of(mean_u - mean_v, norm))
     if order == 2:
@@ -113,13 +114,16 @@ def _mean_and_covariance(
     cov = cov.reshape(1, 1) if cov.ndim == 0 else cov
     if mean.ndim != 1 or not np.isfinite(mean).all():
         raise ValueError(
-            f"The parameter 'mean_{side}' must be a finite number or vector. Got shape "
-            f"{mean.shape}."
+            Statement("transport.gaussian_mean_invalid", side=side, shape=mean.shape)
         )
     if cov.shape != (len(mean), len(mean)):
         raise ValueError(
-            f"The parameter 'cov_{side}' must be a matrix of shape ({len(mean)}, "
-            f"{len(mean)}) to go with 'mean_{side}'. Got shape {cov.shape}."
+            Statement(
+                "transport.gaussian_covariance_shape_differs",
+                side=side,
+                n_mean=len(mean),
+                shape=cov.shape,
+            )
         )
     return mean, check_covariance(**{f"cov_{side}": cov})  # type: ignore[arg-type] # not `least`
 

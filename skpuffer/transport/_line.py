@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_at_least_one
 from skpuffer.utils._types import Floats, Integers
 
@@ -187,8 +188,9 @@ def _values(**named: ArrayLike) -> Floats:
         values = values.astype(float, copy=False)
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(
-            f"The parameter {name!r} must be a non-empty one-dimensional array. Got "
-            f"shape {values.shape}; for rows as points use bottleneck_distance."
+            Statement(
+                "transport.values_not_one_dimensional", name=name, shape=values.shape
+            )
         )
     return values
 
@@ -197,10 +199,7 @@ def _check_ends(x: Floats, y: Floats) -> None:
     """Raise on values that are not finite: a sort leaves those at the ends."""
     for name, values in (("u_values", x), ("v_values", y)):
         if not math.isfinite(values[0]) or not math.isfinite(values[-1]):
-            raise ValueError(
-                f"The parameter {name!r} must hold finite values. Drop or impute NaN "
-                "and infinity first."
-            )
+            raise ValueError(Statement("transport.values_not_finite", name=name))
 
 
 def _atoms(

@@ -16,6 +16,7 @@ from numbers import Rational
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_masses
 from skpuffer.utils._types import Floats, Indices, Integers
 
@@ -193,21 +194,18 @@ def read_masses(n: int, **named: ArrayLike | None) -> MeantMasses:
 def _from_rationals(n: int, values: NDArray[np.object_], name: str) -> Integers:
     if values.shape != (n,):
         raise ValueError(
-            f"The parameter {name!r} must have one entry for each of the {n} points. "
-            f"Got shape {values.shape}."
+            Statement(
+                "transport.masses_count_differs", name=name, n=n, shape=values.shape
+            )
         )
     if min(values) < 0 or not any(values):
-        raise ValueError(
-            f"The parameter {name!r} must hold finite non-negative masses that are "
-            "not all zero."
-        )
+        raise ValueError(Statement("transport.masses_invalid", name=name))
     denominator = math.lcm(*(int(w.denominator) for w in values))
     # A sum of fractions is exact: no tolerance. Over a denominator of one they are
     # counts, as integers are.
     if denominator > 1 and sum(values) != 1:
         raise ValueError(
-            f"The parameter {name!r} must sum to 1 (integers are taken as counts). "
-            f"Got a sum of {sum(values)}."
+            Statement("transport.masses_not_sum_one", name=name, values=sum(values))
         )
     masses = np.empty(n, dtype=object)
     masses[:] = [int(w * denominator) for w in values]

@@ -14,6 +14,7 @@ from numbers import Rational
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_at_least_one, check_real
 from skpuffer.utils._types import Floats, Integers
 
@@ -237,9 +238,7 @@ def _fraction(delta: float | Fraction) -> Fraction:
     if not isinstance(delta, Rational):
         check_real(delta=delta)
     if not 0 <= delta < 1:
-        raise ValueError(
-            f"The parameter 'delta' must be in the range [0, 1). Got {delta!r}."
-        )
+        raise ValueError(Statement("audit.delta_out_of_range", delta=delta))
     if isinstance(delta, Rational):
         return Fraction(delta)
     delta = float(delta)

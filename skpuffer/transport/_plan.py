@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_at_least_one, check_option, check_real
 from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Booleans, Floats, Indices, Integers
@@ -297,10 +298,7 @@ def _check_cost(cost: Cost) -> Cost:
         return cost
     power = check_real(cost=cost)
     if not 0 < power < math.inf:
-        raise ValueError(
-            "The parameter 'cost' must be a power in the range (0, inf), or a function "
-            f"of displacements. Got {cost!r}; for inf use bottleneck_transport."
-        )
+        raise ValueError(Statement("transport.cost_invalid", cost=cost))
     return power
 
 
@@ -312,8 +310,11 @@ def _costs(
         costs = np.asarray(cost(U[:, None] - V), dtype=float)
         if costs.shape != (len(U), len(V)):
             raise ValueError(
-                "The function 'cost' must return one cost for each displacement: "
-                f"shape {(len(U), len(V))}. Got {costs.shape}."
+                Statement(
+                    "transport.cost_shape_invalid",
+                    value=(len(U), len(V)),
+                    shape=costs.shape,
+                )
             )
     else:
         # displacements of all pairs hold d numbers each: block by block
@@ -326,10 +327,7 @@ def _costs(
         )
         costs = (lengths / (lengths.max() or 1.0)) ** cost
     if not np.isfinite(costs).all():
-        raise ValueError(
-            "The function 'cost' must return finite costs. Give a large number to "
-            "pairs that should not meet."
-        )
+        raise ValueError(Statement("transport.cost_not_finite"))
     # _TIGHT is a fraction of the largest cost
     largest = np.abs(costs).max()
     return costs / largest if largest > 0 else costs
@@ -386,10 +384,7 @@ def _prices_by_pot(costs: Floats, a: Floats, b: Floats) -> _Prices:
     try:
         from ot.lp import emd
     except ImportError as error:
-        raise ImportError(
-            "The parameter solver='pot' needs POT: pip install skpuffer[transport]. "
-            "Or use solver='scipy', which is slower."
-        ) from error
+        raise ImportError(Statement("dependency.pot_missing")) from error
     # POT warns where it stops early: its prices may then be wrong, and the plan is not
     # called optimal
     with warnings.catch_warnings(record=True) as warned:

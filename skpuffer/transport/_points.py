@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._types import Floats, Integers
 
 
@@ -24,30 +25,35 @@ def check_points(
         points = np.asarray(raw, dtype=float)
         if points.ndim != 2 or 0 in points.shape:
             raise ValueError(
-                f"The parameter {name!r} must be a non-empty array of shape (n, d), "
-                f"one point a row. Got shape {points.shape}; for values on the line "
-                "use wasserstein_distance."
+                Statement(
+                    "transport.points_shape_invalid", name=name, shape=points.shape
+                )
             )
         if not np.isfinite(points).all():
-            raise ValueError(
-                f"The parameter {name!r} must hold finite values. Drop or impute NaN "
-                "and infinity first."
-            )
+            raise ValueError(Statement("transport.values_not_finite", name=name))
         checked.append(points)
     first, second = checked
     if first.shape[1] != second.shape[1]:
         one, other = named
         raise ValueError(
-            f"The parameters {one!r} and {other!r} must have the same number of "
-            f"columns. Got {first.shape[1]} and {second.shape[1]}."
+            Statement(
+                "transport.points_column_counts_differ",
+                one=one,
+                other=other,
+                shape=first.shape[1],
+                shape2=second.shape[1],
+            )
         )
     if coordinate_scale is None:
         return first, second
     scale = np.asarray(coordinate_scale, dtype=float)
     if scale.shape != first.shape[1:] or not np.all((scale > 0) & np.isfinite(scale)):
         raise ValueError(
-            "The parameter 'coordinate_scale' must hold one positive finite number for "
-            f"each of the {first.shape[1]} columns. Got {coordinate_scale!r}."
+            Statement(
+                "transport.coordinate_scale_invalid",
+                shape=first.shape[1],
+                coordinate_scale=coordinate_scale,
+            )
         )
     # scaled as they are, points far from zero would round by more than they are apart
     first, second, _ = moved_to_zero(first, second)

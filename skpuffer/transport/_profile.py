@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import PrivacyWarning
+from skpuffer.exceptions import PrivacyWarning, Statement
 from skpuffer.utils._checks import check_count, check_masses
 from skpuffer.utils._types import Floats
 
@@ -97,34 +97,25 @@ class SliceProfile:
         given = np.asarray(slices)
         if given.ndim != 2 or not given.size or given.dtype.kind not in "iuf":
             raise ValueError(
-                "The parameter 'slices' must be an array of shape (n_slices, dim), "
-                f"one direction a row. Got shape {given.shape}."
+                Statement("sliced.slices_shape_invalid", shape=given.shape)
             )
         given = given.astype(float) + 0.0  # of two zeros the one without a sign
         lengths = np.linalg.norm(given, axis=1)
         if normalize:
             if not np.all(np.isfinite(lengths) & (lengths > 0)):
-                raise ValueError(
-                    "The parameter 'slices' must hold finite vectors other than "
-                    "zero, which has no direction."
-                )
+                raise ValueError(Statement("sliced.slices_zero_or_infinite"))
             given = given / lengths[:, None]
         # a NaN has no length of one either
         elif not np.all(np.abs(lengths - 1) <= _UNIT):
-            raise ValueError(
-                "The parameter 'slices' must hold unit vectors: divide each row by "
-                "its length, or use normalize=True."
-            )
+            raise ValueError(Statement("sliced.slices_not_unit"))
         masses = check_masses(len(given), slice_weights=slice_weights)
         counted = masses > 0
         profile = cls(given.shape[1], given[counted], masses[counted])
         if profile.rank < profile.dim and not allow_degenerate:
             raise ValueError(
-                "The parameter 'slices' must span all directions: those of "
-                f"positive weight have rank {profile.rank} in {profile.dim} "
-                "dimensions, and what is orthogonal to them would be promised nothing. "
-                "Add directions, such as the coordinate axes; allow_degenerate=True "
-                "leaves them out."
+                Statement(
+                    "sliced.slices_not_spanning", rank=profile.rank, dim=profile.dim
+                )
             )
         if profile.rank == profile.dim and (
             profile.least_share * profile.dim < _UNEVEN

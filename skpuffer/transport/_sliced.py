@@ -17,6 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._types import Floats, Indices, Integers
 
@@ -190,18 +191,12 @@ def directions_of(
         If the profile is not finite, or units are not positive.
     """
     if profile.directions is None:
-        raise ValueError(
-            "The parameter 'profile' must have finitely many directions, such as "
-            "SliceProfile.sampled(dim)."
-        )
+        raise ValueError(Statement("distribution.profile_infinite"))
     if coordinate_scale is None:
         return profile.directions
     scale = np.asarray(coordinate_scale, dtype=float)
     if scale.shape != (profile.dim,) or not np.all((scale > 0) & np.isfinite(scale)):
-        raise ValueError(
-            "The parameter 'coordinate_scale' must hold one positive finite number "
-            f"for each of the {profile.dim} columns."
-        )
+        raise ValueError(Statement("sliced.coordinate_scale_invalid", dim=profile.dim))
     # of directions rather than of points, of which there are more
     scaled: Floats = profile.directions / scale
     return scaled
@@ -214,8 +209,9 @@ def _checked(
     given = [None] * len(points) if weights is None else list(weights)
     if len(given) != len(points):
         raise ValueError(
-            "The parameter 'weights' must have one entry for each of the "
-            f"{len(points)} distributions. Got {len(given)}."
+            Statement(
+                "sliced.weights_count_differs", n_points=len(points), n_given=len(given)
+            )
         )
     return [_atoms(*one) for one in zip(points, given, strict=True)]
 
@@ -250,13 +246,11 @@ def centred(worlds: Sequence[ArrayLike], dim: int) -> tuple[list[Floats], Floats
     """
     points = [np.asarray(world, dtype=float) for world in worlds]
     if not points:
-        raise ValueError("The parameter 'worlds' must hold at least one distribution.")
+        raise ValueError(Statement("sliced.worlds_empty"))
     for one in points:
         if one.ndim != 2 or one.shape[1] != dim or not len(one):
             raise ValueError(
-                "The parameter 'worlds' must hold non-empty arrays of shape "
-                f"(n_points, {dim}), as the profile has {dim} coordinates. Got shape "
-                f"{one.shape}."
+                Statement("sliced.worlds_shape_invalid", dim=dim, shape=one.shape)
             )
     # Projections round relative to the size of the points, distances do not depend on
     # where the origin is. Any will do, hence one by a few points.
@@ -279,10 +273,7 @@ def checked_pairs(
         return list(itertools.combinations(range(n_worlds), 2))
     compared = [(int(i), int(j)) for i, j in pairs]
     if not all(0 <= at < n_worlds for pair in compared for at in pair):
-        raise ValueError(
-            "The parameter 'pairs' must hold positions of distributions, from 0 to "
-            f"{n_worlds - 1}."
-        )
+        raise ValueError(Statement("sliced.pairs_out_of_range", n_worlds=n_worlds - 1))
     return compared
 
 
@@ -382,10 +373,7 @@ def _projected(world: Atoms, directions: Floats, memory: Floats) -> Floats:
     # of which NaN is one, if there is any
     ends = np.array([rows.min(), rows.max()])
     if not np.all(np.abs(ends) <= _LARGEST):
-        raise ValueError(
-            "The parameter 'worlds' must hold finite numbers, whose sums over a row "
-            "are finite too. Drop or impute NaN and infinity first."
-        )
+        raise ValueError(Statement("sliced.worlds_not_finite"))
     return rows
 
 

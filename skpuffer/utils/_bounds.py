@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
+
 from ._checks import check_interval, check_option
 from ._types import Floats
 
@@ -126,8 +128,12 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | N
             found = check_bounds(pair, f"{name}[{column!r}]")
             if found is None or any(side.ndim for side in found):
                 raise ValueError(
-                    f"The parameter {name!r} must give the column {column!r} a pair of "
-                    f"numbers (low, high). Got {pair!r}."
+                    Statement(
+                        "bounds.column_pair_invalid",
+                        name=name,
+                        column=column,
+                        pair=pair,
+                    )
                 )
         return None
     if isinstance(bounds, str):
@@ -139,41 +145,32 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | N
         low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"The parameter {name!r} must be a pair (low, high) of numbers, or of "
-            "arrays of one number for each feature, all lows before all highs; or a "
-            f"dict of {{column: (low, high)}}. Got {bounds!r}."
+            Statement("bounds.not_pair_or_dict", name=name, bounds=bounds)
         ) from None
     if max(low.ndim, high.ndim) > 1:
         raise ValueError(
-            f"The parameter {name!r} must be a pair of numbers or of one-dimensional "
-            f"arrays. Got shapes {low.shape} and {high.shape}."
+            Statement(
+                "bounds.shapes_invalid", name=name, shape=low.shape, shape2=high.shape
+            )
         )
     if low.ndim and high.ndim and low.shape != high.shape:
         raise ValueError(
-            f"The parameter {name!r} has {low.size} lower and {high.size} upper "
-            "bounds: give as many."
+            Statement(
+                "bounds.counts_unequal", name=name, size=low.size, size2=high.size
+            )
         )
     # an infinite bound would clip nothing, and leave the sensitivity infinite
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high))):
-        raise ValueError(
-            f"The parameter {name!r} must be finite: one record could move the result "
-            f"without end otherwise. Got {bounds!r}."
-        )
+        raise ValueError(Statement("bounds.not_finite", name=name, bounds=bounds))
     if not np.all(low < high):
         raise ValueError(
-            f"The parameter {name!r} must be a pair (low, high) with low < high for "
-            f"each feature. Got {bounds!r}."
+            Statement("bounds.low_not_below_high", name=name, bounds=bounds)
         )
     # half a range is a unit of the noise: it must be of a size that can be squared
     check_interval(low, high, name)
     # the one case in which both readings have the right shape: better to ask
     if low.shape == high.shape == (2,) and _looks_like_pairs(bounds):
-        raise ValueError(
-            f"The parameter {name!r} can be read as lows and highs, or as a pair for "
-            "each of two features. Give lows and highs as a tuple of two lists, "
-            f"{name}=([low, low], [high, high]), or a dict of {{column: (low, high)}}. "
-            f"Got {bounds!r}."
-        )
+        raise ValueError(Statement("bounds.layout_ambiguous", name=name, bounds=bounds))
     return low, high
 
 
@@ -253,9 +250,9 @@ def _by_column(
         declared = declared_bounds(cast(DeclaresBounds, scenario), context, n_features)
         if declared is None:
             raise ValueError(
-                f"The parameter 'bounds' has no pair for the columns {missing!r} of "
-                f"the data; it names {list(bounds)!r}. Columns go by name in a data "
-                "frame, by position in an array and after public preprocessing."
+                Statement(
+                    "bounds.columns_without_pair", missing=missing, bounds=list(bounds)
+                )
             )
         # the dict wins where both speak of a column
         pairs = zip(declared.low, declared.high, strict=True)
@@ -288,10 +285,7 @@ def declared_bounds(
     low, high = (np.asarray(side, dtype=float) for side in declared)
     # a prior is checked here, as it was not given as bounds
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high))):
-        raise ValueError(
-            "The prior of the scenario has NaN or infinity, so its range cannot bound "
-            "the features: clean it, or give 'bounds'."
-        )
+        raise ValueError(Statement("bounds.prior_not_finite"))
     _of_length(low, high, n_features, "The scenario declares")
     return _widened(low, high)
 
@@ -302,9 +296,12 @@ def _of_length(low: Floats, high: Floats, n_features: int, what: str) -> Bounds:
     for side in (low, high):
         if side.ndim and side.size != n_features:
             raise ValueError(
-                f"{what} {side.size} bounds, the data has {n_features} features: give "
-                "'bounds' as one pair of numbers, or of arrays with a number for each "
-                "feature (a secret column that is dropped does not count)."
+                Statement(
+                    "bounds.count_differs_from_features",
+                    what=what,
+                    size=side.size,
+                    n_features=n_features,
+                )
             )
     low, high = (np.broadcast_to(side, n_features) for side in (low, high))
     return Bounds(tuple(low.tolist()), tuple(high.tolist()))

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skpuffer.exceptions import Statement
+
 from ._entropy import secret_generator
 from ._reading import floats, refuse_mask
 from ._types import Floats, Numbers
@@ -59,8 +61,12 @@ def check_real(**named: Any) -> float:
     # True is an integer to Python, and a mistake as a budget
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):  # type: ignore[unreachable]
         raise TypeError(
-            f"The parameter {name!r} must be a real number. "
-            f"Got {value!r} of type {type(value).__name__}."
+            Statement(
+                "parameter.not_real_number",
+                name=name,
+                value=value,
+                value_type=type(value).__name__,
+            )
         )
     try:
         number = float(value)
@@ -68,13 +74,10 @@ def check_real(**named: Any) -> float:
         # refused outside of `except`, so that no second error is chained to it
         number = None
     if number is None:
-        raise ValueError(
-            f"The parameter {name!r} must be a number within the range of floats, "
-            "which end at 1.8e308."
-        )
+        raise ValueError(Statement("parameter.beyond_floats", name=name))
     # it would pass every comparison by which ranges are checked
     if math.isnan(number):
-        raise ValueError(f"The parameter {name!r} must be a number. Got nan.")
+        raise ValueError(Statement("parameter.is_nan", name=name))
     return number
 
 
@@ -90,7 +93,7 @@ def check_positive(*, finite: bool = True, **named: Any) -> float:
     if value <= 0 or (finite and math.isinf(value)):
         end = ")" if finite else "]"
         raise ValueError(
-            f"The parameter {name!r} must be in the range (0, inf{end}. Got {raw!r}."
+            Statement("parameter.not_positive", name=name, end=end, raw=raw)
         )
     # in the user's own words, `raw`, also where a float has rounded them
     return _workable(name, value, raw, _LEAST_SIZE, finite)
@@ -141,10 +144,7 @@ def check_finite(**named: Any) -> Floats:
     refuse_mask(raw, name)
     array = floats(raw)
     if array is None or not np.all(np.isfinite(array)):
-        raise ValueError(
-            f"The parameter {name!r} must be finite real numbers (floats end at "
-            "1.8e308), in rows of one length."
-        )
+        raise ValueError(Statement("parameter.array_not_finite", name=name))
     return array
 
 
@@ -189,9 +189,13 @@ def _workable(
     # beyond these, squares or their quotients overflow or vanish, and noise with them
     if value < least or (finite and value > _LARGEST_SIZE):
         raise ValueError(
-            f"The parameter {name!r} must be in the range [{least:g}, "
-            f"{_LARGEST_SIZE:g}], where squares and quotients neither overflow nor "
-            f"vanish. Got {raw!r}. Use another unit."
+            Statement(
+                "parameter.size_not_workable",
+                name=name,
+                least=least,
+                largest_size=_LARGEST_SIZE,
+                raw=raw,
+            )
         )
     return value
 
@@ -203,7 +207,7 @@ def check_non_negative(*, finite: bool = False, **named: Any) -> float:
     if value < 0 or (finite and math.isinf(value)):
         end = ")" if finite else "]"
         raise ValueError(
-            f"The parameter {name!r} must be in the range [0, inf{end}. Got {raw!r}."
+            Statement("parameter.is_negative", name=name, end=end, raw=raw)
         )
     return value
 
@@ -215,7 +219,7 @@ def check_order(**named: Any) -> float:
     # the Rényi divergence of order one is a limit with other formulas
     if value <= 1:
         raise ValueError(
-            f"The Rényi order {name!r} must be in the range (1, inf]. Got {raw!r}."
+            Statement("parameter.renyi_order_out_of_range", name=name, raw=raw)
         )
     return value
 
@@ -227,12 +231,16 @@ def check_probability(**named: Any) -> float:
     # zero is a pure promise, asked for in other ways; at one nothing is promised
     if not 0 < value < 1:
         raise ValueError(
-            f"The parameter {name!r} must be in the range (0, 1). Got {raw!r}."
+            Statement("parameter.probability_out_of_range", name=name, raw=raw)
         )
     if value < _LEAST_PROBABILITY:
         raise ValueError(
-            f"The parameter {name!r} must be at least {_LEAST_PROBABILITY:g}, below "
-            f"which floats have no digits left. Got {raw!r}."
+            Statement(
+                "parameter.probability_too_small",
+                name=name,
+                least_probability=_LEAST_PROBABILITY,
+                raw=raw,
+            )
         )
     return value
 
@@ -242,9 +250,7 @@ def check_at_least_one(**named: Any) -> float:
     name, raw = _one(named)
     value = check_real(**named)
     if value < 1:
-        raise ValueError(
-            f"The parameter {name!r} must be in the range [1, inf]. Got {raw!r}."
-        )
+        raise ValueError(Statement("parameter.below_one", name=name, raw=raw))
     return value
 
 
@@ -253,9 +259,7 @@ def check_share(**named: Any) -> float:
     name, raw = _one(named)
     value = check_real(**named)
     if not 0 <= value < 1:
-        raise ValueError(
-            f"The parameter {name!r} must be in the range [0, 1). Got {raw!r}."
-        )
+        raise ValueError(Statement("parameter.share_out_of_range", name=name, raw=raw))
     return value
 
 
@@ -271,9 +275,7 @@ def check_each(check: Callable[..., float], **named: Any) -> Any:
     array = np.asarray(value)
     # text would be read as numbers by the cast below, and booleans as zeros and ones
     if array.dtype.kind not in "iuf":
-        raise TypeError(
-            f"The parameter {name!r} must hold real numbers. Got {value!r}."
-        )
+        raise TypeError(Statement("parameter.entries_not_real", name=name, value=value))
     array = array.astype(float)
     if array.ndim == 0:
         return check(**{name: float(array)})
@@ -290,16 +292,14 @@ def check_count(*, least: int = 1, most: int | None = None, **named: Any) -> int
     # a float such as 10.0 counts as well, as read from a file
     if math.isinf(value) or value != math.floor(value) or value < least:
         raise ValueError(
-            f"The parameter {name!r} must be an integer of at least {least}. "
-            f"Got {raw!r}."
+            Statement("parameter.count_too_small", name=name, least=least, raw=raw)
         )
     if value > _LARGEST_COUNT:
-        raise ValueError(
-            f"The parameter {name!r} must be at most 2**53, beyond which floats do not "
-            "count."
-        )
+        raise ValueError(Statement("parameter.count_beyond_floats", name=name))
     if most is not None and value > most:
-        raise ValueError(f"The parameter {name!r} must be at most {most}. Got {raw!r}.")
+        raise ValueError(
+            Statement("parameter.count_too_large", name=name, most=most, raw=raw)
+        )
     return int(value)
 
 
@@ -309,10 +309,7 @@ def check_jobs(**named: Any) -> int | None:
     integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
     # more than that joblib cannot count
     if value is not None and (not integer or not 0 < abs(value) < 2**31):
-        raise ValueError(
-            f"The parameter {name!r} must be a number of processes, other than zero, "
-            f"or None. Got {value!r}."
-        )
+        raise ValueError(Statement("parameter.jobs_invalid", name=name, value=value))
     return None if value is None else int(value)
 
 
@@ -325,7 +322,7 @@ def check_option(options: Iterable[object], **named: Any) -> Any:
     if not any(kind is type(o) and value == o for o in options):
         listed = ", ".join(repr(o) for o in options)
         raise ValueError(
-            f"The parameter {name!r} must be one of {listed}. Got {value!r}."
+            Statement("parameter.option_unknown", name=name, listed=listed, value=value)
         )
     return value
 
@@ -334,10 +331,7 @@ def check_name(**named: Any) -> str | None:
     """Return the one named value if it is a text that names something, or None."""
     name, value = _one(named)
     if value is not None and not (isinstance(value, str) and value.strip()):
-        raise ValueError(
-            f"The parameter {name!r} must be a text that is not empty, or None. "
-            f"Got {value!r}."
-        )
+        raise ValueError(Statement("parameter.name_not_text", name=name, value=value))
     return value
 
 
@@ -362,8 +356,9 @@ def check_masses(
     values = floats(raw)
     if values is not None and values.shape != (n,):
         raise ValueError(
-            f"The parameter {name!r} must have one entry for each of the {n} points. "
-            f"Got shape {values.shape}."
+            Statement(
+                "transport.masses_count_differs", name=name, n=n, shape=values.shape
+            )
         )
     if (
         values is None
@@ -371,17 +366,17 @@ def check_masses(
         or np.any(values < 0)
         or (total := float(values.sum())) <= 0
     ):
-        raise ValueError(
-            f"The parameter {name!r} must hold finite non-negative masses that are "
-            "not all zero."
-        )
+        raise ValueError(Statement("transport.masses_invalid", name=name))
     # counts sum to any number, masses to one: a sum that is neither is a mistake
     read_as_counts = counts and np.issubdtype(np.asarray(raw).dtype, np.integer)
     if not read_as_counts and abs(total - 1.0) > tol:
         raise ValueError(
-            f"The parameter {name!r} must sum to 1"
-            f"{' (integers are taken as counts)' if counts else ''}. "
-            f"Got a sum of {total!r}."
+            Statement(
+                "parameter.masses_not_sum_one",
+                name=name,
+                value=" (integers are taken as counts)" if counts else "",
+                total=total,
+            )
         )
     # again, as a sum within the tolerance is not yet one
     return values / total
@@ -413,15 +408,14 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
     array = check_finite(**named)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
         raise ValueError(
-            f"The parameter {name!r} must be a square matrix of numbers. "
-            f"Got shape {array.shape}."
+            Statement("parameter.covariance_not_square", name=name, shape=array.shape)
         )
     # by standard deviations, so that large units of one coordinate excuse nothing
     # elsewhere
     spreads = np.sqrt(np.maximum(np.diag(array), 0))
     slack = 1e-9 * np.outer(spreads, spreads) + 1e-12 * np.abs(array).max()
     if np.any(np.abs(array - array.T) > slack):
-        raise ValueError(f"The parameter {name!r} must be symmetric.")
+        raise ValueError(Statement("parameter.covariance_not_symmetric", name=name))
     # exactly symmetric from here on: factorisations read one half only
     array = np.where(array == array.T, array, (array + array.T) / 2)
     low, high = _extreme_eigenvalues(array)
@@ -431,9 +425,13 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
         if least > 0:
             kind = f"definite with a condition number below {1 / least:g}"
         raise ValueError(
-            f"The parameter {name!r} must be positive {kind}. Its eigenvalues go from "
-            f"{low:.3g} to {high:.3g}; add to its diagonal, or leave out coordinates "
-            "that do not vary."
+            Statement(
+                "parameter.covariance_not_positive_definite",
+                name=name,
+                kind=kind,
+                low=low,
+                high=high,
+            )
         )
     return array
 

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skpuffer.exceptions import Statement
+
 from ._checks import check_positive
 from ._types import Floats, Numbers
 
@@ -271,7 +273,7 @@ def check_clipping(norm: float, ord: float) -> float:
         If `norm` is not in (0, inf) or `ord` is not 1, 2 or inf.
     """
     if np.ndim(ord) or not any(ord == known for known in (1, 2, np.inf)):
-        raise ValueError(f"The parameter 'ord' must be one of 1, 2, inf. Got {ord!r}.")
+        raise ValueError(Statement("clipping.norm_order_unknown", ord=ord))
     return check_positive(norm=norm)
 
 
@@ -323,9 +325,12 @@ def clip_rows(X: Any, norm: float, ord: float = 2) -> Any:
         X = X.astype(np.float64)
     if norm < least_norm(X.dtype):
         raise ValueError(
-            f"The parameter 'norm' must be at least {least_norm(X.dtype):.3g} for rows "
-            f"in {X.dtype.name}, which hold no shorter ones exactly. Got {norm}. Scale "
-            "the features, or use float64."
+            Statement(
+                "clipping.norm_too_small",
+                least_norm=least_norm(X.dtype),
+                name=X.dtype.name,
+                norm=norm,
+            )
         )
     if sparse.issparse(X):
         if not X.has_canonical_format:
@@ -358,7 +363,7 @@ def _clipped(X: Any, norm: float, ord: float) -> Any:
         largest = row_norms(X[far], np.inf)
         # quoting nothing: the row is private
         if not np.all(np.isfinite(largest)):
-            raise ValueError("X contains NaN or infinity: its rows cannot be clipped.")
+            raise ValueError(Statement("clipping.rows_not_finite"))
         # a power of two that brings any length into range, exactly
         units = np.ones(len(lengths))
         units[far] = np.ldexp(1.0, np.frexp(largest)[1] - 1)

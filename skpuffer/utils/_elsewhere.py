@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
+
 from ._types import Floats
 
 __all__ = ["STEPS", "Part", "TableElsewhere", "of_each_record"]
@@ -97,7 +99,7 @@ class TableElsewhere(ABC):
         """
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError("The rows of a table that lies elsewhere are not read.")
+        raise TypeError(Statement("table.rows_lie_elsewhere"))
 
     __array__ = __getitem__ = __iter__ = _refuse
 

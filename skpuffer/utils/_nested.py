@@ -2,6 +2,8 @@
 
 from typing import Any, Self
 
+from skpuffer.exceptions import Statement
+
 __all__ = ["NestedParametersMixin"]
 
 
@@ -32,10 +34,13 @@ class NestedParametersMixin:
             value = params.get(name, held.get(name))
             if nested and name in held and not hasattr(value, "set_params"):
                 raise ValueError(
-                    f"The parameter {name!r} of {type(self).__name__} holds a "
-                    f"{type(value).__name__}, which has no parameters of its own, so "
-                    f"{key!r} cannot be set. Set {name!r} as a whole: in a search, "
-                    f"give a list of all the values it is to take."
+                    Statement(
+                        "parameter.nested_not_settable",
+                        name=name,
+                        owner=type(self).__name__,
+                        value_type=type(value).__name__,
+                        key=key,
+                    )
                 )
         changed: Self = super().set_params(**params)  # type: ignore[misc]
         return changed

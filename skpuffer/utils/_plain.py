@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
+
 from ._rooms import load_room
 
 __all__ = ["Plain", "from_plain", "to_plain"]
@@ -125,8 +127,7 @@ def _of_kind(key: str, plain: dict[str, Any]) -> Any:
     if kind is None:
         names = ", ".join(sorted(repr(name) for at, name in _KINDS if at == key))
         raise ValueError(
-            f"Nothing is known of data of the {key} {plain[key]!r}; known are {names}. "
-            "If another library defines it, import that first."
+            Statement("table.data_kind_unknown", key=key, plain=plain[key], names=names)
         )
     values = {name: from_plain(part) for name, part in plain.items() if name != key}
     try:
@@ -135,6 +136,7 @@ def _of_kind(key: str, plain: dict[str, Any]) -> Any:
         return kind.read_back(values)  # type: ignore[attr-defined]
     except (TypeError, KeyError) as error:
         raise ValueError(
-            f"Data of the {key} {plain[key]!r} does not have the fields of one. "
-            f"({error})"
+            Statement(
+                "table.data_fields_missing", key=key, plain=plain[key], error=error
+            )
         ) from None

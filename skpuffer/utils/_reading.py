@@ -19,6 +19,8 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from skpuffer.exceptions import Statement
+
 from ._types import Booleans, Floats, Indices
 
 __all__ = [
@@ -102,10 +104,7 @@ def is_lazy(X: Any) -> bool:
 def refuse_lazy(X: Any) -> None:
     """Refuse a lazy data frame where rows are read."""
     if is_lazy(X):
-        raise TypeError(
-            "The parameter 'X' is a lazy data frame, whose rows lie elsewhere, and "
-            f"rows are read here. {COLLECT}"
-        )
+        raise TypeError(Statement("table.lazy_frame", collect=COLLECT))
 
 
 def as_table(X: Any) -> Any:
@@ -136,10 +135,7 @@ def refuse_mask(values: object, name: str) -> None:
     """Refuse a masked array, whose masked values would be read."""
     # `asarray` drops the mask, and what was hidden would be computed with
     if np.ma.is_masked(values):
-        raise ValueError(
-            f"The parameter {name!r} is a masked array, whose masked values would be "
-            "read. Fill them by public values: filled(...)."
-        )
+        raise ValueError(Statement("table.masked_array", name=name))
 
 
 def column_names(X: Any) -> tuple[Any, ...] | None:
@@ -187,8 +183,7 @@ def row_count(X: Any) -> int:
         return len(X)
     except TypeError:
         raise ValueError(
-            "The parameter 'X' must be a table, of a row for each record: an array or "
-            f"a data frame. Got an object of type {type(X).__name__}."
+            Statement("table.not_rows_of_records", x_type=type(X).__name__)
         ) from None
 
 
@@ -329,10 +324,7 @@ def read_table(X: Any) -> Any:
     if X.ndim < 2:
         what = "scalar" if X.ndim == 0 else f"{X.ndim}D"
         raise ValueError(
-            f"Expected 2D array, got {what} array instead (dtype {X.dtype}): the "
-            "parameter 'X' must be a table with a row for each record. Reshape your "
-            "data, X.reshape(-1, 1) if it is a single column; make a list of a "
-            "generator, and a data frame of a dict."
+            Statement("table.not_two_dimensional", what=what, dtype=X.dtype)
         )
     return X
 
@@ -397,10 +389,7 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
         return y
     # scikit-learn refuses some by itself, and quotes their cells
     if sparse.issparse(y):
-        raise TypeError(
-            "The parameter 'y' is a sparse matrix. Give one target for each record, as "
-            "y.toarray().ravel()."
-        )
+        raise TypeError(Statement("target.sparse_matrix"))
     # where what is no target counts as nothing, a complex number is none either
     y = _as_array(y, "y", refuse_complex=not missing)
     if numeric:
@@ -410,10 +399,7 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
         return y.astype(object) if y.dtype.kind == "c" else y
     # infinity is missing as well: no loss of it is finite
     if np.any(~np.isfinite(y) if y.dtype.kind == "f" else missing_cells(y)):
-        raise ValueError(
-            f"The parameter 'y' (dtype {y.dtype}) contains NaN, infinity or missing "
-            "values. Leave those records out, by a rule that is public."
-        )
+        raise ValueError(Statement("target.missing_values", dtype=y.dtype))
     if y.dtype == object and y.ndim == 1:
         # whole numbers among objects, as which scikit-learn takes no labels
         y = pd.Series(y).infer_objects().to_numpy()
@@ -442,17 +428,23 @@ def read_secret(secret: Any, name: str = "secret") -> NDArray[Any]:
     values = None if sparse.issparse(secret) else np.asarray(secret)
     if values is None or values.ndim != 1:
         raise ValueError(
-            f"The parameter {name!r} must be a list of values, one for each record. "
-            f"Got a {type(secret).__name__}"
-            f"{'' if values is None else f' of shape {values.shape}'}."
+            Statement(
+                "table.secret_not_one_per_record",
+                name=name,
+                secret_type=type(secret).__name__,
+                value="" if values is None else f" of shape {values.shape}",
+            )
         )
     # they are compared with those of the prior, as members of a set
     if values.dtype.kind == "O":
         for kind in set(map(type, values)):
             if kind.__hash__ is None:
                 raise TypeError(
-                    f"The values of the {name} must be numbers, texts or other values "
-                    f"that can be compared. Some are a {kind.__name__}."
+                    Statement(
+                        "table.secret_values_not_comparable",
+                        name=name,
+                        kind=kind.__name__,
+                    )
                 )
     return values
 
@@ -476,10 +468,7 @@ def read_groups(groups: Any) -> Indices:
     """
     codes: Indices = pd.factorize(read_secret(groups, "groups"))[0]
     if np.any(codes < 0):
-        raise ValueError(
-            "The parameter 'groups' has missing values: give an id to each record, one "
-            "of its own to a record that belongs to no other."
-        )
+        raise ValueError(Statement("table.groups_missing_values"))
     return codes
 
 
@@ -522,24 +511,14 @@ def as_numbers(values: NDArray[Any], where: str) -> NDArray[Any]:
         if any(issubclass(h, (np.datetime64, np.timedelta64)) for h in others):
             kind = "M"
         elif others:
-            raise TypeError(
-                f"{where} holds objects of other types. The argument must be numbers, "
-                "or text, a string that reads as a number."
-            )
+            raise TypeError(Statement("table.objects_of_other_types", where=where))
     if kind in "mMV":
-        raise ValueError(
-            f"{where} holds dates or structures, which are no numbers: make numbers of "
-            "them by a public rule, or leave the column out."
-        )
+        raise ValueError(Statement("table.dates_or_structures", where=where))
     numbers = np.full(values.shape, np.nan)
     # without the missing ones, such as pandas' NA, which no cast takes
     read = floats(present)
     if read is None:
-        raise ValueError(
-            f"{where} holds text, or numbers beyond the range of floats. Encode text "
-            "by public categories (preprocessing.PublicOneHotEncoder), or leave the "
-            "column out."
-        )
+        raise ValueError(Statement("table.text_or_beyond_floats", where=where))
     numbers[~missing] = read
     return numbers
 
@@ -605,16 +584,13 @@ def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
         return values
     refuse_mask(values, name)
     if isinstance(values, np.matrix):
-        raise TypeError(
-            f"np.matrix is not supported for the parameter {name!r}: please convert it "
-            "with np.asarray."
-        )
+        raise TypeError(Statement("table.numpy_matrix", name=name))
     array = _plain_array(values)
     if array is None:
         raise ValueError(
-            f"The parameter {name!r} must be an array. An object of type "
-            f"{type(values).__name__} could not be made one: see that all rows are of "
-            "one length."
+            Statement(
+                "table.not_an_array", name=name, values_type=type(values).__name__
+            )
         )
     if refuse_complex:
         _refuse_complex(array, f"The parameter {name!r}")
@@ -643,8 +619,7 @@ def _refuse_complex(array: Any, where: str) -> None:
     # every real number is a complex one to Python
     if any(issubclass(k, Complex) and not issubclass(k, Real) for k in kinds):
         raise ValueError(
-            f"Complex data not supported: {where} (dtype {array.dtype}) holds complex "
-            "numbers. Give their real and imaginary parts as columns."
+            Statement("table.complex_numbers", where=where, dtype=array.dtype)
         )
 
 
@@ -709,7 +684,7 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     # before scikit-learn: what it refuses, it quotes
     X = read_numbers(X)
     if column_names(X) == ():
-        raise ValueError("The parameter 'X' is a data frame without columns.")
+        raise ValueError(Statement("table.without_columns"))
     numeric = options.get("y_numeric", False)
     targets = [read_labels(v, numeric=numeric) for v in y]
     if hasattr(estimator, "feature_map_"):
@@ -722,12 +697,7 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         checked = validate_data(estimator, X, *targets, **options)
     if not all_finite(checked[0] if targets else checked):
         name = type(estimator).__name__
-        raise ValueError(
-            f"The parameter 'X' contains NaN or infinity, which {name} does not take. "
-            "Fill missing values by public rows: compose.PublicPreprocessing("
-            f"SimpleImputer(), {name}(...), reference=<public rows>). An imputer "
-            "before it in a pipeline would learn from the private rows, and leak."
-        )
+        raise ValueError(Statement("table.not_finite", name=name))
     return checked
 
 
@@ -741,8 +711,9 @@ def validate_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:
     check_classification_targets(y)
     if len(classes) < 2:
         raise ValueError(
-            f"{type(estimator).__name__} needs at least 2 classes; there is one class "
-            "only. Give all labels as classes=[...]."
+            Statement(
+                "target.one_class_only_2", estimator_type=type(estimator).__name__
+            )
         )
     # last: an attribute that only a sound target sets
     estimator.classes_ = classes
@@ -755,7 +726,4 @@ def ordered_labels(labels: Any, name: str) -> NDArray[Any]:
         return np.unique(labels)
     except TypeError:
         pass
-    raise ValueError(
-        f"The parameter {name!r} mixes labels of types that have no order, such as "
-        "text and numbers. Make them of one type."
-    )
+    raise ValueError(Statement("target.label_types_mixed", name=name))

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 from scipy.optimize import brentq
 
+from skpuffer.exceptions import Statement
+
 from ._types import Numbers
 
 # Costs are evaluated to a few units in the last place, some 1e-15 relative, and roots
@@ -153,10 +155,7 @@ def raise_until(holds: Callable[[float], object], value: float) -> float:
     while not holds(value):
         step *= 2
         if step > 1e-6 or not math.isfinite(value):
-            raise ValueError(
-                "No finite scale meets this target in double precision. Choose a "
-                "larger epsilon, or change the unit of the output."
-            )
+            raise ValueError(Statement("noise.no_finite_scale"))
         # by doubling steps: a few units in the last place, if the closed form is right
         value = value * (1 + step)
     return value

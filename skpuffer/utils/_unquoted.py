@@ -7,6 +7,8 @@ from typing import Any
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
+from skpuffer.exceptions import Statement
+
 from ._silence import silence
 
 __all__ = ["unquoted"]
@@ -53,7 +55,15 @@ def unquoted(owner: str, call: Callable[..., Any], *args: Any) -> Any:
         raise raised
     if kind is not None:
         # outside of `except`, so that the error is not chained to this one
-        raise ValueError(f"{owner} raised {kind}{_given(args)}; {_WITHHELD}")
+        raise ValueError(
+            Statement(
+                "table.error_text_withheld",
+                owner=owner,
+                kind=kind,
+                given=_given(args),
+                withheld=_WITHHELD,
+            )
+        )
     return returned
 
 

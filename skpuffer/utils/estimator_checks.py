@@ -4,6 +4,8 @@ import importlib
 import warnings
 from typing import Any
 
+from skpuffer.exceptions import Statement
+
 __all__ = []
 
 _MOVED = ("check_private_estimator", "privacy_checks")
@@ -13,7 +15,9 @@ def __getattr__(name: str) -> Any:
     """Hand out what has moved, with a warning that says where it is."""
     # whatever else is asked for, such as by inspection, is answered as by any module
     if name not in _MOVED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(
+            Statement("module.attribute_unknown", name__=__name__, name=name)
+        )
     warnings.warn(
         f"{name} has moved: import it from skpuffer.testing instead of "
         "skpuffer.utils.estimator_checks.",

@@ -18,7 +18,7 @@ from skpuffer.distributions._distributions import (
 )
 from skpuffer.distributions._lattice_coupling import largest_near_gap, on_one_lattice
 from skpuffer.distributions._weak_cache import remembered_with
-from skpuffer.exceptions import InfiniteDistanceError
+from skpuffer.exceptions import InfiniteDistanceError, Statement
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
 from skpuffer.releases import QueryRelease
@@ -173,26 +173,17 @@ class ApproximateWasserstein(_AdditiveAccountant):
             event = check_probability(event_delta=self.event_delta)
             if self.delta is not None and event > self.delta:
                 raise ValueError(
-                    f"The parameter 'event_delta' ({event:g}) must not exceed 'delta' "
-                    f"({self.delta:g}), of which it is a part."
+                    Statement("event.delta_above_delta", event=event, delta=self.delta)
                 )
         # the published term alone may use up the budget: say so before anything is
         # bound
         if self.bound == "paper":
             if self.delta is not None:
-                raise ValueError(
-                    "The parameter bound='paper' goes with a Rényi order 'alpha' "
-                    "(infinity included), not with 'delta': the published bound has no "
-                    "trade-off. Use alpha and event_delta, or bound='two_sided'."
-                )
+                raise ValueError(Statement("event.paper_bound_with_delta"))
             self._paper_budget(self._event_deltas(0.0)[0])
         whole = self.event_delta is not None and self.event_delta == self.delta
         if whole and not noise.has_bounded_loss:
-            raise ValueError(
-                "The parameter 'event_delta' takes all of 'delta', which leaves a pure "
-                f"promise that {noise.family} noise cannot keep. Use a smaller "
-                "'event_delta', or noise='laplace'."
-            )
+            raise ValueError(Statement("event.delta_takes_all", family=noise.family))
 
     # -- the protocol -------------------------------------------------------------
 
@@ -307,10 +298,12 @@ class ApproximateWasserstein(_AdditiveAccountant):
         budget = self.epsilon - self._paper_term(event)
         if budget <= 0:
             raise ValueError(
-                f"The parameter bound='paper' adds {self._paper_term(event):g} to the "
-                f"cost of any noise, for a mass of {event:g} left out, so a budget of "
-                f"epsilon={self.epsilon:g} cannot be reached. Use bound='two_sided', "
-                "or a smaller 'event_delta'."
+                Statement(
+                    "event.paper_bound_above_epsilon",
+                    paper_term=self._paper_term(event),
+                    event=event,
+                    epsilon=self.epsilon,
+                )
             )
         return budget
 

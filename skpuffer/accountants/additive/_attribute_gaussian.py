@@ -9,7 +9,7 @@ import numpy as np
 from skpuffer.accountants._base import Calibration
 from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import GaussianCurve
@@ -127,8 +127,10 @@ class AttributeGaussian(_AdditiveAccountant):
         super()._check_parameters(noise)
         if not isinstance(self.use_prior_variance, (bool, np.bool_)):
             raise TypeError(
-                "The parameter 'use_prior_variance' must be True or False. Got "
-                f"{self.use_prior_variance!r}."
+                Statement(
+                    "parameter.use_prior_variance_not_bool",
+                    use_prior_variance=self.use_prior_variance,
+                )
             )
 
     # -- the protocol -------------------------------------------------------------
@@ -180,8 +182,7 @@ class AttributeGaussian(_AdditiveAccountant):
             return super()._certify(fact, release, bound, noise)
         if not isinstance(noise, GaussianNoise):
             raise ValueError(
-                "With use_prior_variance=True the parameter 'noise' must be "
-                f"GaussianNoise, which adds to a Gaussian output. Got {noise!r}."
+                Statement("gaussian.prior_variance_other_noise", noise=noise)
             )
         sensitivity = self._sensitivity_bound(fact, release, bound, noise.norm)
         pairs = self._pairs(fact, release)
@@ -194,8 +195,7 @@ class AttributeGaussian(_AdditiveAccountant):
         """Return the means' difference and the common covariance of each pair."""
         if release.total_slack(2.0) > 0:
             raise UnsupportedError(
-                f"The release {release.name!r} is exact up to a tolerance only, so its "
-                "distribution is not Gaussian: use use_prior_variance=False."
+                Statement("gaussian.output_inexact", name=release.name)
             )
         pairs: _Pairs = []
         for *_, u, v in fact.pairs_of_distributions():
@@ -205,12 +205,7 @@ class AttributeGaussian(_AdditiveAccountant):
             if not known or math.isinf(
                 cached_distribution_distance(u, v, 2.0, None, math.inf)
             ):
-                raise UnsupportedError(
-                    "With use_prior_variance=True the output's distributions given the "
-                    "secrets of a pair must be Gaussian with one covariance, as under "
-                    "a GaussianScenario. Use use_prior_variance=False, or "
-                    "DistributionAwareWasserstein where covariances differ."
-                )
+                raise UnsupportedError(Statement("gaussian.covariances_differ"))
             covariance = fact.scale**2 * (1 - _SAME) * u.covariance
             pairs.append((fact.scale * (u.mean - v.mean), covariance))
         return pairs

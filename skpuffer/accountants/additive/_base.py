@@ -19,7 +19,7 @@ from skpuffer.accountants._base import (
 from skpuffer.accountants._families import FAMILIES
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.distributions._distributions import largest_distance
-from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import AdaptiveRelease, QueryRelease
@@ -142,7 +142,9 @@ def sensitivity_bound(
     samples and adjacency: any coupling bounds W_inf from above.
     """
     # a new kind of fact is refused until a bound by it is registered
-    raise TypeError(f"No sensitivity bound is known for {type(fact).__name__}.")
+    raise TypeError(
+        Statement("accountant.sensitivity_bound_unknown", fact_type=type(fact).__name__)
+    )
 
 
 def _trusted_bound(
@@ -335,10 +337,7 @@ def check_stage_noise(noise: Noise, release: AdaptiveRelease) -> None:
     if type(noise) in _OF_STAGES and noise.dim is None:
         return
     raise UnsupportedError(
-        f"The release {release.name!r} is several sums in turn, each of which may "
-        "depend on the noisy ones before, and takes Gaussian or Laplace noise of one "
-        f"scale, in units of the stages. Got {noise!r}; use noise='gaussian', or "
-        "noise='laplace' for a pure promise."
+        Statement("noise.stages_of_several_scales", name=release.name, noise=noise)
     )
 
 
@@ -398,10 +397,7 @@ def delta_left(delta: float, event: float, remedy: str = "") -> float:
     # outside of the event nothing is promised: no noise buys that part of delta back
     if event >= delta:
         raise ValueError(
-            f"The parameter 'delta' ({delta:g}) must exceed {event:g}, the mass "
-            "outside the event on which the prior is known. Use more public rows, a "
-            "smaller 'event_delta' of the scenario if it has one, or a larger 'delta'"
-            f"{remedy}."
+            Statement("event.mass_above_delta", delta=delta, event=event, remedy=remedy)
         )
     return float(delta) - event
 
@@ -481,9 +477,12 @@ class _AdditiveAccountant(Accountant):
         # one output's distributions say nothing of a query that is chosen by another
         if type(fact) is not Adjacency:
             raise UnsupportedError(
-                f"{type(self).__name__} has no bound for the release {release.name!r} "
-                f"from {type(fact).__name__}: what a stage releases depends on the "
-                "noise of those before it, so only adjacency of tables bounds all."
+                Statement(
+                    "accountant.stages_without_adjacency",
+                    owner=type(self).__name__,
+                    name=release.name,
+                    fact_type=type(fact).__name__,
+                )
             )
         account = self._account_of_query(fact, release, bound)
 
@@ -511,10 +510,7 @@ class _AdditiveAccountant(Accountant):
         # no noise at all only for what is known: in a sample, rare moves are missing
         if sensitivity.radius == 0 and not sensitivity.certified:
             raise UnsupportedError(
-                f"By the samples at hand the secret does not move the release "
-                f"{release.name!r} at all, which would leave it without noise; samples "
-                "are no ground for that. Use more of them, or declare what is known "
-                "(prior_as='law', 'support' or 'confidence')."
+                Statement("noise.samples_do_not_move", name=release.name)
             )
         # a budget too small for the event is refused before any scale is searched for
         delta = None if self.delta is None else self._noise_delta(sensitivity)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
@@ -222,10 +222,7 @@ class GaussianMoves(Plain, kind="gaussian_moves"):
 
     def widened(self, distance: float) -> Moves:
         """Refuse: there is no Gaussian coupling with longer moves."""
-        raise UnsupportedError(
-            "Gaussian distributions of unequal covariance have no bounded coupling to "
-            "widen. Account for the wrong prior by another method."
-        )
+        raise UnsupportedError(Statement("gaussian.unequal_covariance_not_widened"))
 
     @property
     def _line(self) -> tuple[float, float]:

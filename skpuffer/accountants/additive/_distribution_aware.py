@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skpuffer.accountants._base import Calibration
-from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
 from skpuffer.releases import QueryRelease
@@ -138,18 +138,11 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
     def _check_parameters(self, noise: Noise) -> None:
         q = check_real(q=self.q)
         if not 1 <= q < math.inf:
-            raise ValueError(
-                f"The parameter 'q' must be in the range [1, inf). Got {self.q!r}; 1 "
-                "is always the best."
-            )
+            raise ValueError(Statement("parameter.q_below_one", q=self.q))
         super()._check_parameters(noise)
         # (Theorem 4.5 tends to the cost of the longest move as alpha does to infinity)
         if self.delta is None and math.isinf(self._order):
-            raise ValueError(
-                "The parameter 'alpha' is infinite, and a mean of infinite order is "
-                "the worst case: nothing is gained over GeneralWasserstein, which "
-                "makes pure promises. Use it, or a finite 'alpha', or 'delta'."
-            )
+            raise ValueError(Statement("parameter.alpha_infinite_mean_order"))
 
     @property
     def _mean_order(self) -> float:
@@ -192,10 +185,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         # happen to coincide would leave the secret bare.
         if found == 0 and not aware.certified:
             raise UnsupportedError(
-                f"By the samples at hand the secret hardly moves the release "
-                f"{release.name!r}, which would leave it without noise; samples are "
-                "no ground for that. Use more of them, or declare what is known "
-                "(prior_as='law', 'support' or 'confidence')."
+                Statement("noise.samples_hardly_move", name=release.name)
             )
         noise = _scaled(unit, found if _smaller(found, worst) else worst)
         # a gain of rounding errors only is not worth the assumptions of the mean

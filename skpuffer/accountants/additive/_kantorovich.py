@@ -10,7 +10,7 @@ import numpy as np
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import remembered_with
-from skpuffer.exceptions import InfiniteDistanceError
+from skpuffer.exceptions import InfiniteDistanceError, Statement
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -109,9 +109,7 @@ class Kantorovich(_AdditiveAccountant):
             check_probability(delta=self.delta)
         if not noise.has_bounded_loss:
             raise ValueError(
-                "The parameter 'noise' must have a finite pure cost, which "
-                f"{noise.family} noise does not. Use noise='laplace', or "
-                "GeneralWasserstein with a finite 'alpha' or a 'delta'."
+                Statement("noise.no_finite_pure_cost", family=noise.family)
             )
 
     def _sensitivity_bound(

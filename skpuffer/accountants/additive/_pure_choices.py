@@ -5,7 +5,7 @@ from typing import Any
 
 from skpuffer.accountants._base import Account, Calibration
 from skpuffer.accountants._selection import selection_curve, selection_noises
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import SelectionRelease
@@ -43,15 +43,11 @@ def pure_account(
     name = type(accountant).__name__
     if accountant.delta is not None or not math.isinf(accountant._order):
         raise UnsupportedError(
-            f"{name} accounts for the choices of the release {release.name!r} by pure "
-            "promises alone (alpha=float('inf'), noise='laplace'): use PrivacyLoss or "
-            "RenyiDP for others."
+            Statement("selection.pure_promises_alone", name=name, name2=release.name)
         )
     if not fact.count_is_certain:
         raise UnsupportedError(
-            f"{name} makes pure promises of the release {release.name!r} only where "
-            "the number of records that differ is certain: use PrivacyLoss, or ask the "
-            "scenario for a number that is (event_delta=0)."
+            Statement("selection.pure_count_uncertain", name=name, name2=release.name)
         )
     count, relation = int(fact.count), fact.relation
 

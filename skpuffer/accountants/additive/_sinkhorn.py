@@ -4,7 +4,7 @@ from typing import Any
 
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._weak_cache import remembered_with
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputDistributions
@@ -117,10 +117,12 @@ def _entropic_sensitivity(
     for _, i, j, u, v in pairs:
         if not (has_masses(u) and has_masses(v)) or mass_error(u, v):
             raise UnsupportedError(
-                "SinkhornWasserstein needs the points and masses of the output's "
-                f"distributions, which those of {release.name!r} given "
-                f"{fact.secrets[i]!r} and {fact.secrets[j]!r} do not have. Use "
-                "GeneralWasserstein."
+                Statement(
+                    "transport.sinkhorn_points_missing",
+                    name=release.name,
+                    secrets=fact.secrets[i],
+                    secrets2=fact.secrets[j],
+                )
             )
     if not fact.scale:
         return distribution_sensitivity(fact, 0.0, release, norm)

@@ -18,7 +18,7 @@ from skpuffer.accountants._base import (
 from skpuffer.accountants._families import TRIED, mean_square, ratio
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.accountants.composition import PrivacyLoss
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import GradientRelease
@@ -139,8 +139,7 @@ class Best(Accountant):
         check_order_or_delta(self.alpha, self.delta)
         if not isinstance(self.composable, (bool, np.bool_)):
             raise TypeError(
-                f"The parameter 'composable' must be True or False. "
-                f"Got {self.composable!r}."
+                Statement("parameter.composable_not_bool", composable=self.composable)
             )
         if not isinstance(self.verbose, (bool, np.bool_)):
             check_count(verbose=self.verbose, least=0)
@@ -148,14 +147,12 @@ class Best(Accountant):
             return
         if not isinstance(self.candidates, (list, tuple)) or not self.candidates:
             raise ValueError(
-                "The parameter 'candidates' must be a list of accountants, or None for "
-                f"all. Got {self.candidates!r}."
+                Statement("best.candidates_not_a_list", candidates=self.candidates)
             )
         for candidate in self.candidates:
             if not isinstance(candidate, Accountant) or isinstance(candidate, Best):
                 raise TypeError(
-                    "The parameter 'candidates' must hold accountants other than Best, "
-                    f"as instances. Got {candidate!r}."
+                    Statement("best.candidate_not_an_accountant", candidate=candidate)
                 )
             # as it will be asked: what is wrong with it is said before any fit
             asked = self._at_target(candidate)
@@ -180,8 +177,7 @@ class Best(Accountant):
         if len(orders) > 1:
             norms = " and ".join(f"l{order:g}" for order in sorted(orders))
             raise ValueError(
-                f"The parameter 'candidates' has noises that want gradients clipped in "
-                f"{norms}, which are two releases. Give those of one noise."
+                Statement("best.candidates_clip_norms_differ", norms=norms)
             )
         return orders.pop() if orders else 2.0
 
@@ -366,7 +362,7 @@ class Best(Accountant):
         if not certificate.certified:
             raise UnsupportedError(_ESTIMATES)
         if self.composable and not certificate.composable:
-            raise UnsupportedError("its certificate does not add up with others")
+            raise UnsupportedError(Statement("best.certificate_does_not_compose"))
         if self.delta is not None:
             same = (
                 certificate.alpha is None
@@ -383,10 +379,12 @@ class Best(Accountant):
             )
         if not same:
             raise UnsupportedError(
-                f"its certificate is of another promise ({certificate.notion.title})"
+                Statement(
+                    "best.certificate_of_other_promise", title=certificate.notion.title
+                )
             )
         if spent and spent_by(certificate) > self.epsilon * (1 + ROUNDING):
-            raise UnsupportedError("its noise spends more than the budget")
+            raise UnsupportedError(Statement("best.noise_over_budget"))
 
     def _labelled(
         self, certificate: Certificate, compared: Sequence[Certificate], choice: str
@@ -434,11 +432,7 @@ def _refuse_empirical(bound: BoundScenario) -> None:
     """Refuse to choose where private rows are the prior."""
     # before any candidate is asked: whom it would be, or why nobody, tells of the rows
     if bound.scenario.needs_empirical:
-        raise UnsupportedError(
-            "Best does not choose by the private rows, which are the prior here, "
-            "and every accountant would only estimate. Declare a prior, or name an "
-            "accountant for an estimate, such as GeneralWasserstein()."
-        )
+        raise UnsupportedError(Statement("best.prior_is_empirical"))
 
 
 def _is_of(accountant: Accountant, family: str) -> bool:

@@ -18,7 +18,7 @@ from skpuffer.accountants.additive._base import (
     _AdditiveAccountant,
     delta_left,
 )
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._curve import Curve
@@ -83,14 +83,13 @@ def steps_of(
     kind = kinds.get(type(release))
     if kind is None:
         raise UnsupportedError(
-            f"nothing is known of the steps of a {type(release).__name__}"
+            Statement(
+                "compose.release_steps_unknown", release_type=type(release).__name__
+            )
         )
     # fails closed: who adds up steps, or reads them one by one, would promise too much
     if not correlated and getattr(release, "noise_correlation", None) is not None:
-        raise UnsupportedError(
-            "its noise is correlated across steps, and independent noise is what is "
-            "accounted for; use noise_correlation=None, or PrivacyLoss"
-        )
+        raise UnsupportedError(Statement("correlation.independent_noise_accounted"))
     count = int(adjacency.count)
     # what differs between votes is teachers, who may hold many of the records
     if type(release) is VoteRelease:
@@ -210,16 +209,22 @@ class _CompositionAccountant(_AdditiveAccountant):
             steps = self._asked_of(steps)
             if steps.event and self.delta is None:
                 raise UnsupportedError(
-                    f"only with probability 1 - {steps.event:g} do no more than "
-                    f"{steps.count} records depend on the secret, and a promise at an "
-                    "order has no room for the rest; give a delta instead of an alpha, "
-                    "or ask the scenario for a number that is certain (event_delta=0)"
+                    Statement(
+                        "event.count_uncertain_at_order",
+                        event=steps.event,
+                        count=steps.count,
+                    )
                 )
             return steps
         except UnsupportedError as error:
             raise UnsupportedError(
-                f"{type(self).__name__} has no bound for the release {release.name!r} "
-                f"under {type(bound.scenario).__name__}: {error}."
+                Statement(
+                    "compose.release_without_bound",
+                    owner=type(self).__name__,
+                    name=release.name,
+                    scenario_type=type(bound.scenario).__name__,
+                    error=error,
+                )
             ) from None
 
     def _asked_of(self, steps: StepsOfRelease) -> StepsOfRelease:
@@ -376,9 +381,12 @@ class _CompositionAccountant(_AdditiveAccountant):
         scale = least_scale(pair_at, float(self.epsilon), delta, size)
         if math.isinf(scale):
             raise UnsupportedError(
-                f"{type(self).__name__} finds no noise that keeps a 'delta' of "
-                f"{delta:g}: the allowance for rounding is more than that. Use a "
-                f"larger delta, such as {max(1e-9, 100 * delta):.0e}, or RenyiDP."
+                Statement(
+                    "curve.rounding_above_delta",
+                    owner=type(self).__name__,
+                    delta=delta,
+                    value=max(1e-09, 100 * delta),
+                )
             )
         return scale
 

@@ -4,7 +4,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.noise.strategies import (
     BandedRows,
@@ -82,25 +82,21 @@ def check_correlated(release: GradientRelease) -> None:
     # by exact type: what a subclass does with its bins is not known
     if type(scheme) not in _ACCOUNTED:
         raise UnsupportedError(
-            f"its noise is correlated across steps, and under sampling={str(scheme)!r} "
-            "independent noise is what is accounted for; use sampling='balls_in_bins' "
-            "or 'full_batch', or noise_correlation=None"
+            Statement("correlation.sampling_scheme_unfit", scheme=str(scheme))
         )
     strategy = release.noise_correlation
     each = strategy.strategy if type(strategy) is Restarted else strategy
     # by exact type as well: what a subclass does to the noise is not known
     if type(each) not in _STRATEGIES:
         raise UnsupportedError(
-            f"its noise is correlated across steps by a strategy that is new to it "
-            f"({type(each).__name__}); use one of skpuffer.noise.strategies, such as "
-            "BandedRows for a matrix of your own, or noise_correlation=None"
+            Statement("correlation.strategy_unknown", each_type=type(each).__name__)
         )
     if type(scheme) is FreshBinsSampling and not _begins_with_bins(release):
         raise UnsupportedError(
-            "its noise is correlated across epochs, and records draw their bins anew "
-            "in each: past epochs are not public given the outputs, and no bound is "
-            "known; use sampling='balls_in_bins', or noise that begins anew with each "
-            f"epoch (Restarted(..., every={release.steps_per_epoch}))"
+            Statement(
+                "correlation.bins_redrawn_across_epochs",
+                steps_per_epoch=release.steps_per_epoch,
+            )
         )
 
 
@@ -172,9 +168,9 @@ def correlated_pairs(
     # keeps
     if once.gaussian_mu is None:
         raise UnsupportedError(
-            f"The noise of the release {release.name!r} is correlated across steps, "
-            f"which is accounted for with Gaussian noise only, and this is "
-            f"{noise.family} noise; use noise='gaussian', or noise_correlation=None."
+            Statement(
+                "correlation.noise_not_gaussian", name=release.name, family=noise.family
+            )
         )
     if type(release.sampling) is FullBatchSampling:
         # every record is in the one batch of each step: one Gaussian mechanism, however

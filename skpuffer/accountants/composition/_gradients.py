@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise, Shift
 from skpuffer.noise._base import ShiftCurve
 from skpuffer.privacy_loss import (
@@ -148,31 +148,32 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # cost
         if type(scheme) not in self.schemes:
             raise UnsupportedError(
-                f"the sampling scheme {scheme} ({type(scheme).__name__}) is new to "
-                "it; use one of skpuffer.releases.SAMPLING_SCHEMES"
+                Statement(
+                    "sampling.scheme_unknown",
+                    scheme=scheme,
+                    scheme_type=type(scheme).__name__,
+                )
             )
         if self.release.noise_correlation is not None:
             check_correlated(self.release)
         if self.release.noise_position != "gradient":
-            raise UnsupportedError(
-                "its noise is added to the updates, in the unit of the parameters, and "
-                "noise of the gradients is accounted for; use noise_position='gradient'"
-            )
+            raise UnsupportedError(Statement("gradient.noise_on_updates"))
         if self.count == 1:
             return
         if type(scheme) not in self.of_groups:
             raise UnsupportedError(
-                f"no bound is known here for a group of {self.count} records under "
-                f"sampling={str(scheme)!r}; use sampling='poisson', 'full_batch' or "
-                "'shuffled_epochs'"
+                Statement(
+                    "sampling.group_without_bound", count=self.count, scheme=str(scheme)
+                )
             )
         # their samplers read the number of records, which is then not the same
         if self.relation == "add_remove" and type(scheme) in _BY_NUMBER:
             raise UnsupportedError(
-                f"the number of records changes when a group of {self.count} comes or "
-                f"goes, and sampling={str(scheme)!r} draws from that number, for which "
-                "no bound is known; use sampling='poisson' or 'full_batch', or a "
-                "scenario of records that are replaced"
+                Statement(
+                    "sampling.draws_from_changing_count",
+                    count=self.count,
+                    scheme=str(scheme),
+                )
             )
 
     @classmethod
@@ -364,9 +365,13 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             return noise.curve(self._shift(noise, *moves, clip=clip))
         except ValueError as error:
             raise UnsupportedError(
-                f"The gradients are clipped in the {self.release.clip_order:g}-norm, "
-                f"which is not enough for {noise.family} noise. Use "
-                f"clip_order={noise.norm:g} or less, or another noise. ({error})"
+                Statement(
+                    "gradient.clip_order_too_large",
+                    clip_order=self.release.clip_order,
+                    family=noise.family,
+                    norm=noise.norm,
+                    error=error,
+                )
             ) from error
 
     # -- one scheme each ----------------------------------------------------------
@@ -391,9 +396,11 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # two batches, stacked, have twice the coordinates that such a noise has scales
         if self._in_one_scale(noise)[0].dim is not None and len(moves) > 1:
             raise UnsupportedError(
-                f"The release {self.release.name!r}: batches that are dealt take noise "
-                "of one scale for all coordinates where records are added or removed. "
-                f"Got {noise!r}; use relation='replace', or one scale."
+                Statement(
+                    "sampling.shuffled_scales_differ",
+                    name=self.release.name,
+                    noise=noise,
+                )
             )
         pair = ShiftPair(self._curve(noise, *moves))
         source = "adaptive composition of the noise's own trade-off, epoch by epoch"
@@ -527,10 +534,12 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         once = self._curve(noise, 1)
         if once.gaussian_mu is None:
             raise UnsupportedError(
-                f"The release {self.release.name!r}: batches of sampling="
-                f"{str(self.release.sampling)!r} are accounted for under Gaussian "
-                f"noise only, not {noise.family} noise; use noise='gaussian', or "
-                "sampling='poisson'."
+                Statement(
+                    "sampling.bins_noise_not_gaussian",
+                    name=self.release.name,
+                    sampling=str(self.release.sampling),
+                    family=noise.family,
+                )
             )
         replaced = self.relation == "replace"
         # its modules load here, as they are of use for few schemes

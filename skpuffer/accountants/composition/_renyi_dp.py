@@ -3,6 +3,7 @@
 import math
 
 from skpuffer.accountants._target import check_order_or_delta
+from skpuffer.exceptions import Statement
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import (
@@ -102,18 +103,12 @@ class RenyiDP(_CompositionAccountant):
         check_positive(epsilon=self.epsilon)
         # neither has a default here that would stand for the other
         if self.alpha is None and self.delta is None:
-            raise ValueError(
-                "One of the parameters 'delta' and 'alpha' is needed: give a delta in "
-                "(0, 1), or the order of a Rényi promise."
-            )
+            raise ValueError(Statement("parameter.alpha_or_delta_missing"))
         order = check_order_or_delta(self.alpha, self.delta)
         # Gaussian noise has no largest loss, and to add up those of other noise would
         # be basic composition, which needs no accountant
         if order == math.inf:
-            raise ValueError(
-                "The parameter 'alpha' must be finite. For a pure promise about a "
-                "query use GroupPrivacy with noise='laplace'."
-            )
+            raise ValueError(Statement("parameter.alpha_infinite_renyi"))
 
     @property
     def _of_records(self) -> _CompositionAccountant:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
 from skpuffer.releases import VoteRelease
@@ -88,16 +88,19 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
         # any class may gain or lose votes, and one coordinate stands for all below
         if noise.dim is not None:
             raise UnsupportedError(
-                f"The release {release.name!r} takes noise of one scale for all "
-                f"classes. Got {noise!r}."
+                Statement(
+                    "pate.votes_noise_scales_differ", name=release.name, noise=noise
+                )
             )
         k = min(self.count, release.n_teachers)
         if k > 1 and not noise.log_concave:
             raise UnsupportedError(
-                f"The release {release.name!r}: no bound is known here for {k} votes "
-                f"that move at once under {noise.family} noise, which is not "
-                "log-concave: they may cost more on different classes than on one. Use "
-                "another noise, such as 'gaussian'."
+                Statement(
+                    "pate.votes_noise_not_log_concave",
+                    name=release.name,
+                    k=k,
+                    family=noise.family,
+                )
             )
         one = Shift(float(k), norm=math.inf, dim=None, structure="scalar")
         both = release.relation == "replace_vote" or self.relation == "replace"

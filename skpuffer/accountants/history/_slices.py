@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skpuffer.exceptions import Statement
 from skpuffer.transport import SliceProfile
 from skpuffer.utils._checks import check_non_negative
 from skpuffer.utils._types import Floats
@@ -44,11 +45,7 @@ class Slices:
         if not isinstance(slices, SliceProfile):
             slices = SliceProfile.finite(slices, slice_weights)
         elif slice_weights is not None or not slices.is_finite:
-            raise ValueError(
-                "The parameter 'slices' must be a finite profile, which has weights of "
-                "its own: use SliceProfile.sampled for directions of all kinds, and "
-                "omit 'slice_weights'."
-            )
+            raise ValueError(Statement("sliced.slices_profile_infinite"))
         return cls(slices, averaging)
 
     @property
@@ -127,8 +124,11 @@ def layer_caps(
     directions = np.asarray(slices, float)
     if sum(blocks) != directions.shape[1]:
         raise ValueError(
-            f"The parameter 'blocks' must add up to the length of a slice, "
-            f"{directions.shape[1]}. Got {blocks!r}."
+            Statement(
+                "sliced.blocks_not_slice_length",
+                shape=directions.shape[1],
+                blocks=blocks,
+            )
         )
     factor = check_non_negative(factor=factor)
     starts = np.cumsum((0, *blocks[:-1]))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import GradientRelease
 from skpuffer.utils._types import Floats
@@ -56,11 +56,7 @@ def step_moves(
         # What is released is the noisy sum, of which an update is made afterwards. A
         # step size here would count noise that was never divided by it.
         if lipschitz is not None:
-            raise UnsupportedError(
-                "its noise is added to the sums of gradients, so that updates are "
-                "post-processing, and no step size makes a sum move less; use "
-                "lipschitz=None, or a release with noise_position='update'"
-            )
+            raise UnsupportedError(Statement("history.lipschitz_with_gradient_noise"))
         return StepMoves(np.full(release.n_steps, each), ())
     constants, source = _update_constants(release, lipschitz)
     text = (
@@ -84,25 +80,21 @@ def _update_constants(
             n_steps, smoothness=0.0, all_penalised=optimiser.penalise_all
         )
     elif lipschitz is None:
-        raise UnsupportedError(
-            "its noise is added to the updates (noise_position='update'), and how far "
-            "a gradient moves these is not known; give the release its optimiser, or "
-            "state the Lipschitz constants of its updates as lipschitz="
-        )
+        raise UnsupportedError(Statement("history.update_constants_missing"))
     if lipschitz is None:
         return least, _range(least)
     given = np.asarray(lipschitz, float)
     if given.ndim and given.shape != (n_steps,):
         raise UnsupportedError(
-            f"the parameter 'lipschitz' has {given.size} constants and the run "
-            f"{n_steps} steps; give one for each step, or one for all"
+            Statement(
+                "history.lipschitz_count_not_steps", size=given.size, n_steps=n_steps
+            )
         )
     given = np.broadcast_to(given, (n_steps,))
     # what is executed counts, whatever is declared
     if np.any(given < least * (1 - 1e-12)):
         raise UnsupportedError(
-            "the parameter 'lipschitz' declares less than the steps of the release's "
-            f"optimiser ({_range(least)}); declare no less, or leave it out"
+            Statement("history.lipschitz_below_optimiser", range=_range(least))
         )
     return given, f"{_range(given)} (declared)"
 
@@ -153,8 +145,7 @@ def one_clipped(
         mu = noise.curve(shift).gaussian_mu
     except ValueError as error:
         raise UnsupportedError(
-            f"the gradients are clipped in the {order:g}-norm, which is not enough for "
-            f"Gaussian noise; use clip_order=2 or less ({error})"
+            Statement("history.clip_order_above_two", order=order, error=error)
         ) from error
     assert mu is not None  # of Gaussian noise
     return mu

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from skpuffer.accountants._base import Account, Accountant, Calibration, accounts_for
 from skpuffer.accountants.composition import RenyiDP
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
@@ -187,21 +187,16 @@ class HistoryUniformCap(Accountant):
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
         if check_order(alpha=self.alpha) == math.inf:
-            raise ValueError(
-                "The parameter 'alpha' must be finite: Gaussian noise has no largest "
-                "loss."
-            )
+            raise ValueError(Statement("history.alpha_infinite"))
         check_option(tuple(_SOURCES), subsampling=self.subsampling)
         check_option(("joint", "averaged"), averaging=self.averaging)
         if self.slices is None and self.slice_weights is not None:
-            raise ValueError(
-                "The parameter 'slice_weights' weighs the 'slices', of which there are "
-                "none; give them, or omit it."
-            )
+            raise ValueError(Statement("history.slice_weights_without_slices"))
         if self.slices is not None and self.subsampling != "mean_square":
             raise ValueError(
-                "The parameter 'slices' goes with subsampling='mean_square'; other "
-                f"promises are about all directions. Got {self.subsampling!r}; omit it."
+                Statement(
+                    "history.slices_without_mean_square", subsampling=self.subsampling
+                )
             )
         self._profile()
         if self.lipschitz is not None:
@@ -227,8 +222,13 @@ class HistoryUniformCap(Accountant):
             one_clipped(release, GaussianNoise(), profile)
         except UnsupportedError as error:
             raise UnsupportedError(
-                f"{type(self).__name__} has no bound for the release {release.name!r} "
-                f"under {type(bound.scenario).__name__}: {error}."
+                Statement(
+                    "compose.release_without_bound",
+                    owner=type(self).__name__,
+                    name=release.name,
+                    scenario_type=type(bound.scenario).__name__,
+                    error=error,
+                )
             ) from None
         certify = partial(self._certify, run, moves, profile, fact, bound)
         calibrate = partial(self._calibrate, run, profile, certify)
@@ -243,26 +243,19 @@ class HistoryUniformCap(Accountant):
         # fails closed: an unknown scheme has no known cost
         if not dealt and type(scheme) not in DISCREPANCIES:
             raise UnsupportedError(
-                f"the sampling scheme {scheme} ({type(scheme).__name__}) is new to "
-                "it; use sampling='poisson' or 'fixed_size', or PrivacyLoss"
+                Statement(
+                    "history.sampling_scheme_unknown",
+                    scheme=scheme,
+                    scheme_type=type(scheme).__name__,
+                )
             )
         if release.noise_correlation is not None:
-            raise UnsupportedError(
-                "its noise is correlated across steps, and independent noise is what "
-                "is accounted for; use noise_correlation=None"
-            )
+            raise UnsupportedError(Statement("history.noise_correlated"))
         if dealt and self.subsampling == "log_moment":
-            raise UnsupportedError(
-                "the batches of one shuffled epoch depend on each other, and "
-                "subsampling='log_moment' is for independent ones; use 'worst_case', "
-                "or sampling='poisson' or 'fixed_size'"
-            )
+            raise UnsupportedError(Statement("history.shuffled_batches_dependent"))
         if fact.relation == "add_remove" and type(scheme) not in _ANY_NUMBER:
             raise UnsupportedError(
-                "the number of records changes when one comes or goes, and "
-                f"sampling={str(scheme)!r} reads that number; use "
-                "sampling='poisson' or 'full_batch', or a scenario of records that are "
-                "replaced (relation='replace')"
+                Statement("history.sampling_reads_changing_count", scheme=str(scheme))
             )
         moves = step_moves(release, fact.relation, self.lipschitz)
         law = self._law(fact, release)
@@ -279,20 +272,17 @@ class HistoryUniformCap(Accountant):
             )
             if not (settled and fact.count_is_certain):
                 raise UnsupportedError(
-                    "which records differ is left to chance, and then the mean square "
-                    "over batches says nothing of any divergence; use "
-                    "subsampling='worst_case' or 'log_moment', or a scenario whose "
-                    "secrets say which records differ (RecordScenario)"
+                    Statement("history.differing_records_left_to_chance")
                 )
         if fact.count_is_certain:
             return None
         if fact.survival is None or self.subsampling != "log_moment":
             raise UnsupportedError(
-                f"only with probability 1 - {fact.delta:g} do no more than "
-                f"{fact.count} records differ, and a promise at an order has no room "
-                "for the rest; ask the scenario for a number that is certain "
-                "(event_delta=0), use subsampling='log_moment' with a scenario that "
-                "knows the law of the number, or PrivacyLoss with a delta"
+                Statement(
+                    "history.count_uncertain_at_order",
+                    delta=fact.delta,
+                    count=fact.count,
+                )
             )
         return tuple(fact.survival.tolist())
 
@@ -305,8 +295,9 @@ class HistoryUniformCap(Accountant):
         dim = release.dim if blocks is None else sum(blocks)
         if dim is not None and dim != profile.dim:
             raise UnsupportedError(
-                f"the parameter 'slices' has directions of {profile.dim} coordinates, "
-                f"and its steps have {dim}; give slices of as many"
+                Statement(
+                    "history.slices_dimension_mismatch", dim=profile.dim, dim2=dim
+                )
             )
         # Steps read the history along all directions, so what one tells along a slice
         # the next may tell along any other: caps that differ add up for one step only.
@@ -493,6 +484,5 @@ def _only_gaussian(noise: Noise) -> None:
     """Refuse noise that is not Gaussian."""
     if type(noise) is not GaussianNoise:
         raise UnsupportedError(
-            "HistoryUniformCap accounts for Gaussian noise only, and this is "
-            f"{noise.family} noise; use GaussianNoise, or RenyiDP."
+            Statement("history.noise_not_gaussian", family=noise.family)
         )

@@ -11,6 +11,7 @@ from skpuffer.accountants.composition._base import Reading, _CompositionAccounta
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
 from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
 from skpuffer.accountants.composition._renyi_dp import RenyiDP
+from skpuffer.exceptions import Statement
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
@@ -140,10 +141,7 @@ class IterationAmplification(_CompositionAccountant):
         check_positive(epsilon=self.epsilon)
         # Gaussian noise has no largest loss
         if self._promised_order == math.inf:
-            raise ValueError(
-                "The parameter 'alpha' must be finite: Gaussian noise keeps no pure "
-                "promise. Use a finite 'alpha', or 'delta'."
-            )
+            raise ValueError(Statement("iteration.alpha_infinite"))
 
     def longest_step(self, release: GradientRelease) -> float:
         """Longest step that brings no two runs apart, zero if none is known.

@@ -2,7 +2,7 @@
 
 import math
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import GradientRelease, Optimiser
 
 __all__ = ["check_contracts", "check_hidden", "longest_step"]
@@ -21,33 +21,17 @@ def check_hidden(release: GradientRelease) -> None:
         With a clause that names the setting that would do.
     """
     if release.published != "result":
-        raise UnsupportedError(
-            "all that the run makes may be seen of it, and it answers for the last "
-            "iterate alone; use published='result' where nothing else leaves, or "
-            "PrivacyLoss"
-        )
+        raise UnsupportedError(Statement("iteration.iterates_may_be_seen"))
     optimiser = release.optimiser
     # by exact type: a subclass may take other steps than the ones that are read here
     if type(optimiser) is not Optimiser:
-        raise UnsupportedError(
-            "the steps of the run are not stated; use "
-            "optimiser=skpuffer.releases.Optimiser(...)"
-        )
+        raise UnsupportedError(Statement("iteration.optimiser_not_stated"))
     if optimiser.momentum or optimiser.nesterov:
-        raise UnsupportedError(
-            "momentum carries more than the iterate from step to step; use momentum=0 "
-            "and nesterov=False"
-        )
+        raise UnsupportedError(Statement("iteration.momentum_carried"))
     if optimiser.restart or optimiser.recalibration is not None:
-        raise UnsupportedError(
-            "its steps are not of one gradient alone; use restart=False and "
-            "recalibration=None"
-        )
+        raise UnsupportedError(Statement("iteration.restart_or_recalibration"))
     if optimiser.average:
-        raise UnsupportedError(
-            "a mean of iterates leaves, which tells of more than the last one; use "
-            "average=0"
-        )
+        raise UnsupportedError(Statement("iteration.mean_of_iterates_released"))
 
 
 def check_contracts(release: GradientRelease, largest_batch: int) -> None:
@@ -67,28 +51,16 @@ def check_contracts(release: GradientRelease, largest_batch: int) -> None:
     """
     if release.clip_order != 2:
         raise UnsupportedError(
-            f"gradients are clipped in the norm of order {release.clip_order:g}, "
-            "which is no projection, so that steps may bring two runs apart; use "
-            "clip_order=2"
+            Statement("iteration.clip_order_not_two", clip_order=release.clip_order)
         )
     if release.blocks is not None:
-        raise UnsupportedError(
-            "parts of a gradient that are clipped apart are together the gradient of "
-            "no convex loss, so that steps may bring two runs apart; use blocks=None, "
-            "one clip norm for all parameters"
-        )
+        raise UnsupportedError(Statement("iteration.blocks_clipped_apart"))
     record = release.record
     if not hasattr(record, "step_obstacle"):
-        raise UnsupportedError(
-            "it is not stated whose gradients these are, and those of a network or of "
-            "another loss that is not convex may bring two runs apart; use a linear "
-            "model, whose release has record=skpuffer.training.RecordGradient(...)"
-        )
+        raise UnsupportedError(Statement("iteration.loss_not_stated_convex"))
     obstacle = record.step_obstacle(release.clip_norm)
     if obstacle is not None:
-        raise UnsupportedError(
-            f"its steps may bring two runs apart: {obstacle}; or use PrivacyLoss"
-        )
+        raise UnsupportedError(Statement("iteration.steps_expand", obstacle=obstacle))
     longest = longest_step(release, largest_batch)
     step = max(release.optimiser.step_sizes(release.n_steps))  # type: ignore[union-attr] # checked
     if step > longest:
@@ -100,9 +72,13 @@ def check_contracts(release: GradientRelease, largest_batch: int) -> None:
             )
             remedy = f"use sampling='fixed_size' or 'full_batch', or {remedy[4:]}"
         raise UnsupportedError(
-            f"its largest step of {step:.4g} is longer than {longest:.4g}, two over "
-            "the curvature of its mean loss, beyond which steps may bring two runs "
-            f"apart{beyond}; {remedy}"
+            Statement(
+                "iteration.step_too_long",
+                step=step,
+                longest=longest,
+                beyond=beyond,
+                remedy=remedy,
+            )
         )
 
 

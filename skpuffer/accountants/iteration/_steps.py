@@ -8,7 +8,7 @@ import numpy as np
 
 from skpuffer.accountants.composition._accounting import Accounting
 from skpuffer.accountants.composition._gradients import GradientSteps
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy._iteration import last_iterate_mu
 from skpuffer.privacy_loss import GaussianCurve
@@ -66,9 +66,9 @@ class IteratedSteps(GradientSteps, kind=None):
         largest = largest_batch(self.release)
         if largest is None:
             raise UnsupportedError(
-                f"how large batches of sampling={str(self.release.sampling)!r} may be "
-                "is not known; use sampling='poisson' or 'shuffled_epochs', or "
-                "PrivacyLoss"
+                Statement(
+                    "iteration.batch_size_unknown", sampling=str(self.release.sampling)
+                )
             )
         check_hidden(self.release)
         check_contracts(self.release, largest)
@@ -93,9 +93,11 @@ class IteratedSteps(GradientSteps, kind=None):
         once = self._curve(noise, 1)
         if once.gaussian_mu is None or np.ndim(noise.scale):
             raise UnsupportedError(
-                f"{type(self.release).__name__}s of which only the last iterate leaves "
-                "are accounted for with Gaussian noise of one scale, which hides a "
-                f"shift in any direction alike. Got {noise!r}; use GaussianNoise."
+                Statement(
+                    "iteration.noise_not_gaussian",
+                    release_type=type(self.release).__name__,
+                    noise=noise,
+                )
             )
         clip = self.release.total_clip_norm
         mu = self._unit_mu * (once.gaussian_mu / clip)

@@ -14,7 +14,7 @@ from skpuffer.accountants._base import (
 )
 from skpuffer.accountants.additive._base import delta_left
 from skpuffer.accountants.composition import PrivacyLoss
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._shared_coupling import BELIEVERS
@@ -136,9 +136,11 @@ default='auto'
         check_option(("raise", "cap"), if_belief_suffices=self.if_belief_suffices)
         if check_positive(max_fallback=self.max_fallback) < epsilon:
             raise ValueError(
-                "The parameter 'max_fallback' must be at least 'epsilon': what holds "
-                "whatever is believed cannot be less than what holds under the "
-                f"belief. Got {self.max_fallback!r} and {self.epsilon!r}."
+                Statement(
+                    "overlap.max_fallback_below_epsilon",
+                    max_fallback=self.max_fallback,
+                    epsilon=self.epsilon,
+                )
             )
 
     @property
@@ -154,9 +156,11 @@ default='auto'
     ) -> Account:
         if getattr(release, "noise_correlation", None) is not None:
             raise UnsupportedError(
-                f"{type(self).__name__} has no bound for the release {release.name!r}: "
-                "its noise is correlated across steps, and independent noise is what "
-                "is accounted for; use noise_correlation=None, or PrivacyLoss."
+                Statement(
+                    "overlap.noise_correlated",
+                    owner=type(self).__name__,
+                    name=release.name,
+                )
             )
         anyone = _whatever_is_believed(fact, bound)
         # refused here, when support is asked for, and not only when noise is set
@@ -164,8 +168,11 @@ default='auto'
         support = plain.supports(release, anyone)
         if not support:
             raise UnsupportedError(
-                f"{type(self).__name__} composes replaced records by PrivacyLoss, "
-                f"which refuses: {support.reason}"
+                Statement(
+                    "overlap.privacy_loss_refuses",
+                    owner=type(self).__name__,
+                    reason=support.reason,
+                )
             )
         return Account(
             partial(self._calibrate, fact, release, bound, anyone),
@@ -191,12 +198,12 @@ default='auto'
         targets = self._targets(fact, release, anyone, epsilon, left)
         if not targets and self.if_belief_suffices == "raise":
             raise UnsupportedError(
-                f"{bound.describe()} alone is within the budget ({epsilon:g}, "
-                f"{delta:g}): whoever holds this belief tells the values apart no "
-                "better from the record itself, so no noise would be needed, and "
-                "everybody else would be left without a promise. Ask for a smaller "
-                "'epsilon', or say if_belief_suffices='cap' for the noise of "
-                "'max_fallback'."
+                Statement(
+                    "overlap.belief_alone_within_budget",
+                    describe=bound.describe(),
+                    epsilon=epsilon,
+                    delta=delta,
+                )
             )
 
         def least(epsilon: float, delta: float) -> Calibration:

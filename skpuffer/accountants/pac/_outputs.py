@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
 from skpuffer.information import Atoms, GaussianLaw, LaplaceMarginal, ProductLaw
 from skpuffer.information._laws import NoiseLaw
 from skpuffer.noise import (
@@ -50,38 +50,31 @@ class Outputs:
         fact, name = self.fact, self.release.name
         if fact.regime not in _REGIMES or fact.secret not in _SECRETS:
             raise UnsupportedError(
-                f"The outputs of the release {name!r} are of the regime "
-                f"{fact.regime!r} and the secret {fact.secret!r}, which is not known "
-                "here; use a scenario whose facts are those of skpuffer.scenarios."
+                Statement(
+                    "pac.regime_or_secret_unknown",
+                    name=name,
+                    regime=fact.regime,
+                    secret=fact.secret,
+                )
             )
         if fact.delta:
             raise UnsupportedError(
-                f"The outputs of the release {name!r} are known outside of an event of "
-                f"mass {fact.delta:g} only, for which a mutual information has no room."
+                Statement("pac.outputs_outside_event", name=name, delta=fact.delta)
             )
         shape = np.shape(fact.draws)
         if len(shape) != 2 or self.release.dim not in (None, shape[1]):
             dim = "dim" if self.release.dim is None else self.release.dim
             raise ScenarioError(
-                f"The outputs of the release {name!r} must have shape (n_draws, {dim}),"
-                f" one vector for each table. Got shape {shape}."
+                Statement("pac.outputs_of_wrong_shape", name=name, dim=dim, shape=shape)
             )
         if not shape[1]:
-            raise ScenarioError(
-                f"The outputs of the release {name!r} are empty, and there is nothing "
-                "to release: change the 'query'."
-            )
+            raise ScenarioError(Statement("pac.outputs_empty", name=name))
         ball = self.release.ball
         if ball is not None and not ball.holds(np.asarray(fact.draws)):
-            raise ScenarioError(
-                f"An output of the release {name!r} is outside of its 'ball', to which "
-                "every output is projected: draw outputs by the release's own run()."
-            )
+            raise ScenarioError(Statement("pac.output_outside_ball", name=name))
         if self.by_column and fact.memberships is None:
             raise ScenarioError(
-                f"The outputs of the release {name!r} are about the secret "
-                f"{fact.secret!r}, but do not say what it is in each table "
-                "('memberships')."
+                Statement("pac.memberships_missing", name=name, secret=fact.secret)
             )
 
     @property
@@ -110,15 +103,15 @@ class Outputs:
         if np.any(varied & (np.ptp(self.in_units(draws), axis=0) == 0)):
             # it would be taken for a constant, and be released as it is
             raise ScenarioError(
-                f"A coordinate of the release {self.release.name!r} varies in its last "
-                "digit only, which is lost in its 'units': round it in the query."
+                Statement("pac.coordinate_lost_in_units", name=self.release.name)
             )
         try:
             return Atoms(self.in_units(self.fact.draws), self.fact.weights, memberships)
         except ValueError as error:
             raise ScenarioError(
-                f"The outputs of the release {self.release.name!r} are no finite "
-                f"prior. ({error})"
+                Statement(
+                    "pac.outputs_no_finite_prior", name=self.release.name, error=error
+                )
             ) from None
 
     def in_units(self, draws: Floats) -> Floats:
@@ -153,9 +146,7 @@ class Outputs:
         largest = float(np.diag(self.atoms.covariance).max())
         if largest == 0:
             raise UnsupportedError(
-                f"The release {self.release.name!r} is the same on all tables at hand, "
-                "which would leave it without noise; samples are no ground for that. "
-                "Use a scenario that knows all tables, or more draws."
+                Statement("pac.samples_do_not_vary", name=self.release.name)
             )
         return _FLOOR * largest
 
@@ -185,9 +176,7 @@ class Outputs:
         scales = np.broadcast_to(np.asarray(noise.scale, dtype=float), self.units.shape)
         if np.any(scales <= 0):
             raise UnsupportedError(
-                "Laplace noise must have a positive scale in each coordinate of the "
-                f"release {self.release.name!r}; use noise='gaussian', which leaves "
-                "out what never varies."
+                Statement("pac.laplace_scale_not_positive", name=self.release.name)
             )
         return ProductLaw(LaplaceMarginal(), scales / self.units)
 
@@ -245,17 +234,13 @@ def covariance_of(noise: Noise, dim: int) -> Floats:
         CorrelatedGaussianNoise,
         DegenerateGaussianNoise,
     ):
-        raise UnsupportedError(
-            "Mutual information is accounted for under Gaussian noise, and this is "
-            f"{noise.family} noise. Use GaussianNoise or CorrelatedGaussianNoise."
-        )
+        raise UnsupportedError(Statement("pac.noise_not_gaussian", family=noise.family))
     assert isinstance(noise, GaussianNoise)  # and so has a covariance
     if noise.dim not in (None, dim):
         raise ValueError(
-            f"The parameter 'noise' must have {dim} coordinates, as the release has. "
-            f"Got {noise.dim}."
+            Statement("pac.noise_dimension_mismatch", dim=dim, dim2=noise.dim)
         )
     found = noise.covariance_matrix(dim)
     if not math.isfinite(float(np.sum(found))):
-        raise ValueError("The parameter 'noise' must have a finite covariance.")
+        raise ValueError(Statement("pac.noise_covariance_not_finite"))
     return np.asarray(found)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.information import (
     algorithm1,
     closed_form,
@@ -186,18 +186,11 @@ class PAC(_InformationAccountant):
         super()._check_parameters(noise)
         check_option(_METHODS, method=self.method)
         if self.method == "algorithm1" and self.confidence is not None:
-            raise ValueError(
-                "The parameter 'confidence' cannot be kept by method='algorithm1', "
-                "which does not say what its own is: use method='confidence'."
-            )
+            raise ValueError(Statement("pac.confidence_with_algorithm1"))
         check_option((None, *_CORRECTIONS), correction=self.correction)
         asked = self.method == "confidence" or self.correction == "donsker_varadhan"
         if self.confidence is not None and not asked:
-            raise ValueError(
-                "The parameter 'confidence' goes with method='confidence' or "
-                "correction='donsker_varadhan': all else holds for certain, or is an "
-                "estimate. Omit it."
-            )
+            raise ValueError(Statement("pac.confidence_without_its_method"))
         for name, method in (
             ("n_tables", "confidence"),
             ("basis", "efficient"),
@@ -206,8 +199,12 @@ class PAC(_InformationAccountant):
         ):
             if getattr(self, name) is not None and self.method != method:
                 raise ValueError(
-                    f"The parameter {name!r} goes with method={method!r}. Got "
-                    f"method={self.method!r}; omit one of the two."
+                    Statement(
+                        "pac.parameter_of_other_method",
+                        name=name,
+                        method=method,
+                        method2=self.method,
+                    )
                 )
         if self.confidence is not None:
             check_probability(confidence=self.confidence)
@@ -271,10 +268,11 @@ class PAC(_InformationAccountant):
     def _check_correction(self, outputs: Outputs) -> None:
         if self.correction is not None and not outputs.exact:
             raise UnsupportedError(
-                f"The parameter correction={self.correction!r} needs the covariance of "
-                f"the release {outputs.release.name!r} itself, which a sample of a "
-                "larger prior does not give: omit it, or use prior='design' of "
-                "SubsampleScenario."
+                Statement(
+                    "pac.correction_needs_exact_covariance",
+                    correction=self.correction,
+                    name=outputs.release.name,
+                )
             )
 
     def _corrected(
@@ -405,10 +403,7 @@ def check_ball(release: QueryRelease, who: str) -> None:
     """
     if release.ball is None:
         raise UnsupportedError(
-            f"{who} needs a ball that holds every output of the release "
-            f"{release.name!r}, whatever the table: give 'ball' of OutputPerturbation "
-            "or QueryRelease, to which outputs are projected. The largest output seen "
-            "is no bound."
+            Statement("pac.ball_missing", who=who, name=release.name)
         )
 
 
@@ -433,16 +428,12 @@ def fresh_draws(outputs: Outputs, n: int, rng: Any) -> Floats:
     release = outputs.release
     if outputs.fact.again is None:
         raise UnsupportedError(
-            f"The scenario does not draw fresh tables for the release "
-            f"{release.name!r}, on which a certificate would rest: use "
-            "SubsampleScenario."
+            Statement("pac.fresh_tables_not_drawn", name=release.name)
         )
     found = np.asarray(outputs.fact.again(n, rng), dtype=float)
     good = found.shape == (n, len(outputs.units)) and np.all(np.isfinite(found))
     if not good or not release.ball.holds(found):
         raise UnsupportedError(
-            f"The fresh outputs of the release {release.name!r} are not finite, of "
-            "another length than those before, or outside of its 'ball': draw outputs "
-            "by the release's own run()."
+            Statement("pac.fresh_outputs_malformed", name=release.name)
         )
     return outputs.in_units(found)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import UncertifiedError, UnsupportedError
+from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
 from skpuffer.information import (
     FoundNoise,
     GaussianLaw,
@@ -196,11 +196,7 @@ class ResidualPAC(_InformationAccountant):
         check_option(("gaussian", "laplace"), noise=self.noise)
         others = self.family, self.certificate, self.cost, self.max_secret_leakage
         if self.noise == "laplace" and others != ("scale", "exact_prior", None, None):
-            raise ValueError(
-                "The parameter noise='laplace' goes with family='scale' and "
-                "certificate='exact_prior', without a 'cost' or 'max_secret_leakage': "
-                "omit these, or use noise='gaussian'."
-            )
+            raise ValueError(Statement("pac.laplace_with_other_options"))
         check_count(n_draws=self.n_draws, least=100)
         check_count(n_tables=self.n_tables, least=100)
         if self.cost is not None:
@@ -209,8 +205,10 @@ class ResidualPAC(_InformationAccountant):
             check_positive(max_secret_leakage=self.max_secret_leakage)
         if not isinstance(self.allow_no_noise, bool | np.bool_):
             raise TypeError(
-                "The parameter 'allow_no_noise' must be True or False. Got "
-                f"{self.allow_no_noise!r}."
+                Statement(
+                    "parameter.allow_no_noise_not_bool",
+                    allow_no_noise=self.allow_no_noise,
+                )
             )
 
     def _check_release(self, release: QueryRelease) -> None:
@@ -286,16 +284,19 @@ class ResidualPAC(_InformationAccountant):
     def _check_regime(self, outputs: Outputs) -> None:
         if outputs.exact and self.certificate == "sampled_prior":
             raise UnsupportedError(
-                "The parameter certificate='sampled_prior' is for outputs drawn of a "
-                f"larger prior, and of the release {outputs.release.name!r} all of "
-                "them are known: use certificate='exact_prior'."
+                Statement(
+                    "pac.sampled_certificate_for_known_outputs",
+                    name=outputs.release.name,
+                )
             )
 
         if not outputs.exact and self.noise != "gaussian":
             raise UnsupportedError(
-                f"The parameter noise={self.noise!r} is for outputs that are all known,"
-                f" and those of the release {outputs.release.name!r} are draws of a "
-                "larger prior: use noise='gaussian'."
+                Statement(
+                    "pac.exact_noise_for_drawn_outputs",
+                    noise=self.noise,
+                    name=outputs.release.name,
+                )
             )
 
     def _cost(self, outputs: Outputs) -> Floats | None:
@@ -306,9 +307,12 @@ class ResidualPAC(_InformationAccountant):
         cost = check_covariance(cost=self.cost, least=1e-12)
         if cost.shape != (len(units),) * 2:
             raise ValueError(
-                f"The parameter 'cost' must have shape ({len(units)}, {len(units)}), "
-                f"as the release {outputs.release.name!r} has {len(units)} "
-                f"coordinates. Got shape {cost.shape}."
+                Statement(
+                    "pac.cost_of_wrong_shape",
+                    n_units=len(units),
+                    name=outputs.release.name,
+                    shape=cost.shape,
+                )
             )
         return np.asarray(cost * np.outer(units, units))
 
@@ -338,12 +342,13 @@ class ResidualPAC(_InformationAccountant):
         if ExactPrior(outputs.atoms, by_column=True).bare() > float(self.budget):
             return
         raise UnsupportedError(
-            f"The parameter 'budget' ({float(self.budget):g} nats) about each "
-            f"{outputs.fact.secret.removesuffix('s')} by itself is kept without any "
-            f"noise on the release {outputs.release.name!r}, which would tell "
-            f"{outputs.atoms.output_entropy:.4g} nats of the whole table. Use a "
-            "smaller budget, secret='dataset' of the scenario, or say "
-            "allow_no_noise=True."
+            Statement(
+                "pac.budget_kept_without_noise",
+                budget=float(self.budget),
+                removesuffix=outputs.fact.secret.removesuffix("s"),
+                name=outputs.release.name,
+                output_entropy=outputs.atoms.output_entropy,
+            )
         )
 
     def _until_certified(
@@ -379,9 +384,12 @@ class ResidualPAC(_InformationAccountant):
             certain = self._waterfilled(outputs)
             if certain is None:
                 raise UncertifiedError(
-                    f"No noise is certified to keep the parameter 'budget' ({budget:g} "
-                    f"nats) on the release {outputs.release.name!r} by {n} draws. "
-                    "Raise 'n_draws' or the budget."
+                    Statement(
+                        "pac.budget_uncertified_by_draws",
+                        budget=budget,
+                        name=outputs.release.name,
+                        n=n,
+                    )
                 ) from None
             return certain
         noise = noise.with_scale(scale * np.asarray(noise.scale))
@@ -473,10 +481,12 @@ class ResidualPAC(_InformationAccountant):
             )
         except UncertifiedError:
             raise UncertifiedError(
-                f"No noise is certified to keep the parameter 'budget' "
-                f"({float(self.budget):g} nats) on the release "
-                f"{outputs.release.name!r} by {int(self.n_tables)} tables. Raise "
-                "'n_tables' or the budget, or give the release a smaller 'ball'."
+                Statement(
+                    "pac.budget_uncertified_by_tables",
+                    budget=float(self.budget),
+                    name=outputs.release.name,
+                    n_tables=int(self.n_tables),
+                )
             ) from None
         noise = noise.with_scale(scale * np.asarray(noise.scale))
         return noise, replace(self._of_model(last), draws=tried[-1]), ()

@@ -28,6 +28,7 @@ from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import (
     CompositionError,
     InfiniteDistanceError,
+    Statement,
     UnsupportedError,
 )
 from skpuffer.noise import Noise, Shift
@@ -194,10 +195,7 @@ class MarkovQuilt(Accountant):
         if self.delta is not None:
             check_probability(delta=self.delta)
             if not math.isinf(alpha):
-                raise ValueError(
-                    "The parameters 'alpha' and 'delta' name two kinds of promise: "
-                    "give one of them."
-                )
+                raise ValueError(Statement("quilt.alpha_and_delta_both"))
         elif math.isinf(alpha):
             check_pure(noise)
 
@@ -222,15 +220,20 @@ class MarkovQuilt(Accountant):
             check_run(release, self._chosen_noise())
             if is_drawn(release) and self.delta is not None:
                 raise UnsupportedError(
-                    f"under sampling={str(release.sampling)!r} near sets of every size "
-                    "would have to be composed at every order; give an alpha instead "
-                    "of a delta, or use sampling='full_batch' or 'shuffled_epochs'"
+                    Statement(
+                        "quilt.delta_under_sampling", sampling=str(release.sampling)
+                    )
                 )
         except UnsupportedError as error:
             why = str(error).rstrip(".")
             raise UnsupportedError(
-                f"{type(self).__name__} has no bound for the release {release.name!r} "
-                f"under {type(bound.scenario).__name__}: {why}."
+                Statement(
+                    "quilt.release_without_bound",
+                    owner=type(self).__name__,
+                    name=release.name,
+                    scenario_type=type(bound.scenario).__name__,
+                    why=why,
+                )
             ) from None
 
     @accounts_for(QueryRelease, AdaptiveRelease, GradientRelease, VoteRelease)
@@ -350,20 +353,14 @@ class MarkovQuilt(Accountant):
         # assumption.
         self.check()
         if not parts:
-            raise CompositionError("There is no release to account for.")
+            raise CompositionError(Statement("quilt.no_release"))
         if len({release.n_records for _, release in parts}) > 1:
-            raise CompositionError(
-                "The releases are of different numbers of records, so their quilts are "
-                "not the same; release them from one table."
-            )
+            raise CompositionError(Statement("quilt.record_counts_differ"))
         # columns of different names are different tables, even of the same length
         contexts = [release.context for _, release in parts]
         named = {context.feature_names for context in contexts if context} - {None}
         if len(named) > 1:
-            raise CompositionError(
-                "The releases are of columns with different names, and what is stated "
-                "of each says nothing of both together; release them from one table."
-            )
+            raise CompositionError(Statement("quilt.column_names_differ"))
         bounds, facts = [], []
         for noise, release in parts:
             check_values(noise, release)
@@ -406,15 +403,12 @@ class MarkovQuilt(Accountant):
         )
         if math.isinf(part.radius(part.largest)):
             raise InfiniteDistanceError(
-                f"Nothing bounds how far one record moves the release "
-                f"{release.name!r} in the {noise.norm:g}-norm, which the noise needs: "
-                "give bounds, a data_norm or a sensitivity."
+                Statement(
+                    "quilt.sensitivity_unbounded", name=release.name, norm=noise.norm
+                )
             )
         if np.any(np.equal(noise.scale, 0)) and part.radius(part.largest) > 0:
-            raise ValueError(
-                "The parameter 'noise' must have positive scales: without noise on "
-                f"every coordinate no quilt helps. Got {noise!r}."
-            )
+            raise ValueError(Statement("quilt.noise_scale_not_positive", noise=noise))
         return part
 
     def _curve(self, fact: MaxInfluence, parts: tuple[Part, ...]) -> QuiltCurve:
@@ -452,8 +446,7 @@ class MarkovQuilt(Accountant):
         assert self.delta is not None
         if self.delta <= fact.delta:
             raise ValueError(
-                f"The parameter 'delta' ({self.delta:g}) must exceed {fact.delta:g}, "
-                "the mass outside the event on which the prior is known."
+                Statement("quilt.mass_above_delta", delta=self.delta, delta2=fact.delta)
             )
         return float(self.delta) - fact.delta
 

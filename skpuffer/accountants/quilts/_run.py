@@ -11,7 +11,7 @@ import numpy as np
 from skpuffer.accountants.composition._accounting import Accounting
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GradientSteps
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_delta
@@ -89,10 +89,7 @@ class RunPart(Plain, kind="run_part"):
             If near sets are no numbers of records, or nothing is known of the run.
         """
         if fact.of_output:
-            raise UnsupportedError(
-                f"The release {release.name!r} is a run, but near sets are moves of "
-                "one output here: leave out the parameter 'moves' of the scenario."
-            )
+            raise UnsupportedError(Statement("quilt.moves_with_run", name=release.name))
         check_run(release, noise)
         largest = max(quilts.largest for quilts in fact.quilts)
         least = None
@@ -243,10 +240,11 @@ def check_run(release: GradientRelease | VoteRelease, noise: Noise) -> None:
         scheme: Any = getattr(release, "sampling", None)
         if type(scheme) is not PoissonSampling or type(noise) is not GaussianNoise:
             raise UnsupportedError(
-                "near sets of every size would have to be composed under "
-                f"sampling={str(scheme)!r} and {noise.family} noise, one by one; use "
-                "sampling='full_batch', 'shuffled_epochs', or 'poisson' with "
-                "noise='gaussian'"
+                Statement(
+                    "quilt.near_sets_under_sampling",
+                    scheme=str(scheme),
+                    family=noise.family,
+                )
             )
     elif isinstance(steps, GradientSteps):
         # refused in a norm that bounds none of the noise

@@ -16,7 +16,7 @@ from skpuffer.accountants.composition._accounting import StepsOfRelease
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._correlated import bins_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss.allocation import abstention_threshold, sampled_delta
@@ -146,7 +146,7 @@ class SampledAllocation(Accountant):
         check_probability(confidence=self.confidence)
         if not isinstance(self.abstain, bool | np.bool_):
             raise TypeError(
-                f"The parameter 'abstain' must be True or False. Got {self.abstain!r}."
+                Statement("parameter.abstain_not_bool", abstain=self.abstain)
             )
 
     # -- the protocol -------------------------------------------------------------
@@ -160,8 +160,13 @@ class SampledAllocation(Accountant):
             steps = self._steps(fact, release)
         except UnsupportedError as error:
             raise UnsupportedError(
-                f"{type(self).__name__} cannot sample the losses of the release "
-                f"{release.name!r} under {type(bound.scenario).__name__}: {error}."
+                Statement(
+                    "allocation.losses_not_sampled",
+                    owner=type(self).__name__,
+                    name=release.name,
+                    scenario_type=type(bound.scenario).__name__,
+                    error=error,
+                )
             ) from None
         return Account(
             partial(self._calibrate, steps, fact, bound),
@@ -176,17 +181,11 @@ class SampledAllocation(Accountant):
         assert isinstance(steps, GradientSteps)
         if steps.event:
             raise UnsupportedError(
-                f"only with probability 1 - {steps.event:g} does no more than one "
-                "record depend on the secret, and no estimate is made of the rest; use "
-                "a number that is certain (event_delta=0)"
+                Statement("allocation.count_uncertain", event=steps.event)
             )
         parts = bins_of(release, strategy_of(release))
         if len(parts) > 1 or parts[0].times > 1:
-            raise UnsupportedError(
-                "records draw their bins anew in each epoch, and what is sampled is "
-                "the loss of bins that are kept; use sampling='balls_in_bins', "
-                "PrivacyLoss, or a run of one epoch"
-            )
+            raise UnsupportedError(Statement("allocation.bins_redrawn_each_epoch"))
         return steps
 
     def _calibrate(
@@ -218,9 +217,12 @@ class SampledAllocation(Accountant):
         part = crossing(excess, 1.0, guess)
         if math.isinf(part):
             raise UnsupportedError(
-                f"{type(self).__name__} finds no noise that {int(self.n_samples)} "
-                f"samples show to keep a 'delta' of {delta:g}. Use a larger delta, "
-                "more 'n_samples', or RandomAllocation."
+                Statement(
+                    "allocation.samples_show_no_noise",
+                    owner=type(self).__name__,
+                    n_samples=int(self.n_samples),
+                    delta=delta,
+                )
             )
         noise = unit.with_scale(clip * part * units)
         certificate = self._certify(steps, fact, bound, seed, noise)
@@ -294,8 +296,11 @@ class SampledAllocation(Accountant):
         mu = steps._curve(noise, 1).gaussian_mu
         if mu is None:
             raise UnsupportedError(
-                f"{type(self).__name__} samples Gaussian noise only, and this is "
-                f"{noise.family} noise; use GaussianNoise."
+                Statement(
+                    "allocation.sampled_noise_not_gaussian",
+                    owner=type(self).__name__,
+                    family=noise.family,
+                )
             )
         # the bound is the trivial one from a finite distance on
         return min(float(mu), 1e6) ** 2 * _unit_gram(release)
@@ -349,10 +354,14 @@ class SampledAllocation(Accountant):
             excess = self._excess(gram, float(self.epsilon), way, seed, searching=False)
             if excess > 1:
                 raise UnsupportedError(
-                    f"{type(self).__name__} abstains from the release {release.name!r}:"
-                    f" {int(self.n_samples)} samples did not verify that its noise "
-                    f"keeps ({float(self.epsilon):g}, {float(self.delta):g}); use "
-                    "RandomAllocation, or more noise."
+                    Statement(
+                        "allocation.noise_not_verified",
+                        owner=type(self).__name__,
+                        name=release.name,
+                        n_samples=int(self.n_samples),
+                        epsilon=float(self.epsilon),
+                        delta=float(self.delta),
+                    )
                 )
 
     def _epsilon(self, gram: Floats, steps: GradientSteps, seed: int) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 
 from skpuffer.accountants.composition._correlated import bins_of, correlated_pairs
 from skpuffer.accountants.composition._gradients import Dominated, GradientSteps
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.noise.strategies import NoiseStrategy, identity
 from skpuffer.releases import (
@@ -53,15 +53,19 @@ def check_bins(release: GradientRelease, count: int) -> None:
     """
     if type(release.sampling) not in _BINS:
         raise UnsupportedError(
-            f"records draw no bins under sampling={str(release.sampling)!r} "
-            f"({type(release.sampling).__name__}); use sampling='fresh_bins' or "
-            "'balls_in_bins', or PrivacyLoss"
+            Statement(
+                "allocation.scheme_draws_no_bins",
+                sampling=str(release.sampling),
+                sampling_type=type(release.sampling).__name__,
+            )
         )
     if count > 1:
         raise UnsupportedError(
-            f"no bound is known here for a group of {count} records under "
-            f"sampling={str(release.sampling)!r}; use sampling='poisson' or "
-            "'full_batch' with PrivacyLoss"
+            Statement(
+                "allocation.group_without_bound",
+                count=count,
+                sampling=str(release.sampling),
+            )
         )
 
 
@@ -92,34 +96,27 @@ class AllocationSteps(GradientSteps, kind=None):
         check_bins(self.release, self.count)
         super().check()
         if self.method == "exact" and self.release.noise_correlation is not None:
-            raise UnsupportedError(
-                "its noise is correlated across steps, and what is exact is known of "
-                "independent noise only; use method='best', or noise_correlation=None"
-            )
+            raise UnsupportedError(Statement("allocation.noise_correlated"))
         # all records are in one bin: nothing is left to a method
         if type(self.release.sampling) is FullBatchSampling:
             return
         if self.relation == "replace" and self.method in _ONE_SIDED:
             raise UnsupportedError(
-                f"method={self.method!r} has no bound of a record that is replaced by "
-                "another; use method='best' or 'chain', or a scenario of records that "
-                "are added or removed"
+                Statement("allocation.method_without_replace", method=self.method)
             )
         parts = bins_of(self.release, strategy_of(self.release))
         if self.method == "conditional" and sum(part.times for part in parts) > 1:
-            raise UnsupportedError(
-                "method='conditional' is for one delta, of which records that draw "
-                "their bins anew in each of several epochs would pay a part in each; "
-                "use sampling='balls_in_bins', or method='best'"
-            )
+            raise UnsupportedError(Statement("allocation.conditional_over_epochs"))
 
     def dominated(self, noise: Noise) -> Dominated:
         """Return the dominating pairs of these steps; see the base class."""
         if self._curve(noise, 1).gaussian_mu is None:
             raise UnsupportedError(
-                f"The release {self.release.name!r}: records in bins are accounted for "
-                f"with Gaussian noise only, and this is {noise.family} noise; use "
-                "GaussianNoise, or PrivacyLoss with sampling='poisson'."
+                Statement(
+                    "allocation.noise_not_gaussian",
+                    name=self.release.name,
+                    family=noise.family,
+                )
             )
         independent = self.release.noise_correlation is None
         if independent and self.method in ("best", "exact"):

@@ -13,7 +13,7 @@ from skpuffer.accountants.additive._base import (
     record_sensitivity_bound,
 )
 from skpuffer.accountants.additive._couplings import left_out_text
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
@@ -182,22 +182,22 @@ class ShapedWasserstein(_AdditiveAccountant):
         check_count(rounds=self.rounds)
         if not isinstance(self.allow_degenerate, (bool, np.bool_)):
             raise TypeError(
-                "The parameter 'allow_degenerate' must be True or False. Got "
-                f"{self.allow_degenerate!r}."
+                Statement(
+                    "parameter.allow_degenerate_not_bool",
+                    allow_degenerate=self.allow_degenerate,
+                )
             )
         if floor == 0 and self.slack is None and not self.allow_degenerate:
-            raise ValueError(
-                "The parameter 'floor' is 0 and there is no 'slack', which leaves "
-                "directions without noise: the release shows them exactly, and a prior "
-                "that is any bit off voids the promise. Give a slack, a floor such as "
-                "0.1, or say allow_degenerate=True."
-            )
+            raise ValueError(Statement("shaped.directions_without_noise_refused"))
         if self.event_delta is not None:
             event = check_probability(event_delta=self.event_delta)
             if self.delta is not None and event >= self.delta:
                 raise ValueError(
-                    f"The parameter 'event_delta' ({event:g}) must be below 'delta' "
-                    f"({self.delta:g}), of which it is a part."
+                    Statement(
+                        "shaped.event_delta_not_below_delta",
+                        event=event,
+                        delta=self.delta,
+                    )
                 )
 
     # -- the protocol -------------------------------------------------------------
@@ -214,9 +214,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         outputs, whole = self._outputs(fact, release, bound)
         if whole.radius == 0:
             raise UnsupportedError(
-                f"The secret does not move the release {release.name!r} at all under "
-                "the scenario, so there are no moves to shape noise by. Use "
-                "GeneralWasserstein, which releases exactly what is known not to move."
+                Statement("shaped.secret_does_not_move", name=release.name)
             )
         # a budget too small for the event is refused before any shape is sought
         target = self._target(fact)
@@ -241,14 +239,20 @@ class ShapedWasserstein(_AdditiveAccountant):
         outputs, whole = self._outputs(fact, release, bound)
         if type(noise) not in GAUSSIAN:
             raise UnsupportedError(
-                f"{type(self).__name__} measures moves in the norm of Gaussian noise, "
-                f"and no ellipsoid sums up what they cost under {noise.family} noise. "
-                "Use GaussianNoise or CorrelatedGaussianNoise, or GeneralWasserstein."
+                Statement(
+                    "shaped.noise_not_gaussian",
+                    owner=type(self).__name__,
+                    family=noise.family,
+                )
             )
         if noise.dim not in (None, outputs.dim):
             raise ValueError(
-                f"The parameter 'noise' must have {outputs.dim} coordinates, as the "
-                f"release {release.name!r} has. Got {noise.dim}."
+                Statement(
+                    "shaped.noise_dimension_mismatch",
+                    dim=outputs.dim,
+                    name=release.name,
+                    dim2=noise.dim,
+                )
             )
         covered = self._covered(noise, outputs, whole, fact, release)
         return self._stated(noise, *covered, whole, outputs, fact, release, bound)
@@ -295,9 +299,12 @@ class ShapedWasserstein(_AdditiveAccountant):
         outputs = moves_of(fact, release)
         if outputs.dim > _LARGEST_DIM:
             raise UnsupportedError(
-                f"The release {release.name!r} has {outputs.dim} coordinates, and a "
-                f"shape is found for up to {_LARGEST_DIM}. Release fewer, such as a "
-                "public projection, or use GeneralWasserstein."
+                Statement(
+                    "shaped.too_many_coordinates",
+                    name=release.name,
+                    dim=outputs.dim,
+                    largest_dim=_LARGEST_DIM,
+                )
             )
         return outputs, whole
 
@@ -346,10 +353,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         values = np.linalg.eigvalsh(inside)
         if basis.shape[1] == len(shape) or values[0] * _CONDITION <= values[-1]:
             raise UnsupportedError(
-                "The covariance that the moves ask for has a condition above "
-                f"{_CONDITION:g} where they move at all: some of its variances are "
-                "lost beside the others. Give a 'slack', a 'floor' such as 0.1, or "
-                "units in which the moves are of one size."
+                Statement("shaped.covariance_ill_conditioned", condition=_CONDITION)
             )
         root = np.linalg.cholesky((inside + inside.T) / 2)
         factor: Any = units[:, None] * (basis @ root)

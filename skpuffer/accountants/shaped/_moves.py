@@ -16,6 +16,7 @@ from skpuffer.distributions import (
 )
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_coupling import on_one_lattice
+from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import CoupledSamples, OutputDistributions
 from skpuffer.scenarios._facts import Fact
@@ -198,7 +199,7 @@ def moves_of(fact: Fact, release: QueryRelease) -> OutputMoves:
     -------
     OutputMoves
     """
-    raise TypeError(f"No moves are known from {type(fact).__name__}.")
+    raise TypeError(Statement("shaped.moves_unknown", fact_type=type(fact).__name__))
 
 
 @moves_of.register

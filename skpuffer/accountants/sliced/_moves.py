@@ -16,7 +16,7 @@ from skpuffer.distributions import (
     sliced_distribution_distances,
 )
 from skpuffer.distributions._distributions import cached_distribution_distance
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import CoupledSamples, OutputDistributions
 from skpuffer.scenarios._facts import Fact
@@ -103,7 +103,7 @@ def moves_along(
     ndarray of shape (n_pairs, n_slices)
         In the units of the release, without its `slack`.
     """
-    raise TypeError(f"No moves along slices are known from {type(fact).__name__}.")
+    raise TypeError(Statement("sliced.moves_unknown", fact_type=type(fact).__name__))
 
 
 @moves_along.register
@@ -196,11 +196,7 @@ def sampled_worlds(fact: Fact, release: QueryRelease) -> SampledWorlds | None:
     if fact.certified or fact.reads_private_rows:
         return None
     if isinstance(fact, CoupledSamples):
-        raise UnsupportedError(
-            "The parameter 'confidence' is for independent draws of the output given "
-            "each secret, and the scenario offers draws of both secrets together: "
-            "leave out 'draw_pair', or use confidence=None for an estimate."
-        )
+        raise UnsupportedError(Statement("sliced.confidence_with_pair_draws"))
     if not isinstance(fact, OutputDistributions):
         return None
     pairs = _unordered(fact)
@@ -210,11 +206,7 @@ def sampled_worlds(fact: Fact, release: QueryRelease) -> SampledWorlds | None:
     # draws with weights are not independent draws of one distribution
     draws = [one for one in worlds.values() if isinstance(one, Samples)]
     if fact.common_part_removed or any(one.weights is not None for one in draws):
-        raise UnsupportedError(
-            "The parameter 'confidence' is for independent draws of the whole output, "
-            "all of one weight; the scenario offers draws of one record's "
-            "contribution, or weighted ones. Use confidence=None for an estimate."
-        )
+        raise UnsupportedError(Statement("sliced.confidence_with_partial_draws"))
     place = {key: at for at, key in enumerate(worlds)}
     return SampledWorlds(
         tuple(fact.scale * one.points for one in draws),

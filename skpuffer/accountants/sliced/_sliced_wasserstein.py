@@ -14,7 +14,7 @@ from skpuffer.accountants.additive._base import (
     record_sensitivity_bound,
     sensitivity_bound,
 )
-from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
@@ -212,21 +212,14 @@ class SlicedWasserstein(Accountant):
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
         if check_order(alpha=self.alpha) == math.inf:
-            raise ValueError(
-                "The parameter 'alpha' must be finite: Gaussian noise has no largest "
-                "loss."
-            )
+            raise ValueError(Statement("history.alpha_infinite"))
         check_option(("average", "joint"), aggregation=self.aggregation)
         check_option((None, "closed", "exact"), method=self.method)
         if self.aggregation == "average" and self.method == "exact":
-            raise ValueError(
-                "The parameter 'method' is of the joint promise: that of the average "
-                "is exact in closed form. Omit it, or use aggregation='joint'."
-            )
+            raise ValueError(Statement("sliced.method_with_average"))
         if not isinstance(self.per_pair, bool | np.bool_):
             raise TypeError(
-                "The parameter 'per_pair' must be True or False. Got "
-                f"{self.per_pair!r}."
+                Statement("parameter.per_pair_not_bool", per_pair=self.per_pair)
             )
         if not isinstance(self.profile, SliceProfile):
             check_option((None, "basis", "uniform"), profile=self.profile)
@@ -234,8 +227,7 @@ class SlicedWasserstein(Accountant):
             check_probability(confidence=self.confidence)
         if self.support is not None and not isinstance(self.support, Ball | Box):
             raise TypeError(
-                "The parameter 'support' must be a Box or a Ball of "
-                f"skpuffer.transport. Got {self.support!r}."
+                Statement("sliced.support_not_box_or_ball", support=self.support)
             )
         if self.n_slices is not None:
             check_count(n_slices=self.n_slices)
@@ -257,23 +249,24 @@ class SlicedWasserstein(Accountant):
         dim, given = release.dim, self.profile
         if dim is None:
             raise UnsupportedError(
-                f"{type(self).__name__} needs to know how long the release "
-                f"{release.name!r} is, to look along directions of as many "
-                "coordinates: give its 'dim', or 'n_outputs' of an estimator."
+                Statement(
+                    "sliced.release_length_unknown",
+                    owner=type(self).__name__,
+                    name=release.name,
+                )
             )
         if isinstance(given, SliceProfile):
             if given.dim != dim:
                 raise UnsupportedError(
-                    f"The parameter 'profile' has directions of {given.dim} "
-                    f"coordinates, and the release {release.name!r} has {dim}: give "
-                    "one of as many, or 'uniform' or 'basis'."
+                    Statement(
+                        "sliced.profile_dimension_mismatch",
+                        dim=given.dim,
+                        name=release.name,
+                        dim2=dim,
+                    )
                 )
             if given.rank < dim:
-                raise UnsupportedError(
-                    "The parameter 'profile' leaves out some direction, along which "
-                    "nothing would be promised at all: add directions that span the "
-                    "rest."
-                )
+                raise UnsupportedError(Statement("sliced.profile_not_spanning"))
             return given
         if given is None:
             return self._drawn(dim)
@@ -306,9 +299,9 @@ class SlicedWasserstein(Accountant):
         profile = self._profile_of(release)
         if fact.delta:
             raise UnsupportedError(
-                f"The moves of the release {release.name!r} are known outside of an "
-                f"event of mass {fact.delta:g} only, and a sliced promise has no room "
-                "for it; use ApproximateWasserstein, or an accountant with a 'delta'."
+                Statement(
+                    "sliced.moves_outside_event", name=release.name, delta=fact.delta
+                )
             )
         drawn = None if self.confidence is None else sampled_worlds(fact, release)
         slack, assumptions = release.total_slack(2.0), fact.assumptions
@@ -319,11 +312,7 @@ class SlicedWasserstein(Accountant):
             assumptions += (f"every output stays in {self.support!r}",)
         if math.isinf(radius):
             raise InfiniteDistanceError(
-                f"W_inf between the output's distributions in the release "
-                f"{release.name!r} is infinite for some pair of secrets (Gaussians of "
-                "unequal covariance, or an unbounded distribution against a bounded "
-                "one), so no noise covers it. DistributionAwareWasserstein may, or "
-                "state distributions of bounded support."
+                Statement("sliced.distance_infinite", name=release.name)
             )
         known = _Known(
             costs=WorstSlice(radius**2),
@@ -352,10 +341,7 @@ class SlicedWasserstein(Accountant):
     def _declared(self, release: QueryRelease) -> Ball | Box:
         if self.support is None:
             raise UnsupportedError(
-                "The parameter 'support' is needed where the output is known by draws "
-                f"alone, as for the release {release.name!r}: mass that was not drawn "
-                "may be anywhere. Declare a Box or a Ball in which the query stays, or "
-                "use confidence=None for an estimate."
+                Statement("sliced.support_not_declared", name=release.name)
             )
         return self.support
 
@@ -374,11 +360,7 @@ class SlicedWasserstein(Accountant):
         everywhere = not profile.is_finite
         if everywhere and self.confidence is None:
             raise UnsupportedError(
-                "The parameter 'profile' is all directions, which has a closed form "
-                "only where each pair of secrets differs by one displacement, with "
-                f"per_pair=True; those of the release {release.name!r} are not known "
-                "to. Give 'confidence', for directions that are drawn, or a finite "
-                "profile, such as profile=None."
+                Statement("sliced.profile_of_all_directions", name=release.name)
             )
         along = self._drawn(profile.dim) if everywhere else profile
         assert along.directions is not None and along.weights is not None  # finite
@@ -446,10 +428,7 @@ class SlicedWasserstein(Accountant):
         least, most = np.sqrt(known.costs.bracket(squares) * alpha / (2 * epsilon))
         if most == 0:
             raise UnsupportedError(
-                f"The secrets do not move the release {release.name!r} along any slice "
-                "of the profile, which would leave it without noise; the whole vector "
-                "may tell them all the same. Use GeneralWasserstein, which looks at "
-                "all of it."
+                Statement("sliced.secrets_do_not_move", name=release.name)
             )
 
         # of the very noise that is returned, as a certificate will see it
@@ -546,17 +525,13 @@ class SlicedWasserstein(Accountant):
         # by exact type: another Gaussian noise may have another covariance
         if type(noise) not in (GaussianNoise, CorrelatedGaussianNoise):
             raise UnsupportedError(
-                f"SlicedWasserstein accounts for Gaussian noise, and this is "
-                f"{noise.family} noise; use GaussianNoise, or GeneralWasserstein."
+                Statement("sliced.noise_not_gaussian", family=noise.family)
             )
         assert isinstance(noise, GaussianNoise)  # and so has a covariance
         dim = known.profile.dim
         deviations = np.asarray(noise.std(dim)) / release.unit_array
         if not np.all(deviations > 0):
-            raise UnsupportedError(
-                "The noise must have a positive scale along every direction: what "
-                "slices do not show would leave as it is."
-            )
+            raise UnsupportedError(Statement("sliced.noise_scale_not_positive"))
         if known.directions is None:
             covariance = noise.covariance_matrix(dim)
             units = np.broadcast_to(release.unit_array, (dim,))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import stdtr
 
-from skpuffer.exceptions import PrivacyWarning
+from skpuffer.exceptions import PrivacyWarning, Statement
 from skpuffer.noise._base import Costs, Evidence, MagnitudeNoise, Shift, plain
 from skpuffer.privacy_loss._tradeoff import log_delta_of_orders, mirrored
 from skpuffer.utils._checks import check_positive
@@ -93,9 +93,11 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
         exponent = check_positive(exponent=self.exponent)
         if exponent < LEAST_EXPONENT:
             raise ValueError(
-                f"The parameter 'exponent' must be at least {LEAST_EXPONENT:g}: the "
-                "density has an integral above 1 only. "
-                f"Got {self.exponent!r}; 2 is Cauchy noise."
+                Statement(
+                    "shaped.cauchy_exponent_too_small",
+                    least_exponent=LEAST_EXPONENT,
+                    exponent=self.exponent,
+                )
             )
         if exponent < 2:
             warnings.warn(
@@ -208,10 +210,7 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
         count = shift.common_dim(self.dim) or math.inf
         if count > 1 and self.exponent < 2:
             raise ValueError(
-                "Generalised Cauchy noise with an 'exponent' below 2 serves one "
-                "coordinate only: which displacement of several costs the most is not "
-                f"known. Got exponent={self.exponent:g}; use exponent=2 or more, or "
-                "release one coordinate at a time."
+                Statement("shaped.cauchy_several_coordinates", exponent=self.exponent)
             )
         return count
 
@@ -278,11 +277,7 @@ class _SeveralCoordinates:
             share = self.noise._u_for(alpha, epsilon / self.count)
             return math.sqrt(self.count) * share
         if math.isinf(alpha):
-            raise ValueError(
-                "Over an unknown number of coordinates generalised Cauchy noise has "
-                "no finite pure-epsilon cost. State the dimension of the shift "
-                "(dim=...), or use a finite order 'alpha'."
-            )
+            raise ValueError(Statement("shaped.cauchy_dimension_unknown"))
         # the cost is quadratic in u
         return math.sqrt(epsilon / float(self._renyi(alpha, 1.0)))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gamma
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise._base import Costs, Noise, Shift, one_coordinate, plain
 from skpuffer.noise._gaussian import GaussianNoise
 from skpuffer.noise._laplace import LaplaceNoise
@@ -86,9 +87,9 @@ class GeneralizedGaussianNoise(Noise):
         beta = check_real(beta=self.beta)
         if not 1 <= beta <= _MAX_BETA:
             raise ValueError(
-                f"The parameter 'beta' must be in the range [1, {_MAX_BETA:g}]: below, "
-                "the density is not log-concave and privacy losses are not monotone; "
-                f"above, the noise is uniform to three digits. Got {self.beta!r}."
+                Statement(
+                    "shaped.beta_out_of_range", max_beta=_MAX_BETA, beta=self.beta
+                )
             )
         object.__setattr__(self, "beta", beta)
 
@@ -156,11 +157,12 @@ class GeneralizedGaussianNoise(Noise):
                 f"radius {shift.magnitude(ones, 2.0):g} covers it."
             )
         raise ValueError(
-            f"A shift bounded in the {shift.norm:g}-norm has no bound under "
-            f"generalised Gaussian noise with beta={self.beta:g} > 2 that holds in "
-            "every dimension: spread over many coordinates it costs ever more (for "
-            "beta=3, a network of 4034 parameters and a claimed epsilon of 1.49 it is "
-            f"at least 25). {remedy}"
+            Statement(
+                "shaped.shift_norm_unbounded",
+                norm=shift.norm,
+                beta=self.beta,
+                remedy=remedy,
+            )
         )
 
     @property
@@ -196,10 +198,7 @@ class GeneralizedGaussianNoise(Noise):
         _, u = self._resolved(shift)
         one_moves = shift.structure == "scalar" or shift.common_dim(self.dim) == 1
         if not one_moves and self.beta != 2:
-            raise ValueError(
-                "The privacy loss of a shift of several coordinates depends on its "
-                "direction. Pass the shift of one coordinate, a float."
-            )
+            raise ValueError(Statement("shaped.loss_depends_on_direction"))
         # the loss is zero without a shift, and infinite where nothing hides one
         if u == 0 or math.isinf(u):
             found = np.where(np.asarray(loss) >= 0, float(u == 0), 0.0)
@@ -287,7 +286,5 @@ def _check_share(**named: Any) -> float:
     ((name, raw),) = named.items()
     value = check_real(**named)
     if not 0 <= value <= 1:
-        raise ValueError(
-            f"The parameter {name!r} must be in the range [0, 1]. Got {raw!r}."
-        )
+        raise ValueError(Statement("shaped.share_out_of_range", name=name, raw=raw))
     return value

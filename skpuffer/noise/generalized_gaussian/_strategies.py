@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise._base import Evidence, MagnitudeNoise
 from skpuffer.privacy_loss._envelopes import Hull, hull
 from skpuffer.utils._solve import largest_argument, root_below
@@ -101,11 +102,7 @@ class OneCoordinate:
     def _u_for(self, alpha: float, epsilon: float) -> float:
         """Return the largest u that costs at most epsilon, rounded down."""
         if math.isinf(alpha):
-            raise ValueError(
-                f"Generalised Gaussian noise with beta={self.beta:g} has no finite "
-                "pure-epsilon cost. Use LaplaceNoise (beta=1), a finite order 'alpha', "
-                "or a positive 'delta'."
-            )
+            raise ValueError(Statement("shaped.beta_no_pure_epsilon", beta=self.beta))
         return largest_argument(
             lambda u: float(self._renyi(alpha, u)), epsilon, start=1.0
         )

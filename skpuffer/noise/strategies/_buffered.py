@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh, toeplitz
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_all_positive
 from skpuffer.utils._types import Floats
 
@@ -60,21 +61,19 @@ class BufferedToeplitz(ToeplitzStrategy, kind="buffered_toeplitz"):
         weights = check_all_positive(weights=self.weights)
         if len(decays) != len(weights) or not decays:
             raise ValueError(
-                "The parameters 'decays' and 'weights' must have one number for each "
-                f"buffer. Got {len(decays)} and {len(weights)}."
+                Statement(
+                    "strategy.buffers_count_mismatch",
+                    n_decays=len(decays),
+                    n_weights=len(weights),
+                )
             )
         if max(decays) >= 1:
-            raise ValueError(
-                f"The parameter 'decays' must be in the range (0, 1). Got {decays!r}."
-            )
+            raise ValueError(Statement("strategy.decays_out_of_range", decays=decays))
         object.__setattr__(self, "decays", decays)
         object.__setattr__(self, "weights", weights)
         # none is above the largest decay
         if min(self._inverse()[0]) <= -1:
-            raise ValueError(
-                "The parameter 'weights' is so large that the noise would grow from "
-                "step to step. Use smaller weights."
-            )
+            raise ValueError(Statement("strategy.buffer_weights_noise_grows"))
 
     def _inverse(self) -> tuple[Floats, Floats]:
         return inverse_buffers(np.asarray(self.decays), np.asarray(self.weights))

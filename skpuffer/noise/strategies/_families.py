@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count, check_option
 
 from ._base import NoiseStrategy
@@ -162,9 +163,12 @@ def banded_matrix_factorization(
         return best_banded(n_steps, size, n_batches, objective)
     if objective != "mean" or n_batches < size:
         raise ValueError(
-            "The parameter 'toeplitz' is False, which is for objective='mean' and for "
-            f"no fewer batches than diagonals. Got {objective!r}, n_batches="
-            f"{n_batches} and bandwidth={size}. Use toeplitz=True."
+            Statement(
+                "strategy.non_toeplitz_unsupported",
+                objective=objective,
+                n_batches=n_batches,
+                size=size,
+            )
         )
     return best_columns(n_steps, size)
 

@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats
 
@@ -54,8 +55,7 @@ class Restarted(NoiseStrategy, kind="restarted"):
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, NoiseStrategy):
             raise TypeError(
-                "The parameter 'strategy' must be a strategy of "
-                f"skpuffer.noise.strategies. Got {self.strategy!r}."
+                Statement("strategy.restarted_wrong_type", strategy=self.strategy)
             )
         object.__setattr__(self, "every", check_count(every=self.every))
         self.strategy.check_run(self.every)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_finite, check_positive
 from skpuffer.utils._types import Floats
 
@@ -50,18 +51,12 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
     def __post_init__(self) -> None:
         bands = check_finite(rows=self.rows)
         if bands.ndim != 2 or not bands.size:
-            raise ValueError(
-                "The parameter 'rows' must have one row for each step, all of the same "
-                f"length of at least one. Got an array of shape {bands.shape}."
-            )
+            raise ValueError(Statement("strategy.rows_shape_wrong", shape=bands.shape))
         # of workable size: everything is divided by them
         check_positive(rows=float(bands[:, 0].min()))
         n_steps, width = bands.shape
         if np.any(bands[~_inside(n_steps, width)]):
-            raise ValueError(
-                "The parameter 'rows' must be zero left of the first column: entry j "
-                "of row n for j above n."
-            )
+            raise ValueError(Statement("strategy.rows_not_lower"))
         object.__setattr__(self, "rows", tuple(map(tuple, bands.tolist())))
         object.__setattr__(self, "_bands", bands)
         self._check_growth()
@@ -91,14 +86,9 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
         """
         dense = check_finite(matrix=matrix)
         if dense.ndim != 2 or dense.shape[0] != dense.shape[1] or not dense.size:
-            raise ValueError(
-                f"The parameter 'matrix' must be square. Got shape {dense.shape}."
-            )
+            raise ValueError(Statement("strategy.matrix_not_square", shape=dense.shape))
         if np.any(np.triu(dense, 1)):
-            raise ValueError(
-                "The parameter 'matrix' must be zero above the diagonal: the noise of "
-                "a step cannot undo that of a later one."
-            )
+            raise ValueError(Statement("strategy.matrix_not_lower_triangular"))
         n_steps = len(dense)
         steps, columns = np.nonzero(dense)
         width = int(np.max(steps - columns, initial=0)) + 1
@@ -119,19 +109,17 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
             )
         # NaN fails the comparison as well
         if not largest * self._bands[:, 0].min() < _LARGEST_GROWTH:  # type: ignore[attr-defined]
-            raise ValueError(
-                "The parameter 'rows' is of a matrix whose noise grows from step to "
-                "step, until no digit of the sums is left. Use rows in which the "
-                "diagonal is ahead of the rest."
-            )
+            raise ValueError(Statement("strategy.rows_noise_grows"))
 
     def check_run(self, n_steps: int) -> None:
         """Refuse a run of another number of steps than there are rows."""
         if n_steps != len(self.rows):
             raise ValueError(
-                "The parameter 'noise_correlation' is a strategy with rows for "
-                f"{len(self.rows)} steps, but the run has {n_steps}: make it with "
-                f"n_steps={n_steps}, or with toeplitz=True, which is for any run."
+                Statement(
+                    "strategy.rows_steps_mismatch",
+                    n_rows=len(self.rows),
+                    n_steps=n_steps,
+                )
             )
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 from scipy.linalg import solve_triangular, toeplitz
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_finite, check_positive
 from skpuffer.utils._types import Floats
 
@@ -102,10 +103,7 @@ def _checked(column: tuple[float, ...]) -> tuple[float, ...]:
     """Return coefficients as floats, the first of them positive."""
     numbers = check_finite(column=column)
     if numbers.ndim != 1 or not numbers.size:
-        raise ValueError(
-            "The parameter 'column' must hold at least one number, those of the first "
-            f"column of the matrix from the diagonal on. Got {column!r}."
-        )
+        raise ValueError(Statement("strategy.column_empty", column=column))
     # of workable size: everything is divided by it
     check_positive(column=float(numbers[0]))
     return tuple(numbers.tolist())
@@ -168,11 +166,7 @@ class Toeplitz(ToeplitzStrategy, kind="toeplitz"):
         object.__setattr__(self, "column", _checked(self.column))
         # noise that grows without end would leave no digit of the sums
         if not _is_stable(self.column):
-            raise ValueError(
-                "The parameter 'column' has a polynomial with a zero in the unit disc, "
-                "so that the noise would grow from step to step. Use positive "
-                "coefficients that decrease."
-            )
+            raise ValueError(Statement("strategy.column_noise_grows"))
 
     @property
     def is_identity(self) -> bool:  # type: ignore[override] # read, never assigned
@@ -249,8 +243,7 @@ class InverseToeplitz(ToeplitzStrategy, kind="inverse_toeplitz"):
         # what a record adds would be infinite, or no number
         if not np.all(np.isfinite(column)):
             raise ValueError(
-                "The parameter 'column' is of a matrix whose inverse overflows within "
-                f"{n_steps} steps. Use coefficients that add up to a positive number."
+                Statement("strategy.column_inverse_overflows", n_steps=n_steps)
             )
         return column
 

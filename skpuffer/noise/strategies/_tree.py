@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Indices
 
@@ -57,8 +58,11 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
         """Refuse a run of another number of steps."""
         if n_steps != self.n_steps:
             raise ValueError(
-                f"The parameter 'noise_correlation' is a tree over {self.n_steps} "
-                f"steps, but the run has {n_steps}: use prefix_sum_tree({n_steps})."
+                Statement(
+                    "strategy.tree_steps_mismatch",
+                    n_steps=self.n_steps,
+                    n_steps2=n_steps,
+                )
             )
 
     def n_rows(self, n_steps: int) -> int:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._types import Floats
 
 from ._bins import Bins
@@ -160,7 +161,7 @@ def laws_by_rungs(
     ndarray
     """
     if np.any(epsilon < 0):
-        raise ValueError(f"'epsilon' must be non-negative. Got {epsilon.min()!r}.")
+        raise ValueError(Statement("allocation.epsilon_negative", min=epsilon.min()))
     if bins.stand_out(variance):
         return np.ones(epsilon.shape)
     flat = np.minimum(epsilon.ravel(), _WIDE[-1])

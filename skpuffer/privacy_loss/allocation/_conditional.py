@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_finite,
     check_non_negative,
@@ -169,15 +170,9 @@ def _orders(means: Any, temperatures: tuple[float, ...]) -> tuple[Hazards, ...]:
     """Hazards with the rows in the natural order and in the reversed one."""
     means = check_finite(means=means)
     if means.ndim != 2 or not len(means):
-        raise ValueError(
-            "'means' must have one row for each bin and one column for each row of the "
-            f"releases. Got shape {means.shape!r}."
-        )
+        raise ValueError(Statement("allocation.means_shape_wrong", shape=means.shape))
     if np.any(means < 0):
-        raise ValueError(
-            "'means' must not be negative: take absolute values, which bound them. Got "
-            f"an entry {means.min()!r}."
-        )
+        raise ValueError(Statement("allocation.means_negative", min=means.min()))
     temperatures = tuple(check_positive(temperatures=t) for t in temperatures)
     return _prepared(means.tobytes(), means.shape, temperatures)
 
@@ -197,10 +192,14 @@ def _prepared(
     size = n_bounds * (1 + len(temperatures)) * len(means) * _BYTES / 2**20
     if size > _MOST_MEMORY:
         raise ValueError(
-            f"'means' of {means.shape[1]} rows and {len(means)} bins take bounds on "
-            f"{n_bounds} hazards and some {size:.0f} MiB, and {_MOST_MEMORY} is the "
-            "most. Use another bound than conditional composition, such as "
-            "method='chain', or a strategy of fewer diagonals."
+            Statement(
+                "allocation.means_exceed_memory",
+                shape=means.shape[1],
+                n_means=len(means),
+                n_bounds=n_bounds,
+                size=size,
+                most_memory=_MOST_MEMORY,
+            )
         )
     both = (means,) if means.shape[1] < 2 else (means, means[:, ::-1])
     return tuple(Hazards.of(each, temperatures) for each in both)

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_probability
 from skpuffer.utils._types import Floats
 
@@ -164,26 +165,19 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
 
     def __post_init__(self) -> None:
         if self.curve.gaussian_mu is None:
-            raise ValueError(
-                "'curve' must be of Gaussian noise: no other is accounted for where "
-                "noise is correlated across steps."
-            )
+            raise ValueError(Statement("allocation.curve_not_gaussian"))
         if self.method not in METHODS:
             raise ValueError(
-                f"'method' must be one of {METHODS!r}. Got {self.method!r}."
+                Statement(
+                    "allocation.method_unknown", methods=METHODS, method=self.method
+                )
             )
         if self.method != "conditional":
             return
         if self.replaced:
-            raise ValueError(
-                "'method' is 'conditional', which is known of a record that is added "
-                "or removed, and 'replaced' is True. Use 'chain'."
-            )
+            raise ValueError(Statement("allocation.conditional_with_replaced"))
         if self.target is None:
-            raise ValueError(
-                "'target' is None, and the 'method' 'conditional' is for one delta. "
-                "Give that delta."
-            )
+            raise ValueError(Statement("allocation.conditional_target_missing"))
         check_probability(target=self.target)
 
     @property

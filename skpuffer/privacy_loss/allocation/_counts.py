@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_finite
 from skpuffer.utils._types import Floats
 
@@ -223,9 +224,7 @@ def largest_order(orders: object) -> tuple[Floats, int]:
     """Return orders as floats, and the whole order up to which they are asked for."""
     values = check_finite(orders=orders)
     if values.size == 0 or np.any(values <= 1):
-        raise ValueError(
-            f"'orders' must be one number or more, each greater than 1. Got {orders!r}."
-        )
+        raise ValueError(Statement("allocation.orders_empty_or_small", orders=orders))
     return values, max(2, math.ceil(values.max()))
 
 

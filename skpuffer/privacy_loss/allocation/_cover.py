@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_non_negative
 from skpuffer.utils._types import Floats
 
@@ -42,11 +43,16 @@ class Cover:
             check_non_negative(cover=scale)
         if len(self.scales) != len(self.decays) or len(self.scales) not in (1, 2):
             raise ValueError(
-                "A cover has one or two scales and as many decays. Got "
-                f"{self.scales!r} and {self.decays!r}."
+                Statement(
+                    "allocation.cover_scales_decays_mismatch",
+                    scales=self.scales,
+                    decays=self.decays,
+                )
             )
         if not all(0 <= decay <= 1 for decay in self.decays):
-            raise ValueError(f"The decays must be in [0, 1]. Got {self.decays!r}.")
+            raise ValueError(
+                Statement("allocation.cover_decays_out_of_range", decays=self.decays)
+            )
 
     @property
     def variance(self) -> float:
@@ -93,9 +99,12 @@ def check_cover(cover: Cover, lags: Floats) -> Cover:
     short = np.flatnonzero(~(cover.lags(len(lags)) >= lags))
     if len(short):
         raise ValueError(
-            f"The cover is less than what it is to bound, first at distance {short[0]}:"
-            f" {cover.lags(len(lags))[short[0]]!r} < {lags[short[0]]!r}. Raise its "
-            "scales."
+            Statement(
+                "allocation.cover_below_lags",
+                short=short[0],
+                lags=cover.lags(len(lags))[short[0]],
+                lags2=lags[short[0]],
+            )
         )
     return cover
 

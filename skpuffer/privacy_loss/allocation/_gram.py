@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_finite
 from skpuffer.utils._types import Floats
 
@@ -41,17 +42,11 @@ def check_gram(gram: Any) -> Floats:
     """
     values = check_finite(gram=gram)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
-        raise ValueError(
-            "'gram' must be a square matrix with one row for each bin, as M @ M.T is "
-            f"for means M of shape (n_bins, n_rows). Got shape {values.shape!r}."
-        )
+        raise ValueError(Statement("allocation.gram_not_square", shape=values.shape))
     if np.any(values < 0):
-        raise ValueError(
-            "'gram' must not be negative: take the means' absolute values first, "
-            f"which bounds them. Got an entry {values.min()!r}."
-        )
+        raise ValueError(Statement("allocation.gram_negative", min=values.min()))
     if np.any(np.abs(values - values.T) > 1e-9 * values.max()):
-        raise ValueError("'gram' must be symmetric, as M @ M.T is.")
+        raise ValueError(Statement("allocation.gram_not_symmetric"))
     # the larger of two entries that differ by rounding: the safe one
     return np.maximum(values, values.T)
 
@@ -143,6 +138,6 @@ def renyi_add(gram: Any, orders: Any) -> Floats:
     """
     gram, orders = check_gram(gram), check_finite(orders=orders)
     if np.any(orders <= 1):
-        raise ValueError(f"'orders' must be greater than 1. Got {orders.min()!r}.")
+        raise ValueError(Statement("allocation.orders_not_above_one", min=orders.min()))
     drop = np.trace(gram) / (2 * len(gram))
     return np.asarray(drop + (orders - 1) * gram.mean() / 2)

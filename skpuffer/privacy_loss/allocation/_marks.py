@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._types import Floats
 
 __all__ = ["by_marks"]
@@ -39,7 +40,7 @@ def by_marks(
         If an epsilon is negative.
     """
     if np.any(epsilon < 0):
-        raise ValueError(f"'epsilon' must be non-negative. Got {epsilon.min()!r}.")
+        raise ValueError(Statement("allocation.epsilon_negative", min=epsilon.min()))
     flat = np.minimum(epsilon.ravel(), _MARKS[-1])
     if flat.size <= 2:
         return np.array([delta_at(at) for at in flat.tolist()]).reshape(epsilon.shape)

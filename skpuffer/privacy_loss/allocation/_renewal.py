@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count, check_finite
 from skpuffer.utils._types import Floats
 
@@ -60,18 +61,17 @@ def renyi_circulant(
     """
     lags = check_finite(lags=lags)
     if lags.ndim != 1 or not lags.size or np.any(lags < 0):
-        raise ValueError(
-            "'lags' must be a list of one number or more, none of them negative. Got "
-            f"{lags!r}."
-        )
+        raise ValueError(Statement("allocation.lags_empty_or_negative", lags=lags))
     n_batches = check_count(n_batches=n_batches)
     orders, order = largest_order(orders)
     if cyclic and order * (len(lags) - 1) >= n_batches:
         raise ValueError(
-            f"'orders' must be below {n_batches} / {len(lags) - 1}, the number of bins "
-            f"over that of the lags beyond the first. Got {orders.max()!r}. Give fewer "
-            "'lags', with the largest of the rest taken from all, or use 'cyclic=False'"
-            " with as many bins less."
+            Statement(
+                "allocation.orders_too_large_for_lags",
+                n_batches=n_batches,
+                n_lags=len(lags) - 1,
+                max=orders.max(),
+            )
         )
     return interpolated(circulant_divergences(lags, n_batches, order, cyclic), orders)
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count, check_option, check_probability
 from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
@@ -113,10 +114,13 @@ def renyi_remove(
         band = Band.of(gram, check_count(bandwidth=bandwidth))
         if band.cost(order) > max_operations:
             raise ValueError(
-                f"'bandwidth={bandwidth}' takes {band.cost(order):.1e} operations up "
-                f"to order {order}, more than 'max_operations={max_operations:.1e}'. "
-                "Take a smaller 'bandwidth', which only loosens the bound, or smaller "
-                "'orders'."
+                Statement(
+                    "allocation.bandwidth_too_many_operations",
+                    bandwidth=bandwidth,
+                    cost=band.cost(order),
+                    order=order,
+                    max_operations=max_operations,
+                )
             )
         found = band.divergences(order)
     return np.minimum(_unamplified(gram, orders), interpolated(found, orders))

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import rel_entr
 from sklearn.utils import gen_batches
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import (
     check_count,
     check_option,
@@ -420,9 +421,12 @@ def abstention_threshold(delta: float, n_samples: int, largest: float = 1.0) -> 
     if abstention_delta(0.0, n_samples, largest) > delta:
         least = math.ceil(largest * (math.log(1 / delta) + 3) / delta)
         raise ValueError(
-            f"The parameter 'n_samples' is too small for a promise at delta={delta:g}: "
-            f"about {least} samples, and better ten times as many, tell. Got "
-            f"{n_samples}."
+            Statement(
+                "allocation.n_samples_too_small",
+                delta=delta,
+                least=least,
+                n_samples=n_samples,
+            )
         )
     low, high = 0.0, delta
     for _ in range(60):

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 from scipy.spatial.distance import squareform
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._types import Floats, Indices
 
 from ._kinds import FiniteOverlap, Overlap
@@ -79,26 +80,17 @@ class PairwiseOverlap(Overlap, kind="pairwise_overlap"):
     def __post_init__(self) -> None:
         costs = np.array(self.costs, float)
         if costs.ndim != 2 or len(costs) != len(costs.T) or not len(costs):
-            raise ValueError(
-                "The parameter 'costs' must be square, one row for each group. Got "
-                f"shape {costs.shape}."
-            )
+            raise ValueError(Statement("belief.costs_not_square", shape=costs.shape))
         # a unit in the last place is from dividing by the largest
         if not np.all((costs >= 0) & (costs <= 1 + ROUNDING)):
-            raise ValueError(
-                "The parameter 'costs' must be in [0, 1]: shares of how far any record "
-                "moves the output."
-            )
+            raise ValueError(Statement("belief.costs_out_of_range"))
         if not np.array_equal(costs, costs.T):
-            raise ValueError("The parameter 'costs' must be symmetric.")
+            raise ValueError(Statement("belief.costs_not_symmetric"))
         n_values = {len(part.first) for part in self.overlaps}
         n_values |= {len(part.second) for part in self.overlaps}
         groups = range(len(costs)) if self.groups is None else self.groups
         if n_values != {len(groups)} or not set(groups) <= set(range(len(costs))):
-            raise ValueError(
-                "The parameter 'overlaps' must hold distributions of the same values, "
-                "each of a group that 'costs' has a row for."
-            )
+            raise ValueError(Statement("belief.overlaps_values_mismatch"))
         # no fields: found once
         self._group: Indices
         self._metric: Floats

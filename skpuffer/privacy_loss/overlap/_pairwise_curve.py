@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import brentq
 
+from skpuffer.exceptions import Statement
 from skpuffer.privacy_loss._gaussian import GaussianCurve, gaussian_mu
 from skpuffer.utils._checks import check_non_negative, check_real
 
@@ -94,10 +95,7 @@ class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
 
     def __post_init__(self) -> None:
         if self.curve.gaussian_mu is None:
-            raise ValueError(
-                "The parameter 'curve' must be exactly Gaussian: pairs of records are "
-                "compared by their distances in standard deviations. Use OverlapCurve."
-            )
+            raise ValueError(Statement("belief.curve_not_gaussian"))
 
     def delta(self, epsilon: float) -> float:
         """Return the delta at an epsilon, rounded up."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import brentq
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_real
 from skpuffer.utils._plain import Plain
 
@@ -74,15 +75,15 @@ class RandomRuns(Plain, kind="random_runs"):
     def __post_init__(self) -> None:
         mean = check_real(mean=self.mean)
         if not LEAST_MEAN <= mean <= MOST_RUNS:
-            raise ValueError(
-                "The parameter 'mean' must be above 1 and at most a million: it is a "
-                f"number of runs. Got {self.mean!r}."
-            )
+            raise ValueError(Statement("search.runs_mean_out_of_range", mean=self.mean))
         shape = float(self.shape)
         if not (0 <= shape <= MOST_SHAPE or shape == math.inf):
             raise ValueError(
-                f"The parameter 'shape' must be in [0, {MOST_SHAPE}], or infinite. Got "
-                f"{self.shape!r}."
+                Statement(
+                    "search.runs_shape_out_of_range",
+                    most_shape=MOST_SHAPE,
+                    shape=self.shape,
+                )
             )
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "shape", shape)

@@ -6,7 +6,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from skpuffer.exceptions import PrivacyWarning, ScenarioError
+from skpuffer.exceptions import PrivacyWarning, ScenarioError, Statement
 from skpuffer.privacy_loss.overlap import (
     Overlap,
     PairwiseOverlap,
@@ -41,32 +41,25 @@ class BoundBelief(BoundScenario):
         unnamed = context.feature_names is None and context.n_features is not None
         if unnamed and isinstance(scenario.column, str):
             raise ScenarioError(
-                f"The parameter 'column' names {scenario.column!r}, but the data has "
-                "no column names, by which it would be found and left out. Give a "
-                "frame with names (set_output(transform='pandas') of a step before), "
-                "or the position of the secret in the data."
+                Statement("attribute.data_without_column_names", column=scenario.column)
             )
         if context.target_name is not None and scenario.column == context.target_name:
             raise ScenarioError(
-                f"The parameter 'column' names the target {scenario.column!r}, which "
-                "every model is made to tell: what is to be learnt cannot be the "
-                "secret."
+                Statement("attribute.secret_is_target", column=scenario.column)
             )
         if context.feature_names is not None and not isinstance(scenario.column, str):
             raise ScenarioError(
-                f"The parameter 'column' is the position {scenario.column!r}, for data "
-                "without names, but the data has names for its columns, by which the "
-                "secret would not be found and left out. Name the secret (and give "
-                "public rows as frames too), or give the data as an array."
+                Statement("attribute.position_for_named_data", column=scenario.column)
             )
         check_target(scenario, context)
         encoded, self._doubtful = self._named_after()
         if encoded:
             raise ScenarioError(
-                f"The data has the columns {encoded!r}, which are named after the "
-                f"secret {scenario.column!r}: spelt in another way, or encoded by a "
-                "step before. Name the secret as the data does, and drop it before "
-                "such a step; or rename columns that are not the secret."
+                Statement(
+                    "attribute.secret_encoded_columns",
+                    encoded=encoded,
+                    column=scenario.column,
+                )
             )
         for belief in scenario._beliefs():
             belief.check_covers(scenario, context)

@@ -14,7 +14,7 @@ from skpuffer.distributions._distributions import (
     largest_distance,
 )
 from skpuffer.distributions._weak_cache import life_of, remembered_with
-from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
+from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
@@ -84,10 +84,7 @@ def _contribution_distributions(life, rows, n_secrets, contribution, prior_as):
     """Distributions of a record's contribution by secret, and a digest of values."""
     values = np.asarray(contribution(rows.X, rows.y), dtype=float)
     if not np.all(np.isfinite(values)):
-        raise ScenarioError(
-            "The query is not finite on rows of the prior: look for values in it that "
-            "the query cannot take."
-        )
+        raise ScenarioError(Statement("attribute.query_not_finite_on_prior"))
     kind = DISTRIBUTION_TYPES[prior_as]
     distributions = []
     for code in range(n_secrets):
@@ -112,8 +109,12 @@ class BoundAttribute(BoundScenario):
         self.secrets = tuple(ordered(secrets))
         if self._empirical and len(self.secrets) > MAX_SECRETS:
             raise ScenarioError(
-                f"The column {scenario.column!r} has {len(self.secrets)} values; at "
-                f"most {MAX_SECRETS} can be told apart. Bin it first."
+                Statement(
+                    "attribute.too_many_secret_values",
+                    column=scenario.column,
+                    n_secrets=len(self.secrets),
+                    max_secrets=MAX_SECRETS,
+                )
             )
         self.pairs = resolve_pairs(
             scenario.pairs,
@@ -129,10 +130,7 @@ class BoundAttribute(BoundScenario):
             if not any(np.isin(pair, rows.codes).all() for rows in self.priors)
         ]
         if len(self._uncovered) == len(self.pairs):
-            raise ScenarioError(
-                "No prior gives both values of any pair a positive probability, so "
-                "there is nothing to keep apart: change 'pairs' or the prior."
-            )
+            raise ScenarioError(Statement("attribute.no_pair_possible"))
 
     # -- meeting the public facts -------------------------------------------------
 
@@ -147,16 +145,13 @@ class BoundAttribute(BoundScenario):
                 target = context.target_name if known else None
             return tables, target
         if context.empirical is None:
-            raise ScenarioError(
-                "The parameter 'prior' is 'empirical', so the private rows are needed: "
-                "it works in an estimator's fit only."
-            )
+            raise ScenarioError(Statement("attribute.empirical_prior_outside_fit"))
         X, y, secret = context.empirical
         if secret is None:
             raise ScenarioError(
-                f"The parameter 'prior' is 'empirical', but the column "
-                f"{scenario.column!r} is not in the data: pass it as "
-                "fit(..., secret=values) (route it by set_fit_request(secret=True))."
+                Statement(
+                    "attribute.empirical_secret_not_passed", column=scenario.column
+                )
             )
         warn(
             "The training data is taken as the prior: the noise scale itself depends "
@@ -286,9 +281,10 @@ class BoundAttribute(BoundScenario):
                 delta = -math.expm1(self.context.n_records * math.log1p(-delta))
             if delta >= 1:
                 raise ScenarioError(
-                    "The prior has too few rows for prior_as='confidence': with "
-                    f"confidence {scenario.confidence} nothing can be said of a pair "
-                    "(delta = 1). Use more rows, coarser bins, or prior_as='support'."
+                    Statement(
+                        "attribute.prior_confidence_vacuous",
+                        confidence=scenario.confidence,
+                    )
                 )
             trust |= {"delta": delta, "confidence": float(scenario.confidence)}
         return trust

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import (
     BoundScenario,
@@ -205,7 +205,7 @@ class AttributeScenario(Scenario):
             raise _not_one(self.column)
         if not isinstance(self.target, Hashable):
             raise ScenarioError(
-                f"The parameter 'target' must name one column. Got {self.target!r}."
+                Statement("attribute.target_not_one_column", target=self.target)
             )
         if isinstance(self.prior, str):
             check_option(("empirical",), prior=self.prior)
@@ -222,14 +222,22 @@ class AttributeScenario(Scenario):
                     if several and set(name) <= set(table.columns):
                         raise _not_one(name)
                     raise ScenarioError(
-                        f"The parameter {which!r} names {name!r}, but the prior has "
-                        f"the columns {list(table.columns)!r}."
+                        Statement(
+                            "prior.column_missing",
+                            which=which,
+                            name=name,
+                            columns=list(table.columns),
+                        )
                     )
             secrets.update(secret_values(table, self.column))
         if len(secrets) > MAX_SECRETS:
             raise ScenarioError(
-                f"The column {self.column!r} has {len(secrets)} values in the prior; "
-                f"at most {MAX_SECRETS} can be told apart pair by pair. Bin it first."
+                Statement(
+                    "prior.too_many_secret_values",
+                    column=self.column,
+                    n_secrets=len(secrets),
+                    max_secrets=MAX_SECRETS,
+                )
             )
         resolve_pairs(self.pairs, ordered(secrets), f"the column {self.column!r}")
 
@@ -271,34 +279,23 @@ class AttributeScenario(Scenario):
         """Refuse what says nothing beside a declared belief."""
         beliefs = self._beliefs()
         if len(beliefs) < len(self._priors()):
-            raise ScenarioError(
-                "The parameter 'prior' mixes declared beliefs and tables, by which "
-                "noise is set in different ways. Give one kind."
-            )
+            raise ScenarioError(Statement("prior.beliefs_and_tables_mixed"))
         if sum(isinstance(belief, BinnedLaw) for belief in beliefs) > 1:
-            raise ScenarioError(
-                "The parameter 'prior' has several BinnedLaw, but the data can be read "
-                "through one coding only. Give one, of all public rows."
-            )
+            raise ScenarioError(Statement("prior.several_binned_laws"))
         of_rows = [b for b in beliefs if isinstance(b, RowBelief)]
         column = self.column
         counted = isinstance(column, Integral) and not isinstance(column, bool)
         if not isinstance(column, str) and not (counted and column >= 0):
             raise ScenarioError(
-                "The parameter 'column' must be the name of a column or, for data "
-                f"without names, its position, counted from zero. Got {column!r}."
+                Statement("attribute.column_not_name_or_position", column=column)
             )
         if counted and any(belief.is_named for belief in of_rows):
             raise ScenarioError(
-                f"The parameter 'column' is the position {column!r}, but the public "
-                "rows have names for their columns: name the secret."
+                Statement("attribute.position_for_named_rows", column=column)
             )
         if self.level != "record" and of_rows:
             raise ScenarioError(
-                "The parameter 'level' must be 'record' with a belief that is read "
-                "from public rows: these say how one record is distributed, not "
-                f"several together. Got {self.level!r}; for that say BoundedOdds(w) of "
-                "them."
+                Statement("attribute.level_not_record", level=self.level)
             )
         for belief in beliefs:
             belief.check(self)
@@ -312,23 +309,17 @@ class AttributeScenario(Scenario):
         }
         for name, default in said.items():
             if not default:
-                raise ScenarioError(
-                    f"The parameter {name!r} is about the rows of a prior table, which "
-                    "this declared belief does not have. Omit it."
-                )
+                raise ScenarioError(Statement("prior.parameter_needs_table", name=name))
 
     def _tables(self):
         """The priors as reference tables; callables are run with the public seed."""
         priors = self._priors()
         if not priors:
-            raise ScenarioError("The parameter 'prior' is an empty list.")
+            raise ScenarioError(Statement("prior.empty_list"))
         out = []
         for prior in priors:
             if prior is None:
-                raise ScenarioError(
-                    "The parameter 'prior' must be a table, a callable, a list of "
-                    "these, or 'empirical'. Got None."
-                )
+                raise ScenarioError(Statement("prior.is_none"))
             if callable(prior):
                 prior = prior(np.random.default_rng(int(self.random_state)))
             shared = isinstance(prior, ReferenceTable)
@@ -359,9 +350,11 @@ class AttributeScenario(Scenario):
                 return belief.position(self, n_features)
         if self.column >= n_features:
             raise ScenarioError(
-                f"The parameter 'column' is the position {self.column}, counted from "
-                f"zero, but the data has {n_features} columns without names, and must "
-                "have the secret among them."
+                Statement(
+                    "attribute.position_out_of_range",
+                    column=self.column,
+                    n_features=n_features,
+                )
             )
         return int(self.column)
 
@@ -382,11 +375,9 @@ class AttributeScenario(Scenario):
             rest = [c for c in columns if c != self.column and c in labels]
             if list(labels) != (columns if there else rest) and (there or not numbered):
                 raise ScenarioError(
-                    f"The parameter 'column' is the position {self.column!r}, but the "
-                    "data is a frame whose columns have other numbers for names than "
-                    "their positions, so which of them is the secret is in doubt. Give "
-                    "the columns names and name the secret, or give the data as an "
-                    "array with its columns in order."
+                    Statement(
+                        "attribute.numbered_columns_ambiguous", column=self.column
+                    )
                 )
 
     def check_secret(self, secret: ArrayLike) -> None:
@@ -406,18 +397,16 @@ class AttributeScenario(Scenario):
         held = set(map(cell_key, np.asarray(secret)))
         if self.level == "dataset" and len(held) > 1:
             raise ScenarioError(
-                f"The parameter 'level' is 'dataset': one value of {self.column!r} is "
-                "the secret that all records share, but the data has several. Did you "
-                "mean level='record'?"
+                Statement(
+                    "attribute.several_values_at_dataset_level", column=self.column
+                )
             )
         if self.needs_empirical:
             return
         known = set().union(*(secret_values(t, self.column) for t in self._tables()))
         if not held <= set(map(cell_key, known)):
             raise ScenarioError(
-                f"The column {self.column!r} of the data has values that no prior "
-                "has. The promise would not cover these records: add such rows to the "
-                "parameter 'prior', or leave the records out."
+                Statement("attribute.values_not_in_prior", column=self.column)
             )
 
     def check_groups(self, groups: Indices) -> None:
@@ -565,11 +554,7 @@ class AttributeScenario(Scenario):
         """
         self.check()
         if not self._beliefs():
-            raise ScenarioError(
-                "The parameter 'prior' is a table, whose worth depends on what is "
-                "released: fit, and read the certificate's gain. explain() is for a "
-                "declared belief, such as BoundedOdds."
-            )
+            raise ScenarioError(Statement("attribute.explain_needs_declared_belief"))
         return explained(*believed(self), epsilon, delta)
 
     def bind(self, context: PublicContext) -> BoundScenario:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import (
     TARGETS_OF_RECORDS,
@@ -34,9 +34,11 @@ class BoundNetwork(BoundScenario):
         self.positions = [self.names.index(p) for p in scenario._protected(nodes)]
         if scenario.level == "record" and len(self.names) != context.n_records:
             raise ScenarioError(
-                f"The network has {len(self.names)} nodes, but the table has "
-                f"{context.n_records} records: at level='record' there is a node for "
-                "each."
+                Statement(
+                    "network.nodes_differ_from_records",
+                    n_names=len(self.names),
+                    n_records=context.n_records,
+                )
             )
         self.joints = scenario._joints()
         self.quilts = tuple(self._quilts(*joint) for joint in self.joints)
@@ -50,10 +52,7 @@ class BoundNetwork(BoundScenario):
             if (record := self._quilts_of(at, joint, possible, sizes)) is not None
         ]
         if not records:
-            raise ScenarioError(
-                "No protected node can have two different values, so there is nothing "
-                "to keep secret."
-            )
+            raise ScenarioError(Statement("network.no_pair_possible"))
         described = {
             "level": self.scenario.level,
             "parents": {

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 
 __all__ = ["Graph"]
 
@@ -32,8 +32,9 @@ class Graph:
             left -= free
         if left:
             raise ScenarioError(
-                "The parameter 'parents' has a cycle through "
-                f"{[names[at] for at in sorted(left)]!r}."
+                Statement(
+                    "network.parents_cyclic", left=[names[at] for at in sorted(left)]
+                )
             )
         return graph
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import BoundScenario, Scenario, stated
 from skpuffer.utils._checks import (
@@ -119,24 +119,23 @@ class BayesianNetworkScenario(Scenario):
         for name in self._protected(nodes):
             if name not in nodes:
                 raise ScenarioError(
-                    f"The parameter 'protected' names {name!r}, which is no node of "
-                    "'parents'."
+                    Statement("network.protected_not_a_node", name=name)
                 )
         if self.level == "record" and self.moves is not None:
-            raise ScenarioError(
-                "The parameter 'moves' goes with level='attribute': a record's move is "
-                "known from the release. Omit it."
-            )
+            raise ScenarioError(Statement("network.moves_at_record_level"))
         if self.moves is not None:
             if not isinstance(self.moves, dict) or set(self.moves) != set(nodes):
                 raise ScenarioError(
-                    "The parameter 'moves' must name each node once, as a dict of "
-                    f"{list(nodes)!r}. Got {self.moves!r}."
+                    Statement(
+                        "network.moves_not_one_per_node",
+                        nodes=list(nodes),
+                        moves=self.moves,
+                    )
                 )
             for value in self.moves.values():
                 if math.isinf(check_extent(moves=value)):
                     raise ScenarioError(
-                        f"The parameter 'moves' must be finite. Got {value!r}."
+                        Statement("network.moves_not_finite", value=value)
                     )
 
     def _protected(self, nodes):
@@ -146,31 +145,26 @@ class BayesianNetworkScenario(Scenario):
         if not np.iterable(given) or not all(
             isinstance(one, Hashable) for one in given
         ):
-            raise ScenarioError(
-                f"The parameter 'protected' must be a list of nodes. Got {given!r}."
-            )
+            raise ScenarioError(Statement("network.protected_not_a_list", given=given))
         return list(given)
 
     def _nodes(self):
         """Nodes and their parents, by name."""
         if not isinstance(self.parents, dict) or len(self.parents) < 1:
             raise ScenarioError(
-                "The parameter 'parents' must be a dict from each node to what it "
-                f"depends on. Got {self.parents!r}."
+                Statement("network.parents_not_a_dict", parents=self.parents)
             )
         for name, of in self.parents.items():
             if not np.iterable(of) or not all(isinstance(one, Hashable) for one in of):
                 raise ScenarioError(
-                    f"The parameter 'parents' of {name!r} must be a sequence of nodes. "
-                    f"Got {of!r}."
+                    Statement("network.parents_not_a_sequence", name=name, of=of)
                 )
         nodes = {name: tuple(of) for name, of in self.parents.items()}
         for name, of in nodes.items():
             strangers = [p for p in of if p not in nodes]
             if strangers or len(set(of)) < len(of) or name in of:
                 raise ScenarioError(
-                    f"The parameter 'parents' of {name!r} must be other nodes, each "
-                    f"once. Got {of!r}."
+                    Statement("network.parents_repeated_or_self", name=name, of=of)
                 )
         return nodes
 
@@ -182,16 +176,14 @@ class BayesianNetworkScenario(Scenario):
         several = np.iterable(given) and not isinstance(given, dict)
         beliefs = list(given) if several else [given]
         if not beliefs:
-            raise ScenarioError("The parameter 'tables' holds no belief.")
+            raise ScenarioError(Statement("network.tables_empty"))
         return [self._joint(nodes, tables) for tables in beliefs]
 
     @staticmethod
     def _joint(nodes, tables):
         """Masses of all outcomes, an axis for each node, and which can occur."""
         if not isinstance(tables, dict) or set(tables) != set(nodes):
-            raise ScenarioError(
-                "The parameter 'tables' must hold one table for each node of 'parents'."
-            )
+            raise ScenarioError(Statement("network.tables_not_one_per_node"))
         arrays = {name: stated(check_finite, tables=tables[name]) for name in nodes}
         names = list(nodes)
         counts = {n: arrays[n].shape[-1] if arrays[n].ndim else 0 for n in names}
@@ -199,20 +191,29 @@ class BayesianNetworkScenario(Scenario):
             shape = (*(counts[p] for p in of), counts[name])
             if arrays[name].shape != shape:
                 raise ScenarioError(
-                    f"The parameter 'tables' must have shape {shape} for {name!r}, an "
-                    f"axis for each of {(*of, name)!r}. Got {arrays[name].shape}."
+                    Statement(
+                        "network.table_shape_invalid",
+                        shape=shape,
+                        name=name,
+                        value=(*of, name),
+                        shape2=arrays[name].shape,
+                    )
                 )
             for row in arrays[name].reshape(-1, counts[name]):
                 try:
                     check_masses(len(row), counts=False, tables=row)
                 except ValueError as error:
-                    raise ScenarioError(f"For the node {name!r}: {error}") from None
+                    raise ScenarioError(
+                        Statement("network.node_table_invalid", name=name, error=error)
+                    ) from None
         outcomes = math.prod(counts.values())
         if outcomes > _MAX_OUTCOMES or len(names) > 32:
             raise ScenarioError(
-                f"The network has {outcomes} outcomes, more than the {_MAX_OUTCOMES} "
-                "that can be enumerated. Split it where it falls apart, or use "
-                "MarkovChainScenario for chains."
+                Statement(
+                    "network.too_many_outcomes",
+                    outcomes=outcomes,
+                    max_outcomes=_MAX_OUTCOMES,
+                )
             )
         joint = np.ones(tuple(counts.values()))
         possible = np.ones(joint.shape, dtype=bool)  # masses underflow, this does not

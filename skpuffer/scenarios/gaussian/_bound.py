@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from skpuffer.distributions._distributions import Gaussian
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
@@ -60,10 +60,7 @@ def slopes_of(covariance: Floats, secret: Sequence[int]) -> Floats:
             raise np.linalg.LinAlgError
         factor = cho_factor(inner)
     except np.linalg.LinAlgError:
-        raise ScenarioError(
-            "The covariance of the secret coordinates is singular or nearly so: a "
-            "constant is no secret, and of columns that determine each other name one."
-        ) from None
+        raise ScenarioError(Statement("gaussian.secret_covariance_singular")) from None
     # Sigma_{II} S' = Sigma_{I.}, solved for S'
     return cho_solve(factor, covariance[secret]).T
 
@@ -110,8 +107,7 @@ class BoundGaussian(BoundScenario):
         if self.series:
             if size % n:
                 raise ScenarioError(
-                    f"The parameter 'covariance' is of {size} numbers, which are no "
-                    f"whole number of columns of the {n} records of the table."
+                    Statement("gaussian.covariance_not_whole_columns", size=size, n=n)
                 )
             self.n_columns = size // n
         self.secret = scenario._secret_positions(self.n_columns)
@@ -129,8 +125,11 @@ class BoundGaussian(BoundScenario):
             missing = [c for c in context.feature_names if c not in names]
             if missing:
                 raise ScenarioError(
-                    f"The covariance does not speak of the columns {missing!r} of the "
-                    f"data; it has {names!r}."
+                    Statement(
+                        "gaussian.columns_missing_in_covariance",
+                        missing=missing,
+                        names=names,
+                    )
                 )
             return [names.index(name) for name in context.feature_names]
         # without names: the data has all columns, or all except the secret ones
@@ -140,9 +139,11 @@ class BoundGaussian(BoundScenario):
             if context.n_features in (None, len(columns)):
                 return columns
         raise ScenarioError(
-            f"The data has {context.n_features} columns, the covariance speaks of "
-            f"{self.n_columns} for each record. Name the columns in both, or make them "
-            "agree."
+            Statement(
+                "gaussian.column_count_differs",
+                n_features=context.n_features,
+                n_columns=self.n_columns,
+            )
         )
 
     # -- moves --------------------------------------------------------------------
@@ -221,8 +222,13 @@ class BoundGaussian(BoundScenario):
         n, d = self.context.n_records, len(self.features)
         if matrix.ndim != 2 or matrix.shape[1] != n * d:
             raise ScenarioError(
-                f"The matrix of the release {release.name!r} has shape {matrix.shape}, "
-                f"but the {n} stacked records have {n * d} numbers."
+                Statement(
+                    "gaussian.release_matrix_shape_differs",
+                    name=release.name,
+                    shape=matrix.shape,
+                    n=n,
+                    n2=n * d,
+                )
             )
         return matrix.reshape(len(matrix), n, d)
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
@@ -104,8 +104,7 @@ class DiffusionScenario(Scenario):
             or np.any(np.diff(times) <= 0)
         ):
             raise ScenarioError(
-                "The parameter 'times' must be increasing and not negative. "
-                f"Got {self.times!r}."
+                Statement("diffusion.times_not_increasing", times=self.times)
             )
 
     def record_shifts(self) -> Floats:
@@ -124,10 +123,7 @@ class DiffusionScenario(Scenario):
         with np.errstate(over="ignore"):
             shifts = float(self.diameter) * np.exp(-float(self.curvature) * times)
         if not np.all(np.isfinite(shifts)):
-            raise ScenarioError(
-                "By the parameters 'curvature' and 'times' the paths part further than "
-                "floats reach: take earlier records."
-            )
+            raise ScenarioError(Statement("diffusion.paths_overflow"))
         # a distance of zero would be a release without any noise
         return np.maximum(shifts, _LEAST_SHIFT)
 
@@ -157,8 +153,11 @@ class DiffusionScenario(Scenario):
         self.check()
         if len(self.times) != context.n_records:
             raise ScenarioError(
-                f"The parameter 'times' names {len(self.times)} times, but the table "
-                f"has {context.n_records} records."
+                Statement(
+                    "diffusion.times_differ_from_records",
+                    n_times=len(self.times),
+                    n_records=context.n_records,
+                )
             )
         return _BoundDiffusion(self, context)
 
@@ -197,8 +196,12 @@ class _BoundDiffusion(BoundScenario):
         matrix = np.asarray(release.linear, dtype=float)
         if matrix.ndim != 2 or matrix.shape[1] % len(shifts):
             raise ScenarioError(
-                f"The matrix of the release {release.name!r} has shape {matrix.shape}, "
-                f"which are no whole records of a table of {len(shifts)}."
+                Statement(
+                    "diffusion.release_matrix_not_whole_records",
+                    name=release.name,
+                    shape=matrix.shape,
+                    n_shifts=len(shifts),
+                )
             )
         if release.units is not None:
             matrix = matrix / np.reshape(release.units, (-1, 1))

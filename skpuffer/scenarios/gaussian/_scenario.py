@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import BoundScenario, Scenario, stated
 from skpuffer.utils._checks import (
@@ -140,21 +140,19 @@ class GaussianScenario(Scenario):
         if self.covariance_of == "columns":
             if self.protected is not None:
                 raise ScenarioError(
-                    "The parameter 'protected' is for covariance_of='records': "
-                    "independent records are all protected alike."
+                    Statement("gaussian.protected_needs_record_covariance")
                 )
             secret = self._secret_positions(len(covariance))
             slopes_of(covariance, secret)
             self._moves(len(secret))
         elif self.level == "dataset":
             raise ScenarioError(
-                "The parameter 'level' is 'dataset', which is for independent records "
-                "(covariance_of='columns')."
+                Statement("gaussian.dataset_level_needs_column_covariance")
             )
 
     def _covariance(self):
         if self.covariance is None:
-            raise ScenarioError("The parameter 'covariance' is missing.")
+            raise ScenarioError(Statement("gaussian.covariance_missing"))
         covariance = stated(check_covariance, covariance=self.covariance)
         # variances bound the other entries from above; from below nothing does, as the
         # dependence in a long series may fade
@@ -167,8 +165,7 @@ class GaussianScenario(Scenario):
             mean = stated(check_sizes, mean=self.mean)
         if mean.shape != (size,):
             raise ScenarioError(
-                f"The parameter 'mean' must hold {size} finite numbers, as many as "
-                f"'covariance' has rows. Got shape {mean.shape}."
+                Statement("gaussian.mean_invalid", size=size, shape=mean.shape)
             )
         return mean
 
@@ -178,24 +175,23 @@ class GaussianScenario(Scenario):
         if names is None and self.covariance_of == "columns":
             names = getattr(self.covariance, "columns", None)
         if names is not None and (isinstance(names, str) or not np.iterable(names)):
-            raise ScenarioError(
-                f"The parameter 'columns' must be a list of names. Got {names!r}."
-            )
+            raise ScenarioError(Statement("gaussian.columns_not_names", names=names))
         return None if names is None else list(names)
 
     def _secret_positions(self, n_columns):
         """Positions of the secret among the columns of one record."""
         if self.secret is None:
             if self.covariance_of == "columns":
-                raise ScenarioError(
-                    "The parameter 'secret' must name the secret columns. Got None."
-                )
+                raise ScenarioError(Statement("gaussian.secret_missing"))
             return list(range(n_columns))
         names = self._names()
         if names is not None and len(names) != n_columns:
             raise ScenarioError(
-                f"The parameter 'columns' has {len(names)} names for {n_columns} "
-                "columns."
+                Statement(
+                    "gaussian.column_names_count_differs",
+                    n_names=len(names),
+                    n_columns=n_columns,
+                )
             )
         several = isinstance(self.secret, list | tuple | np.ndarray)
         several = several and np.iterable(self.secret)  # no array of one number
@@ -208,12 +204,11 @@ class GaussianScenario(Scenario):
             else:
                 known = names or f"positions 0 to {n_columns - 1}"
                 raise ScenarioError(
-                    f"The parameter 'secret' names {name!r}; there are {known}."
+                    Statement("gaussian.secret_unknown", name=name, known=known)
                 )
         if not found or len(set(found)) < len(found):
             raise ScenarioError(
-                "The parameter 'secret' must name different columns. "
-                f"Got {self.secret!r}."
+                Statement("gaussian.secret_repeated", secret=self.secret)
             )
         return found
 
@@ -228,10 +223,7 @@ class GaussianScenario(Scenario):
             One of each pair of opposite differences, or the diameter of a ball.
         """
         if self.domain is None:
-            raise ScenarioError(
-                "The parameter 'domain' must say which values of the secret are to "
-                "look alike, such as (low, high). Got None."
-            )
+            raise ScenarioError(Statement("gaussian.domain_missing"))
         read = {
             "box": self._box_moves,
             "ball": self._ball_moves,
@@ -245,8 +237,11 @@ class GaussianScenario(Scenario):
             if isinstance(error, ScenarioError):
                 raise
             raise ScenarioError(
-                f"The parameter 'domain' cannot be read with shape={self.shape!r}. "
-                f"{error}"
+                Statement(
+                    "gaussian.domain_unreadable_for_shape",
+                    shape=self.shape,
+                    error=error,
+                )
             ) from None
         return middle, moves
 
@@ -254,8 +249,7 @@ class GaussianScenario(Scenario):
         radius = check_sizes(domain=self.domain)
         if radius.ndim or radius <= 0:
             raise ScenarioError(
-                "The parameter 'domain' must be the positive radius of a ball. "
-                f"Got {self.domain!r}."
+                Statement("gaussian.ball_radius_not_positive", domain=self.domain)
             )
         return None, 2 * float(radius)
 
@@ -266,13 +260,13 @@ class GaussianScenario(Scenario):
         )
         if not np.all(low < high):
             raise ScenarioError(
-                "The parameter 'domain' must be a pair (low, high) of finite bounds "
-                f"with low < high, one or {n_secret} of each. Got {self.domain!r}."
+                Statement(
+                    "gaussian.box_bounds_invalid", n_secret=n_secret, domain=self.domain
+                )
             )
         if n_secret > MOST_CORNERS:
             raise ScenarioError(
-                f"A box of {n_secret} secret columns has too many corners: use "
-                "shape='ball' with the radius of a ball around it."
+                Statement("gaussian.box_too_many_corners", n_secret=n_secret)
             )
         # a convex function is largest at a corner; a norm is equal at the opposite one
         return (low + high) / 2, half_the_signs(n_secret) * (high - low)
@@ -282,12 +276,13 @@ class GaussianScenario(Scenario):
         points = points[:, None] if points.ndim == 1 else points
         if points.shape[1:] != (n_secret,):
             raise ScenarioError(
-                f"The parameter 'domain' must list finite values of the {n_secret} "
-                f"secret columns, one a row. Got shape {points.shape}."
+                Statement(
+                    "gaussian.points_invalid", n_secret=n_secret, shape=points.shape
+                )
             )
         points = np.unique(points, axis=0)
         if len(points) < 2:
-            raise ScenarioError("The parameter 'domain' lists fewer than two values.")
+            raise ScenarioError(Statement("gaussian.points_fewer_than_two"))
         # distances depend on differences only, so equal ones are listed once
         i, j = np.triu_indices(len(points), 1)
         return None, np.unique(points[j] - points[i], axis=0)

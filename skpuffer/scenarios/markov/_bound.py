@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skpuffer.distributions._lattice_sum import lattice_of
 from skpuffer.distributions._weak_cache import life_of
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     TARGETS_OF_RECORDS,
@@ -57,10 +57,7 @@ class BoundMarkovChain(BoundScenario):
         # secrets of a pair are states at one time, or at any two
         apart = np.max if scenario.pairs == "same_index" else np.sum
         if max(apart(count) for count in possible) < 2:
-            raise ScenarioError(
-                "No chain gives both secrets of a pair a positive probability, so "
-                "there is nothing to keep apart."
-            )
+            raise ScenarioError(Statement("markov.no_pair_possible"))
         self.width, self.delta = self._window()
         # the last sum asked about: of a long series its distributions may take more
         # memory than all that is cached
@@ -83,11 +80,7 @@ class BoundMarkovChain(BoundScenario):
         distinct, inverse = np.unique(X, axis=0, return_inverse=True)
         states = matched_rows(distinct, self.rows)
         if np.any(states < 0):
-            raise ScenarioError(
-                "The data has records that are none of the states of the chain: give "
-                "the records that states stand for, as they reach this estimator, in "
-                "the parameter 'states' of the scenario, or bin the data as they are."
-            )
+            raise ScenarioError(Statement("markov.records_not_states"))
         return self.rows[states[inverse.ravel()]]
 
     # -- facts --------------------------------------------------------------------
@@ -114,8 +107,7 @@ class BoundMarkovChain(BoundScenario):
         values = np.asarray(contribution(self.rows, None), dtype=float)
         if not np.all(np.isfinite(values)):
             raise ScenarioError(
-                f"The release {release.name!r} is not finite on the states: look for "
-                "states that the query cannot take."
+                Statement("markov.release_not_finite", name=release.name)
             )
         return values.reshape(self.n_states, -1)
 
@@ -153,9 +145,7 @@ class BoundMarkovChain(BoundScenario):
         found = self._sum[1]
         if found is None:
             raise ScenarioError(
-                f"Some values of the release {release.name!r} are too unlikely under "
-                "the chain for their probabilities to be computed. Use MarkovQuilt, "
-                "which needs no distributions, or coarser states."
+                Statement("markov.values_too_unlikely", name=release.name)
             )
         # atoms that were too light, and the event on which coupled chains differ
         # outside of the window

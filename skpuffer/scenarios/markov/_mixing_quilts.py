@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.scenarios.quilts._influences import (
     RenyiInfluence,
     measure_of,
@@ -153,9 +153,5 @@ def mixing(transition: Floats) -> tuple[float, float]:
         second = values[1] if len(values) > 1 else 0.0
         gap = 1.0 - second**2 - relative_error(len(stationary), len(stationary))
     if gap <= 1e-9:
-        raise UnsupportedError(
-            "The chain is reducible or periodic, or mixes too slowly to be told from "
-            "one that is: it has no spectral gap to bound influences by. Use "
-            "method='exact', which needs none."
-        )
+        raise UnsupportedError(Statement("markov.no_spectral_gap"))
     return float(stationary.min()), float(gap)

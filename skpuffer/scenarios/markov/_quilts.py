@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY, remembered_with
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.scenarios._facts import MaxInfluence
 from skpuffer.scenarios.quilts._sides import SideQuilts
 from skpuffer.utils._plain import to_plain
@@ -61,11 +61,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         self._pairs = (self._pairs | self._pairs.T) & ~np.eye(k, dtype=bool)
         self._marginals = settling_marginals(self.initial, self.transition, n_records)
         if not len(self._concerned()):
-            raise ScenarioError(
-                "No protected record of the chain can have two different values, so "
-                "there is nothing to keep secret. Change the parameter 'initial', "
-                "'transition' or 'protected'."
-            )
+            raise ScenarioError(Statement("quilt.no_protected_record_varies"))
 
     @property
     def _settled(self):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import (
     BoundScenario,
@@ -169,21 +169,17 @@ class MarkovChainScenario(Scenario):
             array = array[None]
         if array.ndim != 3 or array.size == 0 or array.shape[1] != array.shape[2]:
             raise ScenarioError(
-                "The parameter 'transition' must be a square matrix, or a list of "
-                f"square matrices of one size. Got shape {np.shape(array)}."
+                Statement("markov.transition_not_square", shape=np.shape(array))
             )
         if array.shape[1] < 2:
-            raise ScenarioError(
-                "The parameter 'transition' has one state: there is no secret."
-            )
+            raise ScenarioError(Statement("markov.transition_one_state"))
         for matrix in array:
             for a, row in enumerate(matrix):
                 try:
                     check_masses(len(row), counts=False, transition=row)
                 except ValueError as error:
                     raise ScenarioError(
-                        f"The row {a} of the parameter 'transition' is not a "
-                        f"distribution of the next state. {error}"
+                        Statement("markov.transition_row_invalid", a=a, error=error)
                     ) from None
         # distributions sum to one up to the round-off of their entries, which errors
         # allow for
@@ -195,10 +191,7 @@ class MarkovChainScenario(Scenario):
         """Distributions of the first record, None where it is the stationary one."""
         given = self.initial
         if given is None:
-            raise ScenarioError(
-                "The parameter 'initial' must be 'stationary' or a distribution of the "
-                "first record. Got None."
-            )
+            raise ScenarioError(Statement("markov.initial_missing"))
         several = (
             not isinstance(given, str)
             and np.iterable(given)
@@ -207,8 +200,11 @@ class MarkovChainScenario(Scenario):
         listed = list(given) if several else [given] * n_chains
         if len(listed) != n_chains:
             raise ScenarioError(
-                f"The parameter 'initial' has {len(listed)} distributions for "
-                f"{n_chains} chains: give one for all, or one for each."
+                Statement(
+                    "markov.initial_count_differs",
+                    n_listed=len(listed),
+                    n_chains=n_chains,
+                )
             )
         return [self._initial_distribution(one, n_states) for one in listed]
 
@@ -221,8 +217,7 @@ class MarkovChainScenario(Scenario):
             return check_masses(n_states, counts=False, initial=given)
         except (TypeError, ValueError) as error:
             raise ScenarioError(
-                "The parameter 'initial' must be 'stationary' or a distribution of the "
-                f"{n_states} states. {error}"
+                Statement("markov.initial_invalid", n_states=n_states, error=error)
             ) from None
 
     @staticmethod
@@ -230,11 +225,7 @@ class MarkovChainScenario(Scenario):
         try:
             return np.array(stationary_distribution(matrix))
         except ValueError:
-            raise ScenarioError(
-                "The chain has several stationary distributions, as it falls apart "
-                "into classes of states: give the distribution of the first record as "
-                "'initial'."
-            ) from None
+            raise ScenarioError(Statement("markov.stationary_needs_initial")) from None
 
     def _states(self):
         """The records that states stand for, of shape (n_states, n_features)."""
@@ -246,11 +237,10 @@ class MarkovChainScenario(Scenario):
         states = states[:, None] if states.ndim == 1 else states
         if states.ndim != 2 or len(states) != k:
             raise ScenarioError(
-                f"The parameter 'states' must have one record for each of the {k} "
-                f"states of 'transition'. Got shape {states.shape}."
+                Statement("markov.states_shape_invalid", k=k, shape=states.shape)
             )
         if len(np.unique(states, axis=0)) < k:
-            raise ScenarioError("The parameter 'states' names a record twice.")
+            raise ScenarioError(Statement("markov.states_repeated"))
         return states
 
     def _state_rows(self, context):
@@ -259,8 +249,11 @@ class MarkovChainScenario(Scenario):
         if names is not None:
             if len(names) != rows.shape[1]:
                 raise ScenarioError(
-                    "The parameter 'states' must have the features of the data, "
-                    f"{list(names)!r}. Got {rows.shape[1]} features."
+                    Statement(
+                        "markov.states_features_differ",
+                        names=list(names),
+                        shape=rows.shape[1],
+                    )
                 )
             rows = pd.DataFrame(rows, columns=list(names))
         return bound_arrays(context, rows)[0]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
@@ -158,15 +158,14 @@ class PrevalenceScenario(Scenario):
         column: Any = self.column
         named = column is None or isinstance(column, str) or _is_whole(column)
         if not named:
-            raise TypeError(
-                "The parameter 'column' must be the name of a column, its position, or "
-                f"None for the target. Got {column!r}."
-            )
+            raise TypeError(Statement("prevalence.column_invalid", column=column))
         # it is compared with cells and classes, one by one
         if type(self.value).__hash__ is None:
             raise TypeError(
-                "The parameter 'value' must be a number, a text or another value that "
-                f"can be compared. Got a {type(self.value).__name__}."
+                Statement(
+                    "prevalence.value_not_comparable",
+                    value_type=type(self.value).__name__,
+                )
             )
         check_option(("replace", "relabel"), relation=self.relation)
         check_option(("fixed", "binomial"), law=self.law)
@@ -175,20 +174,17 @@ class PrevalenceScenario(Scenario):
             self._check_end(name, getattr(self, name))
         if _is_whole(self.high) == self.is_rate:
             raise ScenarioError(
-                "The parameters 'low' and 'high' must be of one kind: integers, which "
-                "count records, or floats, which are rates. "
-                f"Got {self.low!r} and {self.high!r}."
+                Statement("prevalence.ends_kinds_mixed", low=self.low, high=self.high)
             )
         if self.low >= self.high:
             raise ScenarioError(
-                "The parameter 'high' must exceed 'low': otherwise the two worlds "
-                f"coincide, or change places. Got {self.low!r} and {self.high!r}."
+                Statement("prevalence.high_not_above_low", low=self.low, high=self.high)
             )
         if self.law == "binomial" and not self.is_rate:
             raise ScenarioError(
-                "The parameter law='binomial' takes rates: a chance of each record, as "
-                "floats in [0, 1], for the parameters 'low' and 'high'. Got "
-                f"{self.low!r} and {self.high!r}; divide them by the number of records."
+                Statement(
+                    "prevalence.binomial_needs_rates", low=self.low, high=self.high
+                )
             )
 
     def _check_end(self, name: str, end: Any) -> None:
@@ -197,8 +193,7 @@ class PrevalenceScenario(Scenario):
             check_count(**{name: end}, least=0)
         elif not 0 <= check_real(**{name: end}) <= 1:
             raise ScenarioError(
-                f"The parameter {name!r} is a float, so it is a rate and must be in "
-                f"the range [0, 1]. Got {end!r}; a count is an integer."
+                Statement("prevalence.rate_out_of_range", name=name, end=end)
             )
 
     def check_groups(self, groups: Indices) -> None:
@@ -248,13 +243,17 @@ class PrevalenceScenario(Scenario):
         low, high = counts
         if high > n:
             raise ScenarioError(
-                f"The parameter 'high' counts {high} records, and the table has {n}."
+                Statement("prevalence.count_exceeds_records", high=high, n=n)
             )
         if low == high:
             raise ScenarioError(
-                f"The parameters 'low' ({self.low!r}) and 'high' ({self.high!r}) are "
-                f"the same count of {n} records, {low}: the two worlds coincide, and "
-                "there is no secret. Give rates that are further apart, or counts."
+                Statement(
+                    "prevalence.counts_coincide",
+                    low=self.low,
+                    high=self.high,
+                    n=n,
+                    low2=low,
+                )
             )
 
     def _of_target(self, context: PublicContext) -> bool:
@@ -266,9 +265,7 @@ class PrevalenceScenario(Scenario):
     def _check_target(self, context: PublicContext) -> None:
         if not self._of_target(context):
             raise ScenarioError(
-                "The parameter relation='relabel' is for a value of the target, which "
-                f"the column {self.column!r} is not known to be: use column=None for "
-                "the target, or relation='replace'."
+                Statement("prevalence.relabel_needs_target", column=self.column)
             )
 
     def _check_value(self, context: PublicContext) -> None:
@@ -279,13 +276,17 @@ class PrevalenceScenario(Scenario):
         if self.value is None:
             if len(classes) != 2:
                 raise ScenarioError(
-                    "The parameter 'value' must name the class that is more or less "
-                    f"common, as there are {len(classes)}: one of {list(classes)!r}."
+                    Statement(
+                        "prevalence.class_not_named",
+                        n_classes=len(classes),
+                        classes=list(classes),
+                    )
                 )
         elif not any(bool(self.value == label) for label in classes):
             raise ScenarioError(
-                f"The parameter 'value' must be one of the classes {list(classes)!r}. "
-                f"Got {self.value!r}."
+                Statement(
+                    "prevalence.class_unknown", classes=list(classes), value=self.value
+                )
             )
 
     def worlds(

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.schema._cells import cell_key
 from skpuffer.utils._reading import cells_of, is_frame, row_count
 from skpuffer.utils._types import Indices
@@ -61,26 +61,22 @@ def ranking(
     held = _target(y) if column is None else _column(X, column)
     if y is not None and (given := row_count(y)) != (n := row_count(X)):
         raise ScenarioError(
-            f"The parameter 'y' has {given} targets, and the table has {n} records; "
-            "give one for each."
+            Statement("prevalence.target_count_differs", given=given, n=n)
         )
     codes, labels = pd.factorize(held, sort=True)
     if np.any(codes < 0):
-        raise ScenarioError("The column of the secret has missing values; fill them.")
+        raise ScenarioError(Statement("prevalence.secret_column_missing_values"))
     if value is None:
         if len(labels) != 2:
             raise ScenarioError(
-                "The parameter 'value' must name the value that is more or less "
-                f"common: the column has {len(labels)}, and of two only the second is "
-                "meant."
+                Statement("prevalence.value_not_named", n_labels=len(labels))
             )
         position = 1
     else:
         same = np.flatnonzero([cell_key(v) == cell_key(value) for v in labels])
         if len(same) != 1 or len(labels) < 2:
             raise ScenarioError(
-                f"The parameter 'value' ({value!r}) must be one of several values that "
-                "the column has."
+                Statement("prevalence.value_not_in_column", value=value)
             )
         position = int(same[0])
     has = codes == position
@@ -136,22 +132,17 @@ def _like(old: Any, cells: NDArray[Any]) -> Any:
 
 def _target(y: Any) -> NDArray[Any]:
     if y is None:
-        raise ScenarioError(
-            "The parameter 'y' is needed: the value is one of the target."
-        )
+        raise ScenarioError(Statement("prevalence.target_missing"))
     held = np.asarray(y)
     if held.ndim != 1:
-        raise ScenarioError("The parameter 'y' must be one target for each record.")
+        raise ScenarioError(Statement("prevalence.target_not_one_dimensional"))
     return held
 
 
 def _column(X: Any, column: Any) -> NDArray[Any]:
     """Cells of a column, by name or position."""
     if sparse.issparse(X):
-        raise ScenarioError(
-            "The parameter 'X' is a sparse matrix, of which no column is rewritten; "
-            "give X.toarray()."
-        )
+        raise ScenarioError(Statement("prevalence.table_sparse"))
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         if column in frame.columns:
@@ -161,7 +152,4 @@ def _column(X: Any, column: Any) -> NDArray[Any]:
         by_position = not isinstance(column, str) and rows.ndim == 2
         if by_position and 0 <= column < rows.shape[1]:
             return np.array(rows[:, column])
-    raise ScenarioError(
-        f"The parameter 'column' ({column!r}) is none of the table: give the name of a "
-        "column of a data frame, or a position in an array."
-    )
+    raise ScenarioError(Statement("prevalence.column_unknown", column=column))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import pairwise_distances_argmin
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.schema import Schema
 from skpuffer.utils._reading import refuse_mask
 from skpuffer.utils._types import Floats, Indices
@@ -134,36 +134,34 @@ class BinnedLaw(RowBelief):
         bins = {} if self.bins is None else self.bins
         if not isinstance(bins, Mapping | Schema):
             raise ScenarioError(
-                "The parameter 'bins' must be a dict of columns and their bins, or a "
-                f"Schema. Got {self.bins!r}."
+                Statement("prior.bins_not_dict_or_schema", bins=self.bins)
             )
         if not self.is_named:
-            raise ScenarioError(
-                "The parameter 'rows' of BinnedLaw must be a data frame with names, by "
-                "which the columns of the data are found and read. Give a frame, and "
-                "the data as one."
-            )
+            raise ScenarioError(Statement("prior.rows_without_names"))
         columns = self.table().columns
         secret = None if scenario is None else scenario.column
         if scenario is not None:
             if scenario.column not in columns:
                 raise ScenarioError(
-                    f"The parameter 'rows' has no column {scenario.column!r}, the "
-                    f"secret; it has {list(columns)!r}."
+                    Statement(
+                        "prior.rows_lack_secret",
+                        column=scenario.column,
+                        columns=list(columns),
+                    )
                 )
             columns = self.covered(scenario)
         # a code book is of the whole table, and the rows may have some of its columns
         lacking = [name for name in columns if name not in bins and name != secret]
         if isinstance(bins, Schema) and lacking:
             raise ScenarioError(
-                f"The code book of the parameter 'bins' lacks the columns {lacking!r} "
-                f"of the parameter 'rows'; it has {list(bins)!r}."
+                Statement("prior.bins_lack_columns", lacking=lacking, bins=list(bins))
             )
         strange = [name for name in bins if name not in columns]
         if strange and not isinstance(bins, Schema):
             raise ScenarioError(
-                f"The parameter 'bins' names {strange!r}, which the parameter 'rows' "
-                f"does not have besides the secret; it has {list(columns)!r}."
+                Statement(
+                    "prior.bins_unknown_columns", strange=strange, columns=list(columns)
+                )
             )
         super().check(scenario)
 
@@ -177,8 +175,7 @@ class BinnedLaw(RowBelief):
         values = tuple(ordered(secret_values(table, scenario.column)))
         if len(values) < 2:
             raise ScenarioError(
-                f"The column {scenario.column!r} of the parameter 'rows' has one value "
-                "only: two are needed to keep apart."
+                Statement("prior.secret_one_value_only", column=scenario.column)
             )
         secret = frame[scenario.column].to_numpy()
         masses = np.array(
@@ -204,9 +201,7 @@ class BinnedLaw(RowBelief):
         ]
         if counted:
             raise ScenarioError(
-                "The parameter 'prior_as' is 'confidence', but the edges of "
-                f"{counted!r} are taken from the public rows themselves. Give the "
-                "edges in 'bins', known without these rows."
+                Statement("prior.confidence_edges_from_rows", counted=counted)
             )
         # a union bound over the values, each with its own number of public rows
         beta = (1 - confidence) / len(laws.values)

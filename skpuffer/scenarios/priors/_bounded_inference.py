@@ -5,7 +5,7 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.privacy_loss.overlap import NormalOverlap, Overlap
 from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_probability
@@ -54,10 +54,7 @@ class BoundedInference(Belief):
         """Check the parameters; see the class."""
         auc = check_probability(auc=self.auc)
         if auc <= 0.5:
-            raise ScenarioError(
-                "The parameter 'auc' must be above 0.5: at 0.5 the row tells nothing "
-                f"of the secret, and no noise is needed. Got {self.auc!r}."
-            )
+            raise ScenarioError(Statement("odds.auc_not_above_half", auc=self.auc))
         check_rest(self.rest)
 
     def _overlap(self, auc: float) -> Overlap:

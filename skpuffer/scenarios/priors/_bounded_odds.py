@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.privacy_loss.overlap import OddsOverlap, Overlap
 from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_at_least_one, check_share
@@ -51,16 +51,9 @@ class BoundedOdds(Belief):
         """Check the parameters; see the class."""
         w, share = check_at_least_one(w=self.w), check_share(share=self.share)
         if w > MOST_ODDS:
-            raise ScenarioError(
-                f"The parameter 'w' must be at most {MOST_ODDS:g}: a row that shifts "
-                "the odds further gives the secret away. Use "
-                "RecordScenario(relation='replace')."
-            )
+            raise ScenarioError(Statement("odds.range_too_large", most_odds=MOST_ODDS))
         if w == 1 and share == 0:
-            raise ScenarioError(
-                "The parameter 'w' is 1: if a row tells nothing of the secret, no "
-                "noise is needed to hide it. Give the range of the odds, above one."
-            )
+            raise ScenarioError(Statement("odds.range_is_one"))
 
     def overlap(self, scenario: Any = None) -> Overlap:
         """Return the largest divergences that the range allows."""
@@ -105,14 +98,10 @@ def check_rest(rest: Any) -> None:
     if rest is None:
         return
     if not isinstance(rest, BoundedOdds):
-        raise TypeError(
-            "The parameter 'rest' must be a BoundedOdds, or None where all that is "
-            f"read is covered. Got {rest!r}."
-        )
+        raise TypeError(Statement("odds.rest_not_bounded_odds", rest=rest))
     # a range of one is a statement here: the rest tells nothing more
     w = check_at_least_one(w=rest.w)
     if w > MOST_ODDS or rest.share != 0:
         raise ScenarioError(
-            f"The parameter 'rest' must have a range 'w' of at most {MOST_ODDS:g} "
-            f"and no 'share'. Got {rest!r}."
+            Statement("odds.rest_range_or_share", most_odds=MOST_ODDS, rest=rest)
         )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.schema import Binning, Schema
 from skpuffer.schema._cells import (
     cell_key,
@@ -207,10 +207,7 @@ def coding_of(
 
 def _column(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
     if column.isna().any():
-        raise ScenarioError(
-            f"The column {name!r} of the parameter 'rows' has missing values: fill "
-            "them, in the public rows and in the data alike."
-        )
+        raise ScenarioError(Statement("prior.rows_missing_values", name=name))
     kind = column.dtype
     numeric = pd.api.types.is_numeric_dtype(kind) and not (
         pd.api.types.is_bool_dtype(kind) or pd.api.types.is_complex_dtype(kind)
@@ -219,7 +216,7 @@ def _column(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
         return _levels(column, bins, name)
     numbers = column.to_numpy(dtype=float)
     if not np.all(np.isfinite(numbers)):
-        raise ScenarioError(f"The column {name!r} of the parameter 'rows' is infinite.")
+        raise ScenarioError(Statement("prior.rows_infinite", name=name))
     if bins is None:
         values = np.unique(numbers)
         # in the type they have: labels that are integers stay integers
@@ -272,7 +269,9 @@ def _levels(column: pd.Series, bins: Any, name: Hashable) -> Levels:
     try:
         refuse_ambiguous(values, "rows")
     except ValueError as error:
-        raise ScenarioError(f"The column {name!r}: {error}") from None
+        raise ScenarioError(
+            Statement("prior.column_levels_unreadable", name=name, error=error)
+        ) from None
     held = np.empty(len(values), dtype=object)
     held[:] = values
     return Levels(held)

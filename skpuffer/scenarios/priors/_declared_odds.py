@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 
 from ._bounded_odds import BoundedOdds
 from ._laws import Laws, codes_of
@@ -95,10 +95,7 @@ class DeclaredOdds(RowBelief):
         rate = given.mean(axis=0)
         self._check_rate(values, rate)
         if np.any(rate == 0):
-            raise ScenarioError(
-                "The parameter 'propensity' gives a value of the secret no probability "
-                "at any row, so nothing can be believed of it."
-            )
+            raise ScenarioError(Statement("propensity.value_without_probability"))
         # Bayes: what the rows weigh given a value of the secret
         masses = given.T / given.sum(axis=0)[:, None]
         return Laws(values, masses, codes_of(frame, self.known))
@@ -112,24 +109,18 @@ class DeclaredOdds(RowBelief):
         # without classes it is not fitted, or itself a class
         unfitted = guesses and not hasattr(source, "classes_")
         if isinstance(source, str) or source is None or unfitted:
-            raise ScenarioError(
-                "The parameter 'propensity' must be a fitted classifier of the secret, "
-                "a callable, or its probabilities at the rows. The secret itself is "
-                f"none. Got {source!r}."
-            )
+            raise ScenarioError(Statement("propensity.source_invalid", source=source))
         if guesses:
             read = getattr(source, "feature_names_in_", None)
             if read is not None and scenario.column in list(read):
                 raise ScenarioError(
-                    f"The parameter 'propensity' reads the secret {scenario.column!r}: "
-                    "give a classifier that guesses it from the other columns."
+                    Statement("propensity.reads_secret", column=scenario.column)
                 )
             if read is not None and self.table().named:
                 missing = [name for name in read if name not in frame.columns]
                 if missing:
                     raise ScenarioError(
-                        f"The parameter 'rows' lacks the columns {missing!r} that the "
-                        "parameter 'propensity' reads."
+                        Statement("propensity.rows_lack_columns", missing=missing)
                     )
                 rows = frame[list(read)]
             values = tuple(np.asarray(source.classes_).tolist())
@@ -144,14 +135,10 @@ class DeclaredOdds(RowBelief):
         fits = given.ndim == 2 and len(given) == len(frame) and given.shape[1] >= 2
         if not fits or not np.all((given >= 0) & (given <= 1)):
             raise ScenarioError(
-                "The parameter 'propensity' must give a probability of each value of "
-                f"the secret, of two at least, at each of the {len(frame)} rows."
+                Statement("propensity.probabilities_shape_invalid", n_frame=len(frame))
             )
         if not np.allclose(given.sum(axis=1), 1, atol=1e-6):
-            raise ScenarioError(
-                "The probabilities of the parameter 'propensity' must sum to one at "
-                "each row."
-            )
+            raise ScenarioError(Statement("propensity.probabilities_not_sum_one"))
         if values is None:
             values = tuple(range(given.shape[1]))
         return values, given
@@ -164,23 +151,27 @@ class DeclaredOdds(RowBelief):
         if not isinstance(rate, dict):
             if len(values) != 2:
                 raise ScenarioError(
-                    "The parameter 'rate' must give the share of each value, as a dict "
-                    f"of {list(values)!r}."
+                    Statement("propensity.rate_not_each_value", values=list(values))
                 )
             rate = {values[1]: rate}
         for value, share in rate.items():
             if value not in values or not isinstance(share, int | float):
                 raise ScenarioError(
-                    "The parameter 'rate' must be a share, or a dict of shares by the "
-                    f"values {list(values)!r}. Got {self.rate!r}."
+                    Statement(
+                        "propensity.rate_not_share_or_dict",
+                        values=list(values),
+                        rate=self.rate,
+                    )
                 )
             mean = float(found[values.index(value)])
             if not abs(share - mean) <= _ROUNDED:
                 raise ScenarioError(
-                    f"The parameter 'rate' says that a share of {share:g} has the "
-                    f"value {value!r}, but the probabilities of 'propensity' at these "
-                    f"rows have a mean of {mean:.4g}: both must be of the same people. "
-                    "Omit the rate, or calibrate the classifier to it."
+                    Statement(
+                        "propensity.rate_contradicts_probabilities",
+                        share=share,
+                        value=value,
+                        mean=mean,
+                    )
                 )
 
     def statement(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.utils._types import Floats, Indices
 
 __all__ = ["Laws", "codes_of"]
@@ -84,10 +84,7 @@ class Laws:
                 elif doubted:
                     found.append((masses[i], masses[j], mass))
         if not found:
-            raise ScenarioError(
-                "No public row gives both values of a pair a positive probability, so "
-                "there is nothing to keep apart: change 'pairs' or the rows."
-            )
+            raise ScenarioError(Statement("prior.no_pair_possible"))
         return found
 
 

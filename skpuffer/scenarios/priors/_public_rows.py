@@ -7,7 +7,7 @@ from typing import Any
 
 import joblib
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 
 from ._belief import Belief
 from ._laws import Laws
@@ -42,8 +42,7 @@ class PublicRowsBelief(Belief):
             table: ReferenceTable = self._read("rows")
         except ScenarioError:
             raise ScenarioError(
-                f"The parameter 'rows' of {type(self).__name__} must be a table of "
-                "public rows: a data frame, or an array of two dimensions."
+                Statement("prior.rows_not_a_table", owner=type(self).__name__)
             ) from None
         return table
 

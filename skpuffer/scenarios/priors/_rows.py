@@ -8,7 +8,7 @@ from typing import Any, Self
 import joblib
 from sklearn.base import clone
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.privacy_loss.overlap import (
     FiniteOverlap,
     NearOverlap,
@@ -74,9 +74,7 @@ class RowBelief(PublicRowsBelief):
     def _variation(self, laws: Laws, confidence: float) -> float:
         """Total variation within which the true distributions are, at a confidence."""
         raise ScenarioError(
-            f"The parameter 'prior_as' is 'confidence', but {type(self).__name__} "
-            "speaks of odds at public rows, of which no sample says how far they are "
-            "off. Declare them (omit prior_as), or use a BinnedLaw."
+            Statement("prior.confidence_needs_binned_law", owner=type(self).__name__)
         )
 
     # -- public rows --------------------------------------------------------------
@@ -110,9 +108,11 @@ class RowBelief(PublicRowsBelief):
             return None
         if n_features != len(features):
             raise ScenarioError(
-                f"The data has {n_features} columns without names, but the parameter "
-                f"'rows' has {len(there)} besides the secret and the target: lay both "
-                "out alike, or give frames with names."
+                Statement(
+                    "prior.unnamed_column_count_differs",
+                    n_features=n_features,
+                    n_there=len(there),
+                )
             )
         return features.index(scenario.column)
 
@@ -133,13 +133,14 @@ class RowBelief(PublicRowsBelief):
         """Check the parameters; see the class."""
         check_rest(self.rest)
         if isinstance(self.known, str) or not isinstance(self.known, Sequence):
-            raise ScenarioError(
-                f"The parameter 'known' must list columns. Got {self.known!r}."
-            )
+            raise ScenarioError(Statement("prior.known_not_a_list", known=self.known))
         if len(self.known) > _MOST_KNOWN:
             raise ScenarioError(
-                f"The parameter 'known' lists {len(self.known)} columns; every subset "
-                f"of them is gone through, of {_MOST_KNOWN} at most."
+                Statement(
+                    "prior.known_too_many_columns",
+                    n_known=len(self.known),
+                    most_known=_MOST_KNOWN,
+                )
             )
         there = self.table().columns
         if scenario is not None:
@@ -147,8 +148,9 @@ class RowBelief(PublicRowsBelief):
         strange = [name for name in self.known if name not in there]
         if strange:
             raise ScenarioError(
-                f"The parameter 'known' names {strange!r}, which the parameter 'rows' "
-                f"does not have besides the secret; it has {list(there)!r}."
+                Statement(
+                    "prior.known_unknown_columns", strange=strange, there=list(there)
+                )
             )
         if scenario is not None:
             self.laws(scenario)
@@ -165,11 +167,12 @@ class RowBelief(PublicRowsBelief):
             missing.append("the target" if context.n_targets == 1 else "its targets")
         if missing:
             raise ScenarioError(
-                f"What is read of a record has {', '.join(missing)}, of which "
-                f"{type(self).__name__} says nothing: its rows have "
-                f"{list(covered)!r}. Give rows with these columns (and the scenario "
-                "the target's name), leave the columns out, or say by "
-                "rest=BoundedOdds(w) how far they shift the odds of the secret."
+                Statement(
+                    "prior.columns_read_not_covered",
+                    missing=", ".join(missing),
+                    owner=type(self).__name__,
+                    covered=list(covered),
+                )
             )
 
     def speaks_of(self, scenario: Any, context: PublicContext) -> str:

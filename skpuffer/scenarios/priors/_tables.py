@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.schema._cells import level_places
 from skpuffer.utils._reading import (
@@ -62,10 +62,7 @@ class ReferenceTable:
             except ValueError:  # rows of different lengths
                 table = np.empty(0)
         if len(table.shape) != 2 or not table.shape[0]:
-            raise ScenarioError(
-                "The parameter 'prior' must be a table with rows: a data frame, or an "
-                "array of two dimensions."
-            )
+            raise ScenarioError(Statement("prior.table_without_rows"))
         self._names = matching_names(table)
         frame = to_pandas(table)
         # a copy: the digest must not go stale when the caller's table changes
@@ -136,14 +133,17 @@ def encode_target(context: PublicContext, y: ArrayLike | None) -> Any:
         if numbers is None:
             return y  # labels that pass through a step that has no use for them
         if not np.all(np.isfinite(numbers)):
-            raise ScenarioError("The target of the prior contains NaN or infinity.")
+            raise ScenarioError(Statement("prior.target_not_finite"))
         return numbers
     codes = level_places(context.classes, y)
     if np.any(codes < 0):
         unknown = y[codes < 0][0]
         raise ScenarioError(
-            f"The target of the prior has the label {unknown!r}, which is not "
-            f"among the classes {list(context.classes)!r}."
+            Statement(
+                "prior.target_label_unknown",
+                unknown=unknown,
+                classes=list(context.classes),
+            )
         )
     return codes
 
@@ -180,10 +180,7 @@ def bound_arrays(
         if names is not None:
             named, unnamed = unnamed, named
         raise ScenarioError(
-            f"The {named} have named columns and the {unnamed} none, so they cannot be "
-            "matched. Pass data frames for both (set_output(transform='pandas') on the "
-            "steps before; compose.PublicPreprocessing for steps that change the "
-            "columns), or arrays for both, with the same columns in the same order."
+            Statement("prior.named_and_unnamed_columns", named=named, unnamed=unnamed)
         )
     if is_frame(X):
         if names is not None:
@@ -191,10 +188,11 @@ def bound_arrays(
             missing = [name for name in names if name not in known]
             if missing:
                 raise ScenarioError(
-                    f"The public rows lack the columns {missing!r} of the data; they "
-                    f"have {list(known)!r}. Give the prior the columns and "
-                    "units that reach the model, or put the steps between into "
-                    "compose.PublicPreprocessing."
+                    Statement(
+                        "prior.public_rows_lack_columns",
+                        missing=missing,
+                        known=list(known),
+                    )
                 )
             X = to_pandas(X, names)
         else:
@@ -204,20 +202,19 @@ def bound_arrays(
         X = context.feature_map(X)
     X = floats(X)
     if X is None:
-        raise ScenarioError(
-            "The public rows have columns that are not numeric. Encode them with "
-            "compose.PublicPreprocessing, which treats data and prior alike."
-        )
+        raise ScenarioError(Statement("prior.columns_not_numeric"))
     if X.ndim != 2:
-        raise ScenarioError(f"Public rows must form a table. Got shape {X.shape}.")
+        raise ScenarioError(Statement("prior.public_rows_shape_invalid", shape=X.shape))
     if context.n_features is not None and X.shape[1] != context.n_features:
         raise ScenarioError(
-            f"The public rows have {X.shape[1]} features (without the secret and the "
-            f"target), the data has {context.n_features}. Pass data frames so that "
-            "columns are matched by name, or make the columns agree."
+            Statement(
+                "prior.feature_count_differs",
+                shape=X.shape[1],
+                n_features=context.n_features,
+            )
         )
     if not np.all(np.isfinite(X)):
-        raise ScenarioError("The public rows contain NaN or infinity.")
+        raise ScenarioError(Statement("prior.public_rows_not_finite"))
     return X, encode_target(context, y)
 
 
@@ -225,7 +222,7 @@ def secret_values(table: ReferenceTable, column: Hashable) -> set[Any]:
     """Return the set of values of a column, which must have none missing."""
     values = table._frame[column]
     if values.isna().any():
-        raise ScenarioError(f"The secret column {column!r} has missing values.")
+        raise ScenarioError(Statement("prior.secret_missing_values", column=column))
     return set(values.tolist())
 
 

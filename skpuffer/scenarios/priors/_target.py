@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.utils._types import Indices
 
@@ -26,8 +26,11 @@ def check_target(scenario: Any, context: PublicContext) -> None:
     names = {scenario.target, context.target_name}
     if len(names) > 1 and all(isinstance(name, str) for name in names):
         raise ScenarioError(
-            f"The parameter 'target' names {scenario.target!r}, but the data's target "
-            f"is {context.target_name!r}: rename one if they are the same."
+            Statement(
+                "target.name_differs_from_data",
+                target=scenario.target,
+                target_name=context.target_name,
+            )
         )
 
 
@@ -99,11 +102,7 @@ def target_leaks(
     for target in np.asarray(y, dtype=object).reshape(len(secret), -1).T:
         equal, nearly = _agreement(_levels(target), _levels(secret))
         if equal:
-            raise ScenarioError(
-                f"The target is the secret {column!r} under another name or code. A "
-                "model is made to tell its target: what is to be learnt cannot be the "
-                "secret. Choose another target, or another secret."
-            )
+            raise ScenarioError(Statement("target.is_secret_recoded", column=column))
         if nearly:
             leaks = (
                 f"the target is nearly the secret {column!r}, under another name or "

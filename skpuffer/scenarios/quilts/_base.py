@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.utils._plain import Plain, to_plain
 from skpuffer.utils._types import Booleans, Floats
 
@@ -231,10 +231,7 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
 
     def approximate(self) -> "Quilts":
         """Raise: a general network has no mixing time."""
-        raise UnsupportedError(
-            "A general network has no mixing time to bound influences by: use "
-            "method='exact'."
-        )
+        raise UnsupportedError(Statement("quilt.network_has_no_mixing"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import entr
 from sklearn.utils import _safe_indexing
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
 from skpuffer.scenarios._facts import Fact, OutputSamples
@@ -50,28 +50,29 @@ class BoundSubsample(BoundScenario):
         if not scenario.draws_from_pool:
             self.X, self.y = pool_arrays(scenario.pool, context)
         elif context.pool is None:
-            raise ScenarioError(
-                "The parameter 'pool' is 'known' and takes the table of a fit for the "
-                "pool, so it works in an estimator's fit only: give a public pool."
-            )
+            raise ScenarioError(Statement("subsample.known_pool_outside_fit"))
         else:
             self.X, self.y = context.pool
         self.n_pool = row_count(self.X)
         self.n_drawn: int = scenario.drawn(self.n_pool)
         if context.n_records != self.n_drawn:
             raise ScenarioError(
-                f"The parameter 'size' says that {self.n_drawn} of the pool's "
-                f"{self.n_pool} records are drawn, but the table has "
-                f"{context.n_records} records: give the subset that was drawn."
+                Statement(
+                    "subsample.size_differs_from_table",
+                    n_drawn=self.n_drawn,
+                    n_pool=self.n_pool,
+                    n_records=context.n_records,
+                )
             )
         self.law = self._law()
         self.groups = self._groups() if scenario.secret == "groups" else None
         if scenario.prior == "enumerated" and self.law.log_count > _MOST:
             raise ScenarioError(
-                "The parameter 'prior' is 'enumerated', and there are about "
-                f"10^{self.law.log_count / math.log(10):.1f} subsets; the query is run "
-                f"on {_MOST_SUBSETS} at most. Use 'design' (of a known pool) or "
-                "'sampled'."
+                Statement(
+                    "subsample.too_many_subsets",
+                    log_count=self.law.log_count / math.log(10),
+                    most_subsets=_MOST_SUBSETS,
+                )
             )
 
     def _law(self) -> SubsetLaw:
@@ -89,10 +90,11 @@ class BoundSubsample(BoundScenario):
         )
         if len(classes) > self.n_drawn:
             raise ScenarioError(
-                f"The parameter 'stratify' keeps the shares of classes, but the "
-                f"target has {len(classes)} values for subsets of {self.n_drawn} "
-                "records: omit it where the target is a number, or give a larger "
-                "'size'."
+                Statement(
+                    "subsample.stratify_too_many_classes",
+                    n_classes=len(classes),
+                    n_drawn=self.n_drawn,
+                )
             )
         strata = (
             (np.flatnonzero(codes == at), int(count))
@@ -104,23 +106,19 @@ class BoundSubsample(BoundScenario):
         """Group of each record of the pool, or a function of the memberships."""
         given, of_fit = self.scenario.groups, self.context.groups
         if given is None and of_fit is None:
-            raise ScenarioError(
-                "The parameter 'secret' is 'groups', which are not said: give the ids "
-                "of the pool's records as 'groups' to fit or to SubsampleScenario, or "
-                "a callable to the latter."
-            )
+            raise ScenarioError(Statement("subsample.groups_not_given"))
         if given is not None and of_fit is not None:
-            raise ScenarioError(
-                "The parameter 'groups' is given to fit and to SubsampleScenario, "
-                "which may differ: omit one of the two."
-            )
+            raise ScenarioError(Statement("subsample.groups_given_twice"))
         if callable(given):
             return given
         groups = np.asarray(of_fit) if given is None else read_groups(given)
         if len(groups) != self.n_pool:
             raise ScenarioError(
-                f"The parameter 'groups' has {len(groups)} ids, and the pool has "
-                f"{self.n_pool} records: give one for each."
+                Statement(
+                    "subsample.groups_count_differs",
+                    n_groups=len(groups),
+                    n_pool=self.n_pool,
+                )
             )
         return groups
 
@@ -142,10 +140,7 @@ class BoundSubsample(BoundScenario):
             np.packbits(masks, axis=1), axis=0, return_counts=True
         )
         if len(packed) < 2:
-            raise ScenarioError(
-                "All subsets drawn beforehand are the same one, so nothing is hidden: "
-                "draw more of them ('n_subsets')."
-            )
+            raise ScenarioError(Statement("subsample.subsets_all_same"))
         distinct = np.unpackbits(packed, axis=1, count=self.n_pool).astype(bool)
         return distinct, times / times.sum()
 
@@ -310,10 +305,7 @@ def _refuse_chance(release: QueryRelease, first: Floats, second: Floats) -> None
     if np.allclose(first, second, rtol=1e-6, atol=1e-9 * np.abs(first).max(initial=0)):
         return
     raise ScenarioError(
-        f"The release {release.name!r} is another vector when it is run on the same "
-        "subset again, so that the outputs of all subsets say nothing of the next run: "
-        "seed the query ('random_state' of its model), or use prior='sampled', where "
-        "chance in the query is one more thing that is drawn."
+        Statement("subsample.query_not_deterministic", name=release.name)
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import Rows
 from skpuffer.scenarios.priors._tables import ReferenceTable, bound_arrays
@@ -50,32 +50,29 @@ def check_pool(pool: Any) -> None:
     if isinstance(pool, str):
         if pool != "known":
             raise ScenarioError(
-                "The parameter 'pool' must be 'known', which takes the table given to "
-                f"fit for the pool, or a public table. Got {pool!r}."
+                Statement("subsample.pool_not_known_or_table", pool=pool)
             )
         return
     if isinstance(pool, tuple) and len(pool) != 2:
         raise ScenarioError(
-            "The parameter 'pool' is a tuple, so it must be a pair (X, y). Got "
-            f"{len(pool)} entries."
+            Statement("subsample.pool_tuple_not_pair", n_pool=len(pool))
         )
     X, y = pool_rows(pool)
     refuse_mask(X, "pool")
     refuse_mask(y, "pool")
     if sparse.issparse(X):
-        raise ScenarioError(
-            "The parameter 'pool' is a sparse matrix: give X.toarray(), or the pool to "
-            "fit, with pool='known'."
-        )
+        raise ScenarioError(Statement("subsample.pool_sparse"))
     if not is_frame(X) and _dimensions(X) != 2:
         raise ScenarioError(
-            "The parameter 'pool' must be 'known' or a table: a data frame, an array "
-            f"of two dimensions, or (X, y). Got a {type(X).__name__}."
+            Statement("subsample.pool_not_a_table", x_type=type(X).__name__)
         )
     if y is not None and row_count(y) != row_count(X):
         raise ScenarioError(
-            f"The parameter 'pool' has {row_count(X)} records and {row_count(y)} "
-            "targets: give one for each."
+            Statement(
+                "subsample.pool_target_count_differs",
+                row_count=row_count(X),
+                row_count2=row_count(y),
+            )
         )
 
 
@@ -108,10 +105,7 @@ def check_classes(y: Any) -> None:
     ScenarioError
     """
     if y is None or _dimensions(y) != 1:
-        raise ScenarioError(
-            "The parameter 'stratify' keeps the shares of the classes of a target, "
-            "which the pool lacks: pass 'y' with it, or omit it."
-        )
+        raise ScenarioError(Statement("subsample.stratify_without_target"))
 
 
 def pool_arrays(pool: Any, context: PublicContext) -> tuple[Any, Any]:
@@ -134,14 +128,12 @@ def pool_arrays(pool: Any, context: PublicContext) -> tuple[Any, Any]:
     """
     X, y = pool_rows(pool)
     if context.has_target and y is None:
-        raise ScenarioError(
-            "The parameter 'pool' has no targets, which the model reads: give (X, y)."
-        )
+        raise ScenarioError(Statement("subsample.pool_without_targets"))
     try:
         return bound_arrays(context, X, y)
     except ScenarioError as error:
         raise ScenarioError(
-            f"The parameter 'pool' does not fit the table. {error}"
+            Statement("subsample.pool_differs_from_table", error=error)
         ) from None
 
 
@@ -185,11 +177,7 @@ def taken_of(
     mask = np.zeros(n_pool, dtype=bool)
     mask[order] = rank < times[kinds]
     if mask.sum() != len(both) - n_pool:
-        raise ScenarioError(
-            "The table has records that the parameter 'pool' has not, or has them more "
-            "often: pass a subset that was drawn of it, with its targets and read in "
-            "the same way, or the pool itself with pool='known'."
-        )
+        raise ScenarioError(Statement("subsample.records_not_in_pool"))
     return mask
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import BoundScenario, Scenario, refuse_repeated
 from skpuffer.scenarios._simulation import check_running
@@ -157,14 +157,14 @@ class SubsampleScenario(Scenario):
             check_count(n_subsets=self.n_subsets, least=2)
         except ValueError as error:
             raise ScenarioError(
-                f"{error} Of a single subset nothing is uncertain, and there is "
-                "nothing to hide."
+                Statement("subsample.single_subset_certain", error=error)
             ) from None
         if self.groups is not None:
             if self.secret != "groups":
                 raise ScenarioError(
-                    "The parameter 'groups' goes with secret='groups'. Got "
-                    f"secret={self.secret!r}; omit one of the two."
+                    Statement(
+                        "subsample.groups_without_secret_groups", secret=self.secret
+                    )
                 )
             if not callable(self.groups):
                 self._check_ids()
@@ -179,8 +179,7 @@ class SubsampleScenario(Scenario):
             read_groups(self.groups)
         except (TypeError, ValueError) as error:
             raise ScenarioError(
-                "The parameter 'groups' must have an id for each record of the pool, "
-                f"or be a callable of their memberships. {error}"
+                Statement("subsample.groups_ids_invalid", error=error)
             ) from None
 
     def _check_size(self) -> None:
@@ -190,39 +189,23 @@ class SubsampleScenario(Scenario):
             check_count(size=size)
         elif not 0 < check_real(size=size) < 1:
             raise ScenarioError(
-                "The parameter 'size' is a float, so it is a share of the pool and "
-                f"must be in the range (0, 1). Got {size!r}; a count is an integer."
+                Statement("subsample.size_share_out_of_range", size=size)
             )
 
     def _check_together(self) -> None:
         """Refuse parameters that contradict each other."""
         if self.independent and self.stratify:
-            raise ScenarioError(
-                "The parameter 'stratify' keeps the shares of classes, which "
-                "records that are drawn independently do not: omit one of the two."
-            )
+            raise ScenarioError(Statement("subsample.stratify_with_independent"))
         if self.draws_from_pool:
             return
         if self.prior == "design":
-            raise ScenarioError(
-                "The parameter 'prior' is 'design', by which the table is drawn within "
-                "the fit as one of the subsets drawn beforehand. Of a table that "
-                "somebody else drew of a public 'pool' nobody knows that: use "
-                "'enumerated' or 'sampled', or pool='known'."
-            )
+            raise ScenarioError(Statement("subsample.design_with_public_pool"))
         if self.independent:
-            raise ScenarioError(
-                "The parameter 'independent' is for a table drawn within the fit: of "
-                "one that somebody else drew of a public 'pool' the number of records "
-                "is public, and would tell of who was drawn. Use independent=False."
-            )
+            raise ScenarioError(Statement("subsample.independent_with_public_pool"))
         if self.stratify:
             check_classes(pool_rows(self.pool)[1])
         if self.secret == "groups" and self.groups is None:
-            raise ScenarioError(
-                "The parameter 'groups' must give the ids of the pool's records, or a "
-                "callable, as secret='groups' is about these."
-            )
+            raise ScenarioError(Statement("subsample.groups_missing"))
 
     def drawn(self, n_pool: int) -> int:
         """Return how many records are drawn of a pool.
@@ -247,9 +230,14 @@ class SubsampleScenario(Scenario):
         if not 1 <= n < n_pool:
             least = "larger" if n < 1 else "smaller"
             raise ScenarioError(
-                f"The parameter 'size' ({given!r}) asks for subsets of {n} records of "
-                f"a 'pool' of {n_pool}, of which who was drawn is no secret: it must "
-                f"be from 1 to {n_pool - 1}. Give a {least} one, or a larger pool."
+                Statement(
+                    "subsample.size_leaves_no_secret",
+                    given=given,
+                    n=n,
+                    n_pool=n_pool,
+                    n_pool2=n_pool - 1,
+                    least=least,
+                )
             )
         return n
 
@@ -262,10 +250,7 @@ class SubsampleScenario(Scenario):
         if self.secret == "record":
             refuse_repeated(groups, self)
         if self.secret == "groups" and not self.draws_from_pool:
-            raise ScenarioError(
-                "The parameter 'groups' of fit is of the table's records, but secrets "
-                "are of those of the pool: give their ids to SubsampleScenario."
-            )
+            raise ScenarioError(Statement("subsample.groups_of_table_given"))
 
     def declared_groups(self, context: PublicContext) -> None:
         """Return None: groups are of the pool, and not of the table."""

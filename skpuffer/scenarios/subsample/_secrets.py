@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.utils._types import Floats, Indices
 
 from ._laws import Masks
@@ -69,17 +69,11 @@ def of_function(
     said = [function(mask.copy()) for mask in masks]
     rows = [list(one) if _is_sequence(one) else [one] for one in said]
     if len({len(row) for row in rows}) != 1 or not rows[0]:
-        raise ScenarioError(
-            "The parameter 'groups' is a function that returns more labels of one "
-            "subset than of another, or none: return one label, or one for each secret."
-        )
+        raise ScenarioError(Statement("subsample.groups_labels_count_varies"))
     try:
         columns = [_codes(column) for column in zip(*rows, strict=True)]
     except TypeError:
-        raise ScenarioError(
-            "The parameter 'groups' is a function whose labels cannot be hashed: "
-            "return numbers or texts."
-        ) from None
+        raise ScenarioError(Statement("subsample.groups_labels_not_hashable")) from None
     codes: Indices = np.column_stack(columns)
     return codes if weights is None else _uncertain(codes, weights)
 
@@ -101,8 +95,5 @@ def _uncertain(codes: Indices, weights: Floats) -> Indices:
     possible = codes[weights > 0]
     kept: Indices = codes[:, np.any(possible != possible[0], axis=0)]
     if not kept.shape[1]:
-        raise ScenarioError(
-            "No secret is left: all subsets that may be drawn have the same one. Draw "
-            "more of them ('n_subsets'), or change 'groups'."
-        )
+        raise ScenarioError(Statement("subsample.no_secret_uncertain"))
     return kept
