@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA_BEHIND_PREPROCESSING", "CodeBookMixin"]
 
 #: Why there is no code book within public preprocessing.
-SCHEMA_BEHIND_PREPROCESSING = (
-    "The parameter 'schema' reads raw columns, and public preprocessing stands before "
-    "the estimator: give one of them."
-)
+SCHEMA_BEHIND_PREPROCESSING = Statement("schema.behind_public_preprocessing")
 
 
 class CodeBookMixin:
@@ -65,9 +62,9 @@ class CodeBookMixin:
             )
         wrong = None
         if is_classifier(self) and schema.target_bounds is not None:
-            wrong = "a number, and a classifier needs a list of classes"
+            wrong = Statement("schema.number_for_classifier")
         if is_regressor(self) and schema.classes is not None:
-            wrong = "a category, and a regressor needs a number with bounds"
+            wrong = Statement("schema.category_for_regressor")
         if wrong is not None:
             raise ValueError(
                 Statement(

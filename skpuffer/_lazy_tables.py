@@ -230,7 +230,7 @@ class LazyTable:
             eager = query(frame).collect(**_options(frame))
             return {name: eager[name].to_numpy() for name in eager.columns}
 
-        owner = f"The engine {self.engine} that holds the table"
+        owner = Statement("lazy.subject_engine", engine=self.engine)
         totals: dict[str, np.ndarray[Any, Any]] = unquoted(owner, collect, self._frame)
         return totals
 

@@ -97,6 +97,5 @@ class StatedSensitivityMixin:
         if self.sensitivity is None:
             return []
         return [
-            "one record moves the released vector by no more than the stated "
-            f"sensitivity ({self.sensitivity!r}); the library has not proved it"
+            Statement("assume.stated_sensitivity_holds", sensitivity=self.sensitivity)
         ]

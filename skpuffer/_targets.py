@@ -35,10 +35,7 @@ __all__ = [
 ]
 
 #: Why there is nothing to learn.
-ONE_CLASS = (
-    "{} needs at least 2 classes; there is one class only. Give all labels as "
-    "classes=[...]."
-)
+ONE_CLASS = Statement("target.one_class_only")
 
 
 def label_codes(estimator: Any, classes: Array, y: ArrayLike) -> Indices:
@@ -174,7 +171,7 @@ def numeric_targets(estimator: Any, y: ArrayLike) -> Floats:
     ndarray of shape (n_records,)
     """
     numbers: Floats = as_numbers(
-        _list_of(estimator, y, missing=False), "The parameter 'y'"
+        _list_of(estimator, y, missing=False), Statement("target.subject_parameter_y")
     ).astype(float)
     return numbers
 

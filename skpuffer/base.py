@@ -75,17 +75,10 @@ FLOATING_POINT = _on_grid.FLOATING_POINT
 SEEDED = _plain_data.SEEDED
 
 #: What an estimator cannot see of the steps before it.
-UNTOUCHED_ROWS = (
-    "no record reaches the estimator changed by the others: no step before it, such as "
-    "a scaler, was fitted on the same rows without noise of its own"
-)
+UNTOUCHED_ROWS = Statement("assume.rows_untouched_by_others")
 
 #: What is said of a step that makes the sentence above false.
-UNNOISED_STEP = (
-    "the step {} before it was fitted on the same rows without noise, so that rows "
-    "reach it changed by the others; compose.audit_pipeline() names such steps, and "
-    "compose.PublicPreprocessing fits them on public rows"
-)
+UNNOISED_STEP = Statement("pipeline.unnoised_step_before")
 
 
 class PrivateEstimatorMixin(
@@ -608,10 +601,7 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
     for name in arguments:
         why = "."
         if name == "sample_weight":
-            why = (
-                ": a record that weighs more would move the result further than its "
-                "noise hides. Fit without weights."
-            )
+            why = Statement("weights.record_weighs_more")
         # scikit-learn's ensembles read these words
         raise TypeError(
             Statement(

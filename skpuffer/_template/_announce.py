@@ -14,6 +14,7 @@ from skpuffer.exceptions import (
     PrivacyLeakWarning,
     PrivacyWarning,
     SeededNoiseWarning,
+    Statement,
     WeakPromiseWarning,
 )
 from skpuffer.scenarios import RecordScenario
@@ -66,10 +67,12 @@ def announce_gain(
         return
     gain, count = compared
     warn(
-        f"{type(estimator).__name__} gains nothing by its scenario: "
-        f"RecordScenario(k={count}, relation='replace') would need {gain:.3g} times "
-        "the noise used here, by its best accountant, and promises more for it, "
-        "whatever is believed of the records.",
+        Statement(
+            "scenario.gains_nothing_over_dp",
+            estimator_type=type(estimator).__name__,
+            count=count,
+            gain=gain,
+        ),
         NoGainWarning,
     )
 
@@ -85,19 +88,17 @@ def announce(
     name = type(estimator).__name__
     if seeded:
         warn(
-            f"{name} drew its noise from a seed. Use random_state=None for anything "
-            "that is released.",
+            Statement("noise.drawn_from_seed", name=name),
             SeededNoiseWarning,
         )
     # where a mutual information allows for it, its accountant has warned already
     if exact and not certificate.mutual_information:
-        why = "under the scenario no pair of secrets moves it"
+        why = Statement("scenario.no_pair_moves_release")
         # no noise, yet a cost: the output's own spread under the prior hides the secret
         if certificate.epsilon:
-            why = "the promise rests on what it varies by under the prior"
+            why = Statement("scenario.promise_rests_on_prior_variance")
         warn(
-            f"{name} is released exactly, without any noise: {why}. See that this is "
-            "what you meant.",
+            Statement("release.exact_without_noise", name=name, why=why),
             PrivacyWarning,
         )
     for leak in leaks:
@@ -105,9 +106,7 @@ def announce(
     # a leak is the better reason, and has just been given
     if not certificate.notion.certified and not leaks:
         warn(
-            f"{name} set its noise from distributions that are only known through "
-            "samples: the certificate is an estimate, no guarantee. Say what is known "
-            "of the prior (prior_as=...) for a promise.",
+            Statement("scenario.samples_only_estimate", name=name),
             EstimatedGuaranteeWarning,
         )
 
@@ -144,17 +143,17 @@ def _weaknesses(estimator: Any, c: Certificate) -> Iterator[tuple[str, str]]:
     if n is not None and c.delta * n >= 1:
         yield (
             "delta",
-            f"delta={c.delta:g} is not below one over the number of records "
-            f"({n}): releasing the record of one person drawn at random would be "
-            f"within it. Take a smaller delta, 1 / {n}**1.5, say.",
+            Statement("parameter.delta_above_inverse_records", delta=c.delta, n=n),
         )
     if c.epsilon is not None and c.epsilon > _LARGE_EPSILON:
         yield (
             "epsilon",
-            f"epsilon={c.epsilon:g} is above {_LARGE_EPSILON:g}, where the promise "
-            "says little by itself: odds may change by a factor of "
-            f"{np.exp(min(c.epsilon, 700.0)):.2g}. See what an attacker gets by "
-            "skpuffer.audit, or take a smaller one.",
+            Statement(
+                "parameter.epsilon_large",
+                epsilon=c.epsilon,
+                large_epsilon=_LARGE_EPSILON,
+                exp=np.exp(min(c.epsilon, 700.0)),
+            ),
         )
     classes = getattr(estimator, "classes_", None)
     if classes is None or not declares_classes(estimator):
@@ -162,8 +161,7 @@ def _weaknesses(estimator: Any, c: Certificate) -> Iterator[tuple[str, str]]:
     if _are_many_numbers(classes):
         yield (
             "classes",
-            f"its {len(classes)} declared classes are whole numbers. Is the target a "
-            "number? Then a regressor with 'target_bounds' needs far less noise.",
+            Statement("target.classes_are_whole_numbers", n_classes=len(classes)),
         )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import ClassifierMixin
 
 from skpuffer._targets import rows_and_labels
+from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import validate_labels
 
 if TYPE_CHECKING:
@@ -22,10 +23,7 @@ __all__ = [
 ]
 
 #: What a certificate says of labels that no public class names.
-NO_LABEL = (
-    "a record whose label is missing, or none of the declared classes, counts as "
-    "nothing"
-)
+NO_LABEL = Statement("assume.unknown_label_counts_nothing")
 
 
 class PrivateClassifierMixin(ClassifierMixin):  # type: ignore[misc] # scikit-learn is untyped

@@ -23,17 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["PRIOR_UNSEEN", "SUMMED_ELSEWHERE", "ElsewhereMixin"]
 
 #: What a certificate says of a table that was summed up by the engine that holds it.
-SUMMED_ELSEWHERE = (
-    "each row of the lazy data frame is made of one record alone, and the engine that "
-    "holds it clips, counts and sums up as it is asked to; numbers of a record "
-    "are rounded to 2**-31 of their bounds there, and sums of them are exact"
-)
+SUMMED_ELSEWHERE = Statement("assume.rows_summed_by_engine")
 
 #: What a certificate cannot say of it.
-PRIOR_UNSEEN = (
-    "no prior of the scenario was made of rows of this table, which is not looked for "
-    "where the table lies elsewhere"
-)
+PRIOR_UNSEEN = Statement("assume.prior_unseen_elsewhere")
 
 
 class ElsewhereMixin(CodeBookMixin):
@@ -133,7 +126,7 @@ class ElsewhereMixin(CodeBookMixin):
             way = (
                 " Give solver='moments'."
                 if hasattr(self, "solver")
-                else " PrivateSummary and PrivateCDF count a grid there."
+                else Statement("lazy.grid_counted_there")
             )
             raise UnsupportedError(
                 Statement(

@@ -50,50 +50,25 @@ __all__ = [
 ]
 
 #: What a certificate says of any noise, which theorems take for a real number.
-FLOATING_POINT = (
-    "the noise is drawn in floating point: the last digits of what is released may "
-    "tell more than the promise allows"
-)
+FLOATING_POINT = Statement("assume.noise_in_floating_point")
 
 #: What a certificate says of noise that is drawn exactly, in whole steps of a grid.
-ON_GRID = (
-    "what is released is rounded to a public grid, and the noise is drawn from its "
-    "exact distribution there, of bits that a stream cipher (ChaCha20) makes of the "
-    "operating system's: the last digits tell no more than the rest"
-)
+ON_GRID = Statement("assume.noise_exact_on_grid")
 
 #: The same of sums of gradients, of which there are too many for exact draws.
-SUMS_ON_GRID = (
-    "sums of gradients and their noise are rounded to a public grid; the noise is "
-    "drawn in floating point, of bits that a stream cipher (ChaCha20) makes of the "
-    "operating system's, and is off its distribution by rounding, far below a step"
-)
+SUMS_ON_GRID = Statement("assume.gradient_sums_on_grid")
 
 #: The same of a choice by noisy scores, of which no number leaves.
-CHOSEN_ON_GRID = (
-    "what is released is a point of a public grid, chosen by noisy scores: its last "
-    "digits tell no more than the rest; the noise of scores is drawn in floating "
-    "point, of bits that a stream cipher (ChaCha20) makes of the operating system's, "
-    "so chances of choices are off by rounding"
-)
+CHOSEN_ON_GRID = Statement("assume.choice_on_grid")
 
 #: What the grid rests on, where noise pays for it.
-ROUNDED_SUMS = (
-    "rounding errors of the exact value are taken to be below half of a step of the "
-    "grid, and the noise covers them"
-)
+ROUNDED_SUMS = Statement("assume.rounding_below_half_step")
 
 #: The same where what it would cost is not known.
-NO_ROOM = (
-    "the exact value is rounded to it as well, by less than a thousandth of the noise, "
-    "which is not counted"
-)
+NO_ROOM = Statement("assume.rounding_not_counted")
 
 #: The same where noise does not cover how far a record is rounded.
-ROUNDED_ELSEWHERE = (
-    "how numbers of a record are rounded by the engine that holds the table is not "
-    "counted"
-)
+ROUNDED_ELSEWHERE = Statement("assume.engine_rounding_not_counted")
 
 #: Parameters of a model of which a certificate says that rounding is covered.
 _MANY_PARAMETERS = 2**20

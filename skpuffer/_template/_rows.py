@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from skpuffer._code_book import CodeBookMixin
 from skpuffer._targets import counted
+from skpuffer.exceptions import Statement
 from skpuffer.scenarios import RecordScenario
 from skpuffer.scenarios.priors._overlap import (
     OVERLAP,
@@ -174,7 +175,7 @@ class RowsMixin(CodeBookMixin):
             *target_leaks(scenario, y, secret, target_name),
             *prior_leaks(scenario, X, y, secret, target_name),
             *(
-                OVERLAP.format(f"the parameter {name!r}")
+                OVERLAP.format(Statement("table.subject_named_parameter", name=name))
                 for name, table in tables.items()
                 if table is not None
                 and shares_records(columns_of(X), columns_of(as_table(table)))

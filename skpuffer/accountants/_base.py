@@ -586,7 +586,7 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         method = self._accounts.get(type(release))
         if method is None:
             kind = type(release).__name__
-            unmarked = f"has no method marked by accounts_for() to account for a {kind}"
+            unmarked = Statement("accountant.kind_has_no_method", kind=kind)
             raise self._refusal(release, bound, unmarked)
         # looked up by its name, so that a subclass replaces it as any other method
         found: Callable[..., Account] = getattr(self, method.__name__)
@@ -630,12 +630,16 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         new = None
         # a subclass of a fact may mean less than the fact by which noise is set
         if type(fact) is not need:
-            new = f"a {type(fact).__name__} where a {need.__name__} is read"
+            new = Statement(
+                "accountant.other_fact_offered",
+                fact_type=type(fact).__name__,
+                need=need.__name__,
+            )
         # facts about distributions speak of secrets, not of tables: they have no
         # relation
         relation = getattr(fact, "relation", RELATIONS[0])
         if relation not in RELATIONS:
-            new = f"the relation {relation!r}"
+            new = Statement("accountant.relation_unknown", relation=relation)
         if new is not None:
             raise UnsupportedError(
                 Statement(
@@ -669,14 +673,13 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
             and unread_fields(kind.reads, release) is None
             and any(need in provided for need in kind.needs)
         ]
-        remedy = "use a scenario that offers more"
+        remedy = Statement("accountant.remedy_richer_scenario")
         if others:
-            remedy = f"{' or '.join(others)} would do"
-        elif unread is None:
-            remedy = (
-                "give what bounds one record's influence (an estimator's bounds, "
-                f"data_norm or sensitivity), or {remedy}"
+            remedy = Statement(
+                "accountant.remedy_other_accountants", others=" or ".join(others)
             )
+        elif unread is None:
+            remedy = Statement("accountant.remedy_bound_record", remedy=remedy)
         # what a scenario is for its author says better than can be read off facts
         purpose = bound.scenario._purpose
         if purpose is not None:
@@ -684,15 +687,26 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         # the release is to blame before the scenario: no other scenario would help
         if unread is not None:
             return UnsupportedError(
-                f"{type(self).__name__} {unread}, so it does not answer for the "
-                f"release {release.name!r}; {remedy}."
+                Statement(
+                    "accountant.does_not_answer_for_release",
+                    owner=type(self).__name__,
+                    unread=unread,
+                    name=release.name,
+                    remedy=remedy,
+                )
             )
         needs = " or ".join(need.__name__ for need in self.needs)
         offers = ", ".join(sorted(f.__name__ for f in provided)) or "nothing"
         return UnsupportedError(
-            f"{type(self).__name__} needs {needs}, but "
-            f"{type(bound.scenario).__name__} offers {offers} for the release "
-            f"{release.name!r}; {remedy}."
+            Statement(
+                "accountant.facts_not_offered",
+                owner=type(self).__name__,
+                needs=needs,
+                scenario_type=type(bound.scenario).__name__,
+                offers=offers,
+                name=release.name,
+                remedy=remedy,
+            )
         )
 
     def _asked(self, kind: type) -> Iterable["Accountant"]:
@@ -825,14 +839,16 @@ def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | 
     known = next((base for base in kind.__mro__ if base in reads), None)
     if known is None:
         kinds = " or ".join(map(_a, reads))
-        return f"accounts for {kinds}, and this is {_a(kind)}"
+        return Statement("accountant.other_kinds_accounted", kinds=kinds, a=_a(kind))
     new = sorted({field.name for field in fields(kind)} - reads[known])
     if new:
         names = ", ".join(map(repr, new))
-        return f"does not read {names} of {_a(kind)}"
+        return Statement("accountant.fields_not_read", names=names, a=_a(kind))
     # no new field, but perhaps another meaning of an old one
     if known is not kind:
-        return f"knows {_a(known)}, and not what {_a(kind)} makes of it"
+        return Statement(
+            "accountant.subclass_meaning_unknown", a=_a(known), a2=_a(kind)
+        )
     return None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
@@ -114,11 +115,11 @@ def told_choice(families: Sequence[str], errors: Sequence[float], best: int) -> 
     """
     names = [family.replace("_", " ") for family in families]
     if len(names) == 1:
-        return f"{names[0]} noise, the only one tried that keeps the promise"
+        return Statement("noise.only_family_keeping_promise", names=names[0])
     others = sorted(
         (error, name)
         for i, (error, name) in enumerate(zip(errors, names, strict=True))
         if i != best
     )
     against = ", ".join(f"{name} {ratio(e, errors[best])}" for e, name in others)
-    return f"{names[best]} noise, of the least mean square error; against it {against}"
+    return Statement("noise.family_of_least_error", names=names[best], against=against)

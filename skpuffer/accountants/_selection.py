@@ -19,12 +19,11 @@ SELECTION_FIELDS = frozenset({"assumptions", "context", "n_records", "name", "sc
 #: Mechanism, and what dominates a round of range r at scale one.
 _MECHANISMS: dict[type[Noise], tuple[str, Callable[[float], DescribedPair]]] = {
     GumbelNoise: (
-        "exponential mechanism, by the range of its privacy loss (Dong, Durfee and "
-        "Rogers 2020)",
+        Statement("source.exponential_mechanism_range"),
         BoundedRangePair,
     ),
     ExponentialNoise: (
-        "permute-and-flip, by its largest privacy loss (McKenna and Sheldon 2020)",
+        Statement("source.permute_and_flip"),
         PurePair,
     ),
 }
@@ -111,8 +110,10 @@ def selection_curve(
         tuple((pair(r / scale), 1) for r in ranges), float(max_memory)
     )
     largest = Shift(max(ranges), norm=math.inf, dim=None, structure="scalar")
-    statement = (
-        f"{release.dim} choices in {len(ranges)} rounds, each by scores that move by "
-        f"amounts of a range of at most {max(ranges):g} between neighbouring tables"
+    statement = Statement(
+        "selection.choices_in_rounds_stated",
+        dim=release.dim,
+        n_ranges=len(ranges),
+        ranges=max(ranges),
     )
     return curve, largest, source, statement

@@ -43,18 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivateAdditiveModel"]
 
-_PUBLIC = (
-    "bounds, levels and classes of the code book are public and were fixed without the "
-    "private rows; a value outside of them is read as the nearest or the missing one"
-)
-_NO_TARGET = (
-    "a record whose target is missing, or none of the code book, counts as nothing but "
-    "in the histograms of the features"
-)
-_FOUND = (
-    "the class labels are those that occur in the target, and public: one record may "
-    "bring a label of its own, so give 'classes'"
-)
+_PUBLIC = Statement("assume.code_book_public")
+_NO_TARGET = Statement("assume.missing_target_in_histograms_only")
+_FOUND = Statement("assume.class_labels_found_public")
 
 
 def _binning_of(code: Any) -> Any:

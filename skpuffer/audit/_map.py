@@ -32,10 +32,7 @@ __all__ = ["MapAttack", "map_attack"]
 _BLOCK = 2**22
 
 #: Where nothing is left to guess.
-_BARE = (
-    "The parameter 'noise' leaves some direction without noise in which the outputs "
-    "may differ: the secret is released as it is there, and there is nothing to attack."
-)
+_BARE = Statement("audit.direction_without_noise")
 
 #: What rounding may add to an accuracy in closed form.
 _DIGITS = 1e-9

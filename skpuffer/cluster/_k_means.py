@@ -246,16 +246,19 @@ class PrivateKMeans(
             name="rounds of k-means",
             # what publishes has no data, so how columns are read travels along
             context=replace(context, bounds=columns),
-            assumptions=("values outside the public bounds are clipped to them",),
+            assumptions=(Statement("assume.values_clipped"),),
         )
 
     def _announce_noise(self, release: Any, noise: Noise) -> None:
         plan = self._plan(release.n_records, release.context.bounds, release.norm)
         if not plan.can_learn(release.deviation(0, noise)):
             warn(
-                f"{type(self).__name__} has too much noise for {plan.n_clusters} "
-                f"clusters of {plan.n_records} records, so all centres are one mean. "
-                "Ask for fewer clusters, or spend more.",
+                Statement(
+                    "cluster.noise_merges_centres",
+                    owner=type(self).__name__,
+                    n_clusters=plan.n_clusters,
+                    n_records=plan.n_records,
+                ),
                 PrivacyWarning,
             )
 
@@ -374,9 +377,4 @@ def _check_schedule(schedule: Any) -> None:
 
 
 def _no_bounds() -> UnsupportedError:
-    return UnsupportedError(
-        "PrivateKMeans needs public bounds of the features: without, nothing says how "
-        "far one record moves a sum. Give the parameter 'bounds', a pair (low, high) "
-        "or a dict of {column: (low, high)}; a 'schema'; or a scenario whose public "
-        "prior declares them."
-    )
+    return UnsupportedError(Statement("cluster.bounds_missing"))

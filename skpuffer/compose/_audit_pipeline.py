@@ -208,7 +208,10 @@ def audit_pipeline(
         names = {step.name, step.name.rpartition("__")[2]} & declared
         if names and step.kind == "leak":
             step = StepAudit(
-                step.name, step.estimator, "row_wise", "is declared to be row-wise."
+                step.name,
+                step.estimator,
+                "row_wise",
+                Statement("pipeline.step_declared_row_wise"),
             )
         used |= names
         found.append(step)
@@ -235,18 +238,10 @@ def _under(name: str, part: str) -> str:
 # What is known of an estimator, by its class; subclasses inherit it, as they do `fit`.
 
 
-_FOREIGN = (
-    "runs code that is not known here and may mix rows, such as one that subtracts a "
-    "mean. Declare it in 'row_wise' if it changes each row by itself, or use "
-    "PrivatePipeline, which tries that."
-)
+_FOREIGN = Statement("pipeline.step_runs_foreign_code")
 
 #: What is said of a part of a column transformer whose columns a function chooses.
-CHOSEN_COLUMNS = (
-    "has its columns chosen by a function or by their types, so that one private cell "
-    "changes which columns there are. Name them, or choose them on public rows: "
-    "'reference' of PrivatePipeline or PublicPreprocessing."
-)
+CHOSEN_COLUMNS = Statement("pipeline.step_columns_chosen_privately")
 
 
 @singledispatch
@@ -255,11 +250,13 @@ def audited(node: Any, name: str) -> Iterator[StepAudit]:
     if node is None or isinstance(node, str):  # 'passthrough', 'drop'
         return
     if not hasattr(node, "fit"):
-        yield _step(node, name, "leak", "is no estimator, and nothing is known of it.")
+        yield _step(node, name, "leak", Statement("pipeline.step_no_estimator"))
     # of others the tag may only say that a prior can predict
     elif hasattr(node, "transform") and not get_tags(node).requires_fit:
         if is_known(node):
-            yield _step(node, name, "row_wise", "has nothing to learn.")
+            yield _step(
+                node, name, "row_wise", Statement("pipeline.step_learns_nothing")
+            )
         else:
             yield _step(node, name, "leak", _FOREIGN)
     elif inner := _nested(node):
@@ -267,9 +264,7 @@ def audited(node: Any, name: str) -> Iterator[StepAudit]:
             node,
             name,
             "leak",
-            "fits what is within it on rows of which nothing is known here. Fit that "
-            "by itself, or declare this step in 'row_wise' if it gives each the rows "
-            "as they are.",
+            Statement("pipeline.step_fits_inner_unknown"),
         )
         for part, one in inner.items():
             yield from audited(one, _under(name, part))
@@ -278,8 +273,7 @@ def audited(node: Any, name: str) -> Iterator[StepAudit]:
             node,
             name,
             "leak",
-            "is fitted on private rows without noise. Use a private estimator, a "
-            "Schema, or PublicPreprocessing with public rows.",
+            Statement("pipeline.step_fitted_without_noise"),
         )
 
 
@@ -293,7 +287,7 @@ def _nested(node: Any) -> dict[str, Any]:
 
 @audited.register
 def _(node: PrivateEstimatorMixin, name: str) -> Iterator[StepAudit]:
-    yield _step(node, name, "private", "releases with a certificate of its own.")
+    yield _step(node, name, "private", Statement("pipeline.step_has_certificate"))
 
 
 @audited.register
@@ -302,7 +296,7 @@ def _(node: PublicPreprocessing, name: str) -> Iterator[StepAudit]:
         node,
         _under(name, "transformer"),
         "public",
-        "fits its transformer on public rows, and only applies it to private ones.",
+        Statement("pipeline.step_fitted_on_public"),
     )
     yield from audited(node.estimator, _under(name, "estimator"))
 
@@ -312,9 +306,7 @@ def _(node: FrozenEstimator, name: str) -> Iterator[StepAudit]:
     if any(map(_is_foreign, parts_of(node.estimator, set()))):
         yield _step(node, name, "leak", _FOREIGN)
         return
-    yield _step(
-        node, name, "public", "is not fitted here; what it was fitted on is not known."
-    )
+    yield _step(node, name, "public", Statement("pipeline.step_fitted_elsewhere"))
 
 
 def _is_foreign(part: Any) -> bool:
@@ -325,14 +317,13 @@ def _is_foreign(part: Any) -> bool:
 @audited.register
 def _(node: FunctionTransformer, name: str) -> Iterator[StepAudit]:
     if not _is_foreign(node):
-        yield _step(node, name, "row_wise", "passes rows on as they are.")
+        yield _step(node, name, "row_wise", Statement("pipeline.step_passes_rows_on"))
         return
     yield _step(
         node,
         name,
         "leak",
-        "calls a function that may mix rows, such as one that subtracts a mean. "
-        "Declare it in 'row_wise' if it changes each row by itself.",
+        Statement("pipeline.step_function_may_mix"),
     )
 
 
@@ -343,10 +334,9 @@ def _of_columns(node: Any, name: str) -> StepAudit:
             node,
             name,
             "leak",
-            "is a subclass, and what it learns of private rows besides is not known "
-            "here. Declare it in 'row_wise' if that is only the number of columns.",
+            Statement("pipeline.step_subclass_unknown"),
         )
-    return _step(node, name, "row_wise", "learns no more than the number of columns.")
+    return _step(node, name, "row_wise", Statement("pipeline.step_learns_column_count"))
 
 
 @audited.register(GaussianRandomProjection)
@@ -357,8 +347,7 @@ def _(node: Any, name: str) -> Iterator[StepAudit]:
             node,
             name,
             "leak",
-            "takes its number of columns from that of private rows "
-            "(n_components='auto'). Give 'n_components' a public number.",
+            Statement("pipeline.step_components_auto"),
         )
         return
     yield _of_columns(node, name)
@@ -377,8 +366,7 @@ def _(node: RBFSampler, name: str) -> Iterator[StepAudit]:
             node,
             name,
             "leak",
-            "takes its width from the variance of private rows (gamma='scale'). Give "
-            "'gamma' a public number.",
+            Statement("pipeline.step_gamma_scale"),
         )
         return
     yield _of_columns(node, name)
@@ -418,10 +406,7 @@ def _of_parts(node: Any, name: str) -> Iterator[StepAudit]:
             yield _step(node, _under(name, part), "leak", _PLAIN)
 
 
-_PLAIN = (
-    "is None, a plain estimator that is fitted on private rows without noise. Set a "
-    "private one."
-)
+_PLAIN = Statement("pipeline.step_none_is_plain")
 
 for passing in (
     FixedThresholdClassifier,
@@ -452,31 +437,12 @@ def _and_parts(
     return audited
 
 
-_REPEATS = (
-    "draws records with repetition, and one that is drawn twice moves a fit twice as "
-    "far as its noise hides. Set bootstrap=False."
-)
-_WEIGHS = (
-    "weighs or repeats records by how badly earlier fits did on them: no noise hides "
-    "that. Use a private ensemble, such as PATEClassifier or an additive model."
-)
-_CALIBRATES = (
-    "fits its calibration on scores of private rows, without noise. Calibrate on "
-    "public rows, with a frozen estimator."
-)
-_TUNES = (
-    "chooses its threshold by scores of private rows, without noise. Use "
-    "FixedThresholdClassifier with a public threshold."
-)
-_COUNTS = (
-    "chooses how many columns to keep by a function of private rows. Give "
-    "'max_features' a public number."
-)
-_CHOOSES = (
-    "chooses by scores of private rows: each fit is a release, and best_params_, "
-    "cv_results_ and what was chosen are outside of all certificates. Search on public "
-    "rows, or by model_selection.PrivateGridSearchCV."
-)
+_REPEATS = Statement("pipeline.step_bootstraps_records")
+_WEIGHS = Statement("pipeline.step_weighs_records")
+_CALIBRATES = Statement("pipeline.step_calibrates_on_private")
+_TUNES = Statement("pipeline.step_tunes_threshold")
+_COUNTS = Statement("pipeline.step_max_features_private")
+_CHOOSES = Statement("pipeline.step_searches_on_private")
 
 for bagging in (BaggingClassifier, BaggingRegressor):
     audited.register(
@@ -521,7 +487,6 @@ def _(node: TransformedTargetRegressor, name: str) -> Iterator[StepAudit]:
             node,
             _under(name, "func"),
             "leak",
-            "calls a function of the target that may mix rows. Declare it in "
-            "'row_wise' if it changes each by itself.",
+            Statement("pipeline.step_target_function_may_mix"),
         )
     yield from _of_parts(node, name)

@@ -41,7 +41,7 @@ __all__ = ["TRANSFORMER", "FeatureMap", "is_fixed", "refuse_mixing"]
 _TYPES_TRIED = 16
 
 #: Whose code it is that maps records, for messages.
-TRANSFORMER = "The parameter 'transformer'"
+TRANSFORMER = Statement("preprocessing.subject_parameter_transformer")
 
 
 class FeatureMap:

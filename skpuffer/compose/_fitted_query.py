@@ -140,17 +140,22 @@ class FittedQuery(VectorQuery):
     def _without_a_class(self, n_seen: int) -> ValueError:
         assert self._classes is not None
         return ValueError(
-            f"A table has records of {n_seen} class{'es' * (n_seen > 1)} only, but "
-            f"there are {len(self._classes)}: the shape of the parameters would tell "
-            "which are there. Give the classes that any such table has as "
-            "classes=[...]; where a scenario draws the tables, draw them with records "
-            "of each class."
+            Statement(
+                "query.table_lacks_a_class",
+                n_seen=n_seen,
+                value="es" * (n_seen > 1),
+                n_classes=len(self._classes),
+            )
         )
 
     def _parts(self, fitted: Any) -> list[Any]:
         """Attributes asked for, or what the function returns."""
         if callable(self._query):
-            return [unquoted("The parameter 'query'", self._query, fitted)]
+            return [
+                unquoted(
+                    Statement("query.subject_parameter_query"), self._query, fitted
+                )
+            ]
         names = self.names or []
         missing = [name for name in names if not hasattr(fitted, name)]
         if missing:

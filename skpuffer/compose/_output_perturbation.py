@@ -49,14 +49,8 @@ __all__ = ["OutputPerturbation"]
 
 #: What a certificate says of records without a target: of a foreign estimator nothing
 #: is known but of ordinary ones.
-NO_LABEL = (
-    "a record whose label is missing, or none of the declared classes, is read as one "
-    "of the first class"
-)
-NO_NUMBER = (
-    "a record whose target is missing, or no number, is read as one in the middle of "
-    "its bounds"
-)
+NO_LABEL = Statement("assume.unknown_label_read_first")
+NO_NUMBER = Statement("assume.missing_target_read_middle")
 
 
 @delegates
@@ -305,7 +299,7 @@ class OutputPerturbation(
         # What the user claims of foreign code cannot be checked, so the certificate
         # states each claim as an assumption.
         assumptions = [
-            "the shape of the released arrays and the class labels are public",
+            Statement("assume.shapes_and_labels_public"),
             *self._stated_assumptions(),
         ]
         ball = (0.0, self.ball) if isinstance(self.ball, Real) else self.ball
@@ -314,8 +308,7 @@ class OutputPerturbation(
         if self.lipschitz is not None:
             records = self._record_moves(task.reading, float(self.lipschitz))
             assumptions.append(
-                f"it moves by no more than {self.lipschitz:g} for each unit that one "
-                "record moves in l2; the library has not proved it"
+                Statement("assume.lipschitz_unproved", lipschitz=self.lipschitz)
             )
         return QueryRelease(
             query=query,
@@ -428,11 +421,11 @@ class OutputPerturbation(
 
     def _remedy(self, missing: Any) -> str:
         if missing.startswith("_") or not missing.endswith("_"):
-            return "It cannot be: take what was released from 'value_'."
+            return Statement("query.remedy_take_value")
         query: Any = self.query  # of names: a function sets no attributes
         asked = [query] if isinstance(query, str) else list(query)
-        more = " Or set fit_intercept=False." if missing == "intercept_" else ""
-        return f"Ask for it too: query={[*asked, missing]!r}.{more}"
+        more = Statement("query.remedy_no_intercept") if missing == "intercept_" else ""
+        return Statement("query.remedy_ask_too", value=[*asked, missing], more=more)
 
     @offered("get_feature_names_out")
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:

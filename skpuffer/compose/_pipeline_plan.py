@@ -63,7 +63,7 @@ _PROMISE = (
 )
 
 #: Why steps with noise from a seed leave an estimate.
-_SEEDED_STEPS = "noise from a seed is not independent of other noise from that seed"
+_SEEDED_STEPS = Statement("pipeline.seeded_noise_dependent")
 
 #: Part of a budget that a split may leave before another one is looked for.
 _UNSPENT = 0.01

@@ -66,11 +66,8 @@ __all__ = ["PrivatePipeline", "make_private_pipeline"]
 #: How many rows stand for a table, of which a plan reads what columns there are.
 _EXCERPT = 16
 
-_OWNER = "The parameter 'reference'"
-_SAME = (
-    f"{_OWNER} holds the private records, or more of them than chance explains: it is "
-    "not public, and no promise covers what would be fitted on it. Use other rows."
-)
+_OWNER = Statement("pipeline.subject_parameter_reference")
+_SAME = Statement("pipeline.reference_holds_private_records", owner=_OWNER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,9 +319,10 @@ class PrivatePipeline(
         except BaseException as error:
             if fitted:
                 error.add_note(
-                    "Before this the private steps "
-                    f"{', '.join(map(repr, fitted))} of the pipeline were released: "
-                    "what they cost is spent, though nothing is fitted."
+                    Statement(
+                        "pipeline.steps_released_before_failure",
+                        map=", ".join(map(repr, fitted)),
+                    )
                 )
             raise
         if set(fitted) != set(opening.units):

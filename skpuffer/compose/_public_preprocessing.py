@@ -230,7 +230,9 @@ class PublicPreprocessing(
         # a prior is looked at with the scenario
         looked_at = self.reference is not None and public is not None and not made_up
         if looked_at and share_records(given, self.reference, X, public):
-            leaks = (OVERLAP.format("the reference table"),)
+            leaks = (
+                OVERLAP.format(Statement("preprocessing.subject_reference_table")),
+            )
         features = FeatureMap(self.transformer_, matching_names(X), assumption, leaks)
         # before anything is released: what mixes records would defeat the accounting
         features.check_by_record(X)
@@ -289,18 +291,21 @@ class PublicPreprocessing(
             }
             if dense:
                 transformer.set_params(**dense)
-            assumption = (
-                "the preprocessing was fixed beforehand, holds nothing of the private "
-                "data and maps each record by itself"
-            )
+            assumption = Statement("assume.preprocessing_fixed_beforehand")
             # these rows are private, so the fit is silent and its errors quote no value
             fixed = foreign_frozen(muted(transformer))
             fixed = unquoted(TRANSFORMER, fixed.fit, X, None)
             return fixed, assumption, None
         # anything that learns does so from public rows; the private ones are no source
-        public, owner = self.reference, "The parameter 'reference'"
+        public, owner = (
+            self.reference,
+            Statement("pipeline.subject_parameter_reference"),
+        )
         if public is None:
-            public, owner = scenario.public_table(), "The scenario's prior"
+            public, owner = (
+                scenario.public_table(),
+                Statement("preprocessing.subject_scenario_prior"),
+            )
         else:
             public = inner._without_secret(public, self.n_features_in_)
         if public is None:
@@ -310,9 +315,13 @@ class PublicPreprocessing(
                     scenario_type=type(scenario).__name__,
                 )
             )
-        what = "a reference table" if self.reference is not None else "the prior"
-        assumption = f"the preprocessing was fitted on {what}, which is public, "
-        assumption += "and maps each record by itself"
+        what = (
+            Statement("preprocessing.subject_a_reference_table")
+            if self.reference is not None
+            else "the prior"
+        )
+        assumption = Statement("assume.preprocessing_fitted_on_public", what=what)
+        assumption += Statement("assume.preprocessing_maps_records_singly")
         public = rows_like(public, X, owner)
         return transformer.fit(public, None), assumption, public
 

@@ -27,19 +27,12 @@ from ._step_kinds import is_passed_over, under
 __all__ = ["AS_IT_IS", "FitPrivate", "Flow", "chosen_rows", "settle", "settle_all"]
 
 #: What a certificate says of the steps before a private one.
-_FIXED = (
-    "the steps before it ({}) were fixed beforehand or fitted on public rows, and each "
-    "maps each record by itself"
-)
-_RELEASED = (
-    "the steps before it ({}) map each record by itself, and were fixed beforehand, "
-    "fitted on public rows, or released under certificates of their own ({}), to which "
-    "this one is added: given what they released, they are public"
-)
+_FIXED = Statement("assume.steps_fixed_or_public")
+_RELEASED = Statement("assume.steps_released_are_public")
 
 
 #: The map of rows that reach a private step as they are.
-AS_IT_IS = FeatureMap(Chain(), None, "no step stands before it")
+AS_IT_IS = FeatureMap(Chain(), None, Statement("pipeline.no_step_before"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +72,9 @@ class Flow:
         if self.released:
             said = _RELEASED.format(names, ", ".join(map(repr, self.released)))
         owner = (
-            f"The step {names}"
+            Statement("pipeline.subject_step_before", names=names)
             if len(self.steps) == 1
-            else f"The chain of steps {names}"
+            else Statement("pipeline.subject_chain_of_steps", names=names)
         )
         return FeatureMap(
             Chain(self.steps), matching_names(self.base), said, owner=owner
@@ -105,7 +98,11 @@ class Flow:
 
     def after(self, name: str, step: Any, released: tuple[str, ...]) -> Flow:
         """Rows that a fitted step has been applied to."""
-        rows = unquoted(f"The step {name!r}", step.transform, as_read(step, self.rows))
+        rows = unquoted(
+            Statement("pipeline.subject_named_step", name=name),
+            step.transform,
+            as_read(step, self.rows),
+        )
         # one row more or less would change how many records one person has
         if row_count(rows) != row_count(self.rows):
             raise ValueError(
@@ -237,7 +234,12 @@ def _fitted(step: Any, name: str, flow: Flow) -> Any:
         # foreign code that needs no fit might keep what it is given
         if not is_known(fresh) and not get_tags(fresh).requires_fit:
             return fresh
-        unquoted(f"The step {name!r}", fresh.fit, flow.rows, None)
+        unquoted(
+            Statement("pipeline.subject_named_step", name=name),
+            fresh.fit,
+            flow.rows,
+            None,
+        )
         return fresh
     try:
         return fresh.fit(flow.public, None)

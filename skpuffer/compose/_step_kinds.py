@@ -112,7 +112,7 @@ def _kinds(
     told = row_wise, has_reference
     if is_passed_over(node):
         if isinstance(node, str) and node == "drop" and "__" not in name:
-            yield _step(node, name, "leak", "drops all columns: leave it out.")
+            yield _step(node, name, "leak", Statement("pipeline.step_drops_columns"))
         return
     # by exact type: what a subclass does besides, such as to resample, is not known
     if type(node) is Pipeline:
@@ -121,9 +121,7 @@ def _kinds(
                 node,
                 name,
                 "leak",
-                "has a 'memory' or 'transform_input'. A fit that is taken from a cache "
-                "is a release that no ledger hears of, and rows would lie on the disk. "
-                "Set both to None.",
+                Statement("pipeline.step_caches_or_transforms_input"),
             )
             return
         for at, (part, one) in enumerate(node.steps):
@@ -151,8 +149,7 @@ def _kinds(
             node,
             name,
             "leak",
-            "has no 'transform'. Put a predictor last, if it is private, and fit what "
-            "is only released, such as a mean, by itself.",
+            Statement("pipeline.step_without_transform"),
         )
         return
     yield found
@@ -170,8 +167,7 @@ def _of_remainder(
             node,
             name,
             "leak",
-            "is fitted on whatever columns are left. Name them, as those of one more "
-            "transformer.",
+            Statement("pipeline.step_fits_remainder"),
         )
         return
 
@@ -185,8 +181,7 @@ def _one_kind(
             node,
             name,
             "leak",
-            "removes, repeats or makes up records by what the others are. Leave it "
-            "out: noise is set for records that are there once.",
+            Statement("pipeline.step_resamples_records"),
         )
     parts = list(audited(node, name))
     if isinstance(node, PrivateEstimatorMixin):
@@ -196,9 +191,7 @@ def _one_kind(
             node,
             name,
             "leak",
-            "holds private estimators and decides by itself on what they are fitted. "
-            "Give the pipeline their steps, and what it learns from public rows as "
-            "'reference'.",
+            Statement("pipeline.step_holds_private_estimators"),
         )
     (step,) = parts if len(parts) == 1 else (None,)
     if isinstance(node, FrozenEstimator) and _holds_release(node.estimator):
@@ -206,15 +199,14 @@ def _one_kind(
             node,
             name,
             "leak",
-            "was released under a certificate of its own, which this pipeline would "
-            "leave out. Give the estimator itself, or compose certificates by hand.",
+            Statement("pipeline.step_released_already"),
         )
     foreign = not is_known(node) and not isinstance(node, FunctionTransformer)
     if foreign and hasattr(node, "transform") and not get_tags(node).requires_fit:
-        told = "has nothing to learn; `fit` tries whether it maps records one by one."
+        told = Statement("pipeline.step_tried_row_wise")
         return _step(node, name, "row_wise", told)
     if isinstance(node, FrozenEstimator):
-        return _step(node, name, "public", "is not fitted here.")
+        return _step(node, name, "public", Statement("pipeline.step_not_fitted_here"))
     if step is not None and step.kind in ("public", "row_wise"):
         return step
     if isinstance(node, FunctionTransformer):
@@ -222,22 +214,23 @@ def _one_kind(
         learns = not is_known(node) and get_tags(node).requires_fit
         declared = {name, name.rpartition("__")[2]} & set(row_wise)
         if declared and not learns:
-            return _step(node, name, "row_wise", "is declared to be row-wise.")
+            return _step(
+                node, name, "row_wise", Statement("pipeline.step_declared_row_wise")
+            )
         if not learns:
             return _step(node, name, "leak", parts[0].reason)
     if not (hasattr(node, "fit") and hasattr(node, "transform")):
-        reason = parts[0].reason if parts else "is not known here."
+        reason = parts[0].reason if parts else Statement("pipeline.step_unknown")
         return _step(node, name, "leak", reason)
     if has_reference:
         return _step(
-            node, name, "public", "is fitted on the public rows of 'reference'."
+            node, name, "public", Statement("pipeline.step_fitted_on_reference")
         )
     return _step(
         node,
         name,
         "leak",
-        "would be fitted on private rows without noise. Give public rows for it as "
-        "'reference', use a private estimator, or read the table by a Schema.",
+        Statement("pipeline.step_needs_public_rows"),
     )
 
 

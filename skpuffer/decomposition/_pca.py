@@ -251,10 +251,7 @@ class PrivatePCA(
             n_records=context.n_records,
             name="second moments",
             context=context,
-            assumptions=(
-                "the centre and the radius of the ball are public; rows outside of it "
-                "are moved to its surface",
-            ),
+            assumptions=(Statement("assume.rows_moved_into_ball"),),
         )
 
     def _moments(self, task: Task) -> SecondMoments:

@@ -210,8 +210,9 @@ class PATEAggregator(
             max_answers=self.max_answers,
             threshold_noise_ratio=self.threshold_noise_ratio,
             assumptions=(
-                f"each record is known to one of the {self.n_teachers} voters, and to "
-                "which one does not depend on what is in the records",
+                Statement(
+                    "assume.record_known_to_one_voter", n_teachers=self.n_teachers
+                ),
             ),
         )
 

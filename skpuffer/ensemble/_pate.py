@@ -333,7 +333,7 @@ classifier, default=None
             context = _StudentContext(**facts, unlabeled=rows)
         query: FixedVotes | None = None
         groups = task.scenario.declared_groups(task.context)
-        together = "" if groups is None else ", those of one group to one teacher"
+        together = "" if groups is None else Statement("assume.groups_to_one_teacher")
         max_answers = self.max_answers
         # without a threshold every query is answered, and the release says so itself
         if max_answers is not None and self.threshold is not None:
@@ -356,9 +356,12 @@ classifier, default=None
             name="votes of teachers",
             context=context,
             assumptions=(
-                f"{context.n_records} places are dealt to {self.n_teachers} teachers "
-                f"at random{together}, whoever takes them; a record that is absent "
-                "leaves its place empty",
+                Statement(
+                    "assume.places_dealt_to_teachers",
+                    n_records=context.n_records,
+                    n_teachers=self.n_teachers,
+                    together=together,
+                ),
             ),
         )
 

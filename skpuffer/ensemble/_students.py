@@ -21,7 +21,7 @@ from sklearn.semi_supervised import (
     SelfTrainingClassifier,
 )
 
-from skpuffer.exceptions import PrivacyWarning
+from skpuffer.exceptions import PrivacyWarning, Statement
 from skpuffer.utils._warn import warn
 
 from ._session import leading
@@ -93,9 +93,11 @@ class _Student(ABC):
         if not len(known):
             return self._constant(
                 0,
-                f"none of the {len(labels)} queries reached the "
-                f"threshold={release.threshold!r}: lower it, or take more teachers or "
-                "a larger budget",
+                Statement(
+                    "pate.no_query_reached_threshold",
+                    n_labels=len(labels),
+                    threshold=release.threshold,
+                ),
             )
         # Here an error may be told, unlike a teacher's: all that is read is public or
         # released.
@@ -104,15 +106,13 @@ class _Student(ABC):
         except Exception as error:
             return self._constant(
                 int(np.bincount(known).argmax()),
-                f"the student could not learn from the answers ({error}): fit another "
-                "one on 'noisy_votes_'",
+                Statement("pate.student_could_not_learn", error=error),
             )
 
     def _constant(self, label: int, why: str) -> Any:
         """Return a constant classifier, and warn why."""
         warn(
-            f"The votes are released and paid for, but {why}. Until then the same "
-            "class is predicted for every row.",
+            Statement("pate.student_predicts_one_class", why=why),
             PrivacyWarning,
         )
         return constant_classifier(self.rows.shape[1], label)

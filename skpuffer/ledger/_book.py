@@ -267,14 +267,17 @@ class Book:
         total: Certificate,
     ) -> str:
         spent = self.ceiling.spent(self._composed(before) if before else None)
-        about = "" if table is None else f" about the table {table!r}"
+        about = "" if table is None else Statement("ledger.about_table", table=table)
         number = sum(before.values()) + count
         said = "1 release" if number == 1 else f"{number} releases"
-        return (
-            f"The ledger refuses this release ({self._kinds[kind]!r}): with it the "
-            f"total of {said}{about} would be {self.ceiling.spent(total):.6g}, and the "
-            f"ceiling is {self.ceiling}; {spent:.6g} is spent. Release "
-            "less, ask for a smaller budget, or raise the ceiling by set_limits()."
+        return Statement(
+            "ledger.ceiling_exceeded",
+            kinds=self._kinds[kind],
+            said=said,
+            about=about,
+            spent=self.ceiling.spent(total),
+            ceiling=self.ceiling,
+            spent2=spent,
         )
 
 

@@ -219,7 +219,11 @@ def _read_limit(name: Any, given: Any) -> Ceiling:
         )
     goes_with = _GOES_WITH[notion]
     values = tuple(given) if isinstance(given, tuple | list) else (given,)
-    form = "a number" if goes_with is None else f"a pair (epsilon, {goes_with})"
+    form = (
+        "a number"
+        if goes_with is None
+        else Statement("ledger.form_is_epsilon_pair", goes_with=goes_with)
+    )
     if len(values) != (1 if goes_with is None else 2):
         raise LedgerError(
             Statement(

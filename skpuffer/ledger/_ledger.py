@@ -220,8 +220,11 @@ class PrivacyLedger:
 
         for leak in audit_pipeline(estimator).leaks:
             warn(
-                f"A ledger counts certificates, and none covers a part of "
-                f"{type(estimator).__name__}: {leak}",
+                Statement(
+                    "ledger.estimator_part_not_covered",
+                    estimator_type=type(estimator).__name__,
+                    leak=leak,
+                ),
                 PrivacyLeakWarning,
             )
 
@@ -512,10 +515,7 @@ class PrivacyLedger:
         return ledger_html(self.path, self.totals(), self.report())
 
 
-_ELSEWHERE = (
-    "A ledger in memory counts in the process that made it alone, and this is another: "
-    "give the parameter 'path' the name of a file, or fit with n_jobs=1."
-)
+_ELSEWHERE = Statement("ledger.memory_in_other_process")
 
 
 def _reopened(

@@ -229,8 +229,7 @@ class Store:
             )
         if os.name == "posix" and os.stat(self._path).st_mode & stat.S_IWOTH:
             warn(
-                f"Anybody on this machine may write to the ledger {self._path!r}, and "
-                "what it says can be forged. Take that right away (chmod o-w).",
+                Statement("ledger.file_writable_by_anybody", path=self._path),
                 PrivacyWarning,
             )
         return str(own)
@@ -462,10 +461,9 @@ def _said_of(path: str) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         busy = "locked" in str(error) or "busy" in str(error)
         remedy = (
-            "Others write to it: wait for them, or set a larger 'timeout'."
+            Statement("ledger.remedy_wait_or_timeout")
             if busy
-            else "It must be a file that this user may read and write, in a folder of "
-            "the same kind, on a disk that is not full."
+            else Statement("ledger.remedy_make_file_writable")
         )
         raise LedgerError(
             Statement(

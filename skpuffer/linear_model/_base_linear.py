@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 #: What a certificate says of targets that are no numbers.
-_NO_NUMBER = "a record whose target is missing, or no number,"
+_NO_NUMBER = Statement("assume.record_without_target")
 
 
 class BoundedTargetMixin:
@@ -85,8 +85,10 @@ class LinearRegressorMixin(BoundedTargetMixin, RegressorMixin):  # type: ignore[
         if not self._target_may_lack:
             return None
         if self._fills_targets:
-            return f"{_NO_NUMBER} is read as one in the middle of its bounds"
-        return f"{_NO_NUMBER} counts as nothing"
+            return Statement(
+                "assume.missing_target_read_as_middle", no_number=_NO_NUMBER
+            )
+        return Statement("assume.missing_target_counts_nothing", no_number=_NO_NUMBER)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         if not self._target_may_lack:

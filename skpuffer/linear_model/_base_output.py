@@ -130,11 +130,11 @@ def minimiser_release(
 
 #: Parameters that the output does not read, and why.
 OF_GRADIENTS = {
-    "init": "does not depend on where it is searched from",
-    "radius": "is not projected",
-    "schedule": "does not depend on the steps of a search",
-    "noise_correlation": "has noise once, and not at each step",
-    "class_weight": "weighs all records alike",
+    "init": Statement("linear.minimiser_independent_of_start"),
+    "radius": Statement("linear.minimiser_not_projected"),
+    "schedule": Statement("linear.minimiser_independent_of_steps"),
+    "noise_correlation": Statement("linear.minimiser_noised_once"),
+    "class_weight": Statement("linear.minimiser_weighs_records_alike"),
 }
 
 
@@ -220,8 +220,11 @@ class OutputClassifier(AffineReleaseMixin, LinearClassifier):
             tol=float(self.tol),
             max_iter=self._output_iterations,
             assumptions=(
-                f"rows longer than {rows.data_norm:g} are scaled down to it; the class "
-                f"labels {context.classes!r} are public",
+                Statement(
+                    "assume.rows_clipped_labels_public",
+                    data_norm=rows.data_norm,
+                    classes=context.classes,
+                ),
             ),
         )
 

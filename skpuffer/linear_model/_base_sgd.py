@@ -74,13 +74,11 @@ __all__ = [
 ]
 
 #: What a certificate says of a warm start.
-WARM_STARTED = (
-    "training began at parameters released before that have a certificate of their own"
-)
+WARM_STARTED = Statement("assume.warm_start_released_before")
 
 
 #: What a certificate says of weighted classes.
-PUBLIC_WEIGHTS = "the weights of the classes are public, and not of these records"
+PUBLIC_WEIGHTS = Statement("assume.class_weights_public")
 
 #: A run that goes on from a model reckons with so many times its noise, and so does not
 #: go as far: it has something to lose. Found with public starts from 16 and 60 rows of
@@ -133,10 +131,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     }
 
     #: Why a record may become any other though a scenario says how far it moves.
-    _only_clipped = (
-        "clipping alone bounds how far a record moves its gradient: that of a network "
-        "has no Lipschitz constant at all parameters"
-    )
+    _only_clipped = Statement("assume.clipping_only_network")
 
     # -- what a subclass says -----------------------------------------------------
 
@@ -371,7 +366,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             context=context,
             assumptions=(
                 *filter(None, (task.start_assumption,)),
-                f"rows longer than {self.data_norm:g} are scaled down to it",
+                Statement("assume.rows_clipped", data_norm=self.data_norm),
                 *([self._only_clipped] if unmoved else []),
                 *([PUBLIC_WEIGHTS] if weights is not None else []),
             ),
@@ -551,10 +546,7 @@ class LinearTraining(PrivateTrainingMixin):
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
     }
 
-    _only_clipped = (
-        "clipping alone bounds how far a record moves its gradient: in another norm "
-        "than l2 it is no projection"
-    )
+    _only_clipped = Statement("assume.clipping_only_other_norm")
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 from skpuffer.training import Huber
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval
@@ -199,8 +200,9 @@ class PrivateHuberRegressor(
             name="Huber regression coefficients",
             tol=float(self.tol),
             assumptions=(
-                f"rows longer than {norm:g} are scaled down to it and targets clipped "
-                f"to [{low:g}, {high:g}]",
+                Statement(
+                    "assume.huber_rows_targets_clipped", norm=norm, low=low, high=high
+                ),
             ),
         )
 

@@ -357,10 +357,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
 
     def _leaks(self) -> tuple[str, ...]:
         if self._norm_from_data:
-            return (
-                "data_norm was read from the private data and is not covered by any "
-                "promise",
-            )
+            return (Statement("linear.data_norm_read_from_data"),)
         return ()
 
     # -- by gradients -------------------------------------------------------------

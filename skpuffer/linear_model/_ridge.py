@@ -429,8 +429,12 @@ class PrivateRidge(LinearRegressor):
             sensitivity=Sensitivity(add_remove={2: moments.norm}),
             context=context,
             assumptions=(
-                f"rows longer than {self.data_norm:g} are scaled down to it and "
-                f"targets clipped to [{low:g}, {high:g}]",
+                Statement(
+                    "assume.ridge_rows_targets_clipped",
+                    data_norm=self.data_norm,
+                    low=low,
+                    high=high,
+                ),
             ),
         )
 

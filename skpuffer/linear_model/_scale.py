@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.exceptions import ScaleWarning
+from skpuffer.exceptions import ScaleWarning, Statement
 from skpuffer.utils._warn import warn
 
 if TYPE_CHECKING:
@@ -54,25 +54,21 @@ def scale_advice(low: Floats, high: Floats, data_norm: float) -> str | None:
     middle, half = (low + high) / 2, (high - low) / 2
     usual = math.sqrt(float(middle @ middle + half @ half / 3))
     longest = float(np.linalg.norm(np.maximum(np.abs(low), np.abs(high))))
-    remedy = (
-        "Scale the columns by their bounds (PublicMinMaxScaler, or a schema) and give "
-        "the norm that rows then have."
-    )
+    remedy = Statement("linear.remedy_scale_by_bounds")
     if usual > _FAR * data_norm:
-        return (
-            f"rows are about {usual / data_norm:.0f} times 'data_norm' long, and are "
-            f"scaled down to it until little but their direction is left. {remedy}"
+        return Statement(
+            "linear.rows_longer_than_data_norm", usual=usual / data_norm, remedy=remedy
         )
     if longest < data_norm / _FAR:
-        return (
-            f"no row is longer than {longest:.3g}, and noise is for rows of "
-            f"'data_norm', {data_norm:g}. Give the norm that rows have."
+        return Statement(
+            "linear.rows_shorter_than_data_norm", longest=longest, data_norm=data_norm
         )
     wide = half[half > 0]
     if len(wide) > 2 and wide.max() > _APART * np.median(wide):
-        return (
-            f"one column is {wide.max() / np.median(wide):.0f} times as wide as most, "
-            f"beside which noise hides the others. {remedy}"
+        return Statement(
+            "linear.one_column_too_wide",
+            max=wide.max() / np.median(wide),
+            remedy=remedy,
         )
     return None
 
@@ -96,8 +92,9 @@ def warn_of_scale(estimator: Any, task: Task) -> None:
         if longest < norm / _FAR:
             _say(
                 estimator,
-                f"rows that a schema reads are no longer than {longest:g}, and noise "
-                f"is for rows of 'data_norm', {norm:g}. Use data_norm={longest:g}.",
+                Statement(
+                    "linear.schema_rows_below_data_norm", longest=longest, norm=norm
+                ),
             )
         return
     bounds = task.scenario.declared_bounds(task.context)
@@ -109,4 +106,11 @@ def warn_of_scale(estimator: Any, task: Task) -> None:
 
 
 def _say(estimator: Any, found: str) -> None:
-    warn(f"{type(estimator).__name__}: by public bounds {found}", ScaleWarning)
+    warn(
+        Statement(
+            "linear.scale_found_by_bounds",
+            estimator_type=type(estimator).__name__,
+            found=found,
+        ),
+        ScaleWarning,
+    )

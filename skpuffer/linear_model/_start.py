@@ -26,10 +26,10 @@ __all__ = [
 ]
 
 #: What a certificate says of a start that nothing is known of.
-_PUBLIC = "the start of training (init) was fitted without these rows"
+_PUBLIC = Statement("assume.init_fitted_without_rows")
 
 #: What it says of one that has a certificate.
-_RELEASED = "training began at parameters (init) that have a certificate of their own"
+_RELEASED = Statement("assume.init_has_own_certificate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,23 +72,34 @@ class Start:
         """
         if self.certificate is None:
             return run
-        weak = "is an estimate" if not self.certificate.certified else None
+        weak = (
+            Statement("linear.start_is_estimate")
+            if not self.certificate.certified
+            else None
+        )
         if weak is None and self.certificate.seeded:
-            weak = "has noise from a seed"
+            weak = Statement("linear.start_noise_from_seed")
         if weak is not None:
             warn(
-                f"The certificate of what the parameter {self.name!r} starts from "
-                f"{weak}, so the certificate of this fit is an estimate: no guarantee. "
-                "Start from a model with a promise and without a seed.",
+                Statement("linear.start_makes_fit_estimate", name=self.name, weak=weak),
                 EstimatedGuaranteeWarning,
             )
             return run.as_estimate(
-                f"{self.assumption}, whose certificate {weak}: {self.certificate!r}"
+                Statement(
+                    "assume.init_certificate_weak",
+                    assumption=self.assumption,
+                    weak=weak,
+                    certificate=self.certificate,
+                )
             )
         # an estimate stays one, whatever was promised before it
         if not run.certified:
             return run.assuming(
-                f"{self.assumption}, to be kept as well: {self.certificate!r}"
+                Statement(
+                    "assume.init_certificate_kept",
+                    assumption=self.assumption,
+                    certificate=self.certificate,
+                )
             )
         try:
             return compose([self.certificate, run])

@@ -271,16 +271,16 @@ def _compared(
     """What the noise of a trial would promise without a search, and of a plain one."""
     single = one_trial(trials, **asked).epsilon
     if runs is None:
-        return (
-            f"each of {len(trials)} candidates once, with all scores released; with "
-            f"the same noise a single fit and its score would promise ε = {single:.4g}"
+        return Statement(
+            "search.compared_every_candidate_once", n_trials=len(trials), single=single
         )
     plain = every_trial_once(trials, **asked).epsilon
-    return (
-        f"the best of {runs.mean:g} trials on average, of {len(trials)} candidates; "
-        f"with the same noise a single fit and its score would promise ε = "
-        f"{single:.4g}, and every candidate once, with all scores published, ε = "
-        f"{plain:.4g}"
+    return Statement(
+        "search.compared_best_of_trials",
+        mean=runs.mean,
+        n_trials=len(trials),
+        single=single,
+        plain=plain,
     )
 
 

@@ -96,24 +96,18 @@ _OFFERED = frozenset(
 
 #: What every certificate of a search rests on.
 ASSUMED: tuple[str, ...] = (
-    "candidates and the number of held-out records are public, and which records those "
-    "are was drawn without looking at any",
-    "no single record decides whether a trial raises an error: that one failed, and so "
-    "has no score, is not hidden by noise",
+    Statement("assume.candidates_and_held_out_public"),
+    Statement("assume.trial_errors_not_hidden"),
 )
 
 #: What one with a random number of trials rests on besides.
-_UNTOLD = (
-    "nobody learns how many trials there were, which, or what any but the best came "
-    "to: nothing of that is kept, and how long the search took, which tells of it, is "
-    "not published either"
-)
+_UNTOLD = Statement("assume.number_of_trials_untold")
 
 #: What is said of one that tries every candidate.
-_EVERY = "every candidate is fitted once, and no model but the best one is kept"
+_EVERY = Statement("assume.every_candidate_fitted_once")
 
 #: What is said of labels where none are declared.
-_LABELS = "the class labels found in the target are public"
+_LABELS = Statement("assume.class_labels_public")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -592,7 +586,7 @@ class BasePrivateSearch(
 
 @audited.register(BasePrivateSearch)
 def _(node: Any, name: str) -> Iterator[StepAudit]:
-    yield _step(node, name, "private", "releases with a certificate of its own.")
+    yield _step(node, name, "private", Statement("pipeline.step_has_certificate"))
 
 
 def _stated(
@@ -605,11 +599,9 @@ def _stated(
         return certificate.assuming(*assumed, _EVERY)
     law = next((name for name, shape in _SHAPES.items() if shape == runs.shape), None)
     if law is None:
-        law = f"negative binomial of shape {runs.shape:g}"
-    number = (
-        f"the number of trials is drawn in secret from a {law} distribution, given "
-        f"that there is one, of mean {runs.mean:g}; each is of a candidate drawn "
-        "uniformly, and an error in one counts as the lowest score"
+        law = Statement("assume.law_negative_binomial", shape=runs.shape)
+    number = Statement(
+        "assume.number_of_trials_drawn_secretly", law=law, mean=runs.mean
     )
     return certificate.assuming(*assumed, _UNTOLD, number)
 

@@ -52,12 +52,11 @@ _LOOKED_AT = 1000
 
 #: What the search sets itself, in each of its fits.
 _ITS_OWN = {
-    "accountant": "it is the search that calibrates all candidates to one cost, by its "
-    "own parameter 'accountant'",
-    "scenario": "one search has one scenario, that of the estimator",
-    "random_state": "the search draws the noise of its trials",
-    "schema": "one search has one code book, that of the estimator",
-    "classes": "one search has one set of classes, those of the estimator",
+    "accountant": Statement("search.accountant_is_of_search"),
+    "scenario": Statement("search.scenario_is_of_estimator"),
+    "random_state": Statement("search.seed_is_of_search"),
+    "schema": Statement("search.schema_is_of_estimator"),
+    "classes": Statement("search.classes_are_of_estimator"),
 }
 
 
@@ -104,8 +103,12 @@ class Candidate:
                 continue
             # no foreign code is told to fit: it might keep the rows it is given
             made = foreign_frozen(muted(step))
-            unquoted(f"The step {name!r}", made.fit, X, None)
-            X = unquoted(f"The step {name!r}", made.transform, X)
+            unquoted(
+                Statement("pipeline.subject_named_step", name=name), made.fit, X, None
+            )
+            X = unquoted(
+                Statement("pipeline.subject_named_step", name=name), made.transform, X
+            )
             fitted.append((name, made))
         return fitted, X
 
@@ -127,7 +130,11 @@ class Candidate:
         if not steps:
             return
         names = ", ".join(repr(name) for name, _ in steps)
-        owner = f"The {'step' if len(steps) == 1 else 'chain of steps'} {names}"
+        owner = Statement(
+            "search.which_steps",
+            value="step" if len(steps) == 1 else "chain of steps",
+            names=names,
+        )
         some = safe_indexing(X, np.arange(min(_LOOKED_AT, row_count(X))), axis=0)
         refuse_mixing(lambda rows: _as_array(self.mapped(steps, rows)), some, owner)
 
@@ -145,7 +152,11 @@ class Candidate:
         """
         for name, step in steps:
             if hasattr(step, "transform"):
-                X = unquoted(f"The step {name!r}", step.transform, X)
+                X = unquoted(
+                    Statement("pipeline.subject_named_step", name=name),
+                    step.transform,
+                    X,
+                )
         return X
 
     def made_up(self, n_rows: int, told: Mapping[str, Any]) -> Any:
@@ -290,7 +301,11 @@ def candidate_of(
     private = [step for step in audit.steps if step.kind == "private"]
     other = [s for s in audit.steps if s.kind not in ("private", "public", "row_wise")]
     if other or len(private) != 1:
-        why = str(other[0]) if other else f"it has {len(private)} private steps."
+        why = (
+            str(other[0])
+            if other
+            else Statement("search.several_private_steps", n_private=len(private))
+        )
         raise UnsupportedError(Statement("search.estimator_not_one_private", why=why))
     if not isinstance(innermost(last), PrivateEstimatorMixin):
         raise UnsupportedError(
@@ -509,5 +524,7 @@ def targets_of(estimator: Any, y: Any) -> Array:
 
 def _leaking(estimator: Any, leak: str) -> UnsupportedError:
     return UnsupportedError(
-        f"A search cannot keep its promise for {type(estimator).__name__}: {leak}."
+        Statement(
+            "search.estimator_leaks", estimator_type=type(estimator).__name__, leak=leak
+        )
     )

@@ -13,6 +13,7 @@ from skpuffer._raw_tables import check_records
 from skpuffer._targets import class_indices, declared_classes
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import Statement
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
@@ -20,14 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivateNaiveBayes"]
 
-_PUBLIC = (
-    "values outside the public bounds or levels are read as the nearest or the missing "
-    "one; the class labels {0!r} are public"
-)
-_FOUND = (
-    ", although they are those that occur: give 'classes', as one record may bring a "
-    "label of its own"
-)
+_PUBLIC = Statement("assume.values_clipped_labels_public")
+_FOUND = Statement("assume.labels_found_in_data")
 
 
 class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):

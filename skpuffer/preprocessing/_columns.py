@@ -217,15 +217,19 @@ def as_number(
         column
     ) or pd.api.types.is_timedelta64_dtype(column)
     if dates or text or isinstance(column.dtype, pd.CategoricalDtype):
-        remedy = f"say what it is, {parameter}={{{name!r}: ...}}"
+        remedy = Statement(
+            "preprocessing.remedy_say_column", parameter=parameter, name=name
+        )
         if parameter == "categories":
-            remedy = f"give its public categories, categories={{{name!r}: [...]}}"
+            remedy = Statement("preprocessing.remedy_give_categories", name=name)
         if parameter == "schema":
-            remedy = "the parameter 'schema' does not say what it is: add it there"
+            remedy = Statement("preprocessing.remedy_add_to_schema")
         raise ValueError(
             Statement("preprocessing.column_not_numeric", name=name, remedy=remedy)
         )
-    return as_numbers(values, f"The column {name!r}").astype(dtype)
+    return as_numbers(
+        values, Statement("preprocessing.which_column", name=name)
+    ).astype(dtype)
 
 
 def _plain(frame: pd.DataFrame, i: int) -> type | None:

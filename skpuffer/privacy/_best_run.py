@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Trial", "best_of_runs", "every_trial_once", "one_trial"]
 
-SOURCE = (
-    "the best of a random number of runs: Papernot and Steinke (2022), Lemma 7; Liu "
-    "and Talwar (2019)"
-)
+SOURCE = Statement("source.best_of_random_runs")
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,9 @@ def every_trial_once(
         plain = _worst([compose_curves(side) for side in sides])
     else:
         plain = compose_curves([curve for side in sides for curve in side])
-    return _certificate(trials, plain, "every trial once", alpha, delta)
+    return _certificate(
+        trials, plain, Statement("source.every_trial_once"), alpha, delta
+    )
 
 
 def one_trial(
@@ -252,7 +251,7 @@ def _certificate(
     amplified = plain
     if isinstance(curve, OverlapCurve):
         amplified = OverlapCurve(plain, curve.overlap, curve.wider)
-        source = f"amplified once, after {source}"
+        source = Statement("source.amplified_once", source=source)
     total = replace(
         first,
         curve=amplified,

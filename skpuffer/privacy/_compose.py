@@ -230,8 +230,10 @@ def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
         norm=None,
         record_sensitivity=None,
         noise_gain=None,
-        source="coupling composition; "
-        + "; ".join(sorted({c.source for c in certificates})),
+        source=Statement(
+            "source.coupling_composition",
+            value="; ".join(sorted({c.source for c in certificates})),
+        ),
         accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
         choice=" + ".join(dict.fromkeys(c.choice for c in certificates if c.choice)),
         release=" + ".join(c.release for c in certificates),

@@ -89,7 +89,7 @@ class ConsequencesMixin:
         """
         # the number first, then what is held: neither can make up for the other
         delta = check_probability(delta=delta)
-        self._refuse_estimate("an (epsilon, delta) promise")
+        self._refuse_estimate(Statement("certificate.what_approximate_promise"))
         # without a curve one order would have to stand for all of them
         if self.curve is None:
             raise UncertifiedError(Statement("certificate.no_curve_to_convert"))
@@ -98,10 +98,7 @@ class ConsequencesMixin:
         if self.notion.approximate is None:
             of_slices = ""
             if self.notion in SLICED:
-                of_slices = (
-                    " One about slices is what to_sliced_approximate() gives, and "
-                    "after_processing() what is known of the whole output."
-                )
+                of_slices = Statement("certificate.remedy_sliced_approximate")
             raise UncertifiedError(
                 Statement(
                     "certificate.no_approximate_promise_follows",
@@ -175,7 +172,7 @@ class ConsequencesMixin:
         (3.52, 1.402)
         """
         delta = check_probability(delta=delta)
-        self._refuse_estimate("an (epsilon, delta) promise about slices")
+        self._refuse_estimate(Statement("certificate.what_sliced_approximate_promise"))
         return sliced_approximate(self, delta)
 
     def after_processing(self: "Certificate") -> "Certificate":  # type: ignore[misc]
@@ -197,7 +194,7 @@ class ConsequencesMixin:
         ----------
         Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix B.2.
         """
-        self._refuse_estimate("a promise about what is computed from it")
+        self._refuse_estimate(Statement("certificate.what_processed_promise"))
         return processed(self)
 
     def under_prior_shift(  # type: ignore[misc]
@@ -276,7 +273,7 @@ class ConsequencesMixin:
         >>> certificate.epsilon, certificate.under_prior_shift(0.5).epsilon
         (1.0, 4.0)
         """
-        self._refuse_estimate("a promise about another belief")
+        self._refuse_estimate(Statement("certificate.what_other_belief_promise"))
         # it averages over a prior, so nothing is left of it under another one
         if self.mutual_information is not None or self.epsilon is None:
             raise UncertifiedError(Statement("certificate.information_own_prior_only"))

@@ -58,7 +58,7 @@ class GuessesMixin:
         >>> round(bound.posterior_success(0.5), 6)
         0.74464
         """
-        budget = self._information("no bound on what is guessed")
+        budget = self._information(Statement("certificate.no_bound_on_guesses"))
         prior = self.prior_success if prior is None else prior
         if prior is None:
             raise ValueError(Statement("certificate.prior_success_missing"))
@@ -92,7 +92,7 @@ class GuessesMixin:
         >>> round(bound.membership_advantage(), 6)
         0.489281
         """
-        budget = self._information("no bound on an attack")
+        budget = self._information(Statement("certificate.no_bound_on_attack"))
         if self.notion != Notion.MUTUAL_INFORMATION and self.prior_success != 0.5:
             raise UnsupportedError(Statement("certificate.advantage_secret_not_fair"))
         return membership_advantage(budget)
@@ -182,7 +182,9 @@ class GuessesMixin:
         >>> round(report.residual, 4), round(report.residual_privacy, 4)
         (5.0294, -0.5)
         """
-        told: float | None = self._information("no report of what stays unknown")
+        told: float | None = self._information(
+            Statement("certificate.no_residual_report")
+        )
         if self.notion != Notion.MUTUAL_INFORMATION:
             told = self.table_information
         if self.entropy is None or told is None:

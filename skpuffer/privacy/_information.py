@@ -28,9 +28,7 @@ INFORMATION = (
 )
 
 #: What a sum takes for granted.
-NOT_ADAPTIVE = (
-    "no release was chosen by what an earlier one showed, and each has noise of its own"
-)
+NOT_ADAPTIVE = Statement("assume.releases_not_adaptive")
 
 
 def sum_of_information(

@@ -230,9 +230,7 @@ def iteration_cost(
         diameter = check_positive(diameter=diameter)
     if coupling == "independent":
         warnings.warn(
-            "coupling='independent' holds only if the data of each step is independent "
-            "of that of all other steps given the secret. For records that depend on "
-            "each other, take shifts under one coupling of all and coupling='joint'.",
+            Statement("iteration.independent_coupling_of_steps"),
             PrivacyWarning,
             stacklevel=2,
         )

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from skpuffer.exceptions import Statement
+
 if TYPE_CHECKING:
     from ._certificate import Certificate
 
@@ -46,9 +48,6 @@ def plain_privacy(certificate: "Certificate") -> str:
         return f"RecordScenario(k={count}, relation='replace')"
     # side by side, of different numbers
     if count is None:
-        return "differential privacy of the records that each belief takes together"
+        return Statement("neighbours.records_taken_together")
     # what was counted by where the records are says nothing of any others
-    return (
-        "differential privacy of all records of one block or household (of at most "
-        f"{count})"
-    )
+    return Statement("neighbours.records_of_one_block", count=count)

@@ -87,7 +87,12 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     if len(kinds) > 1:
         listed = "; ".join(
             sorted(
-                f"{notion.title}, alpha={alpha}, relation={relation}"
+                Statement(
+                    "parallel.listed_promise",
+                    title=notion.title,
+                    alpha=alpha,
+                    relation=relation,
+                )
                 for notion, alpha, relation in kinds
             )
         )
@@ -100,14 +105,12 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     worst = max(certificates, key=lambda c: (c.epsilon, c.delta))
     dp = worst.notion.differential
     assumptions = [
-        "the releases read disjoint blocks of records, and which block a record lies "
-        "in is public",
-        "each secret is about the records of one block, and each noise was drawn on "
-        "its own",
+        Statement("assume.blocks_disjoint_and_public"),
+        Statement("assume.secret_within_one_block"),
     ]
     # differential privacy fixes all other records, so it needs no independence
     if not dp:
-        assumptions.insert(1, "records of different blocks are independent")
+        assumptions.insert(1, Statement("assume.blocks_independent"))
     parts = (text for c in certificates for text in c.assumptions)
     curve = _curve([c.curve for c in certificates])
     counts = {c.coupling_count for c in certificates}
@@ -133,8 +136,10 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
         norm=None,
         record_sensitivity=None,
         noise_gain=None,
-        source="parallel composition (Pierquin et al. 2024, Prop E.1); "
-        + "; ".join(sorted({c.source for c in certificates})),
+        source=Statement(
+            "source.parallel_composition",
+            value="; ".join(sorted({c.source for c in certificates})),
+        ),
         scenario="; ".join(dict.fromkeys(c.scenario for c in certificates)),
         accountant="; ".join(dict.fromkeys(c.accountant for c in certificates)),
         release=" | ".join(c.release for c in certificates),

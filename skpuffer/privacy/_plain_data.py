@@ -17,7 +17,7 @@ __all__ = ["SCHEMA", "SEEDED", "VERSION", "PlainDataMixin"]
 SCHEMA, VERSION = "skpuffer.certificate", 3
 
 #: What a certificate says of noise that can be drawn again.
-SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise"
+SEEDED = Statement("assume.noise_from_seed")
 
 #: Fields by the version that they came with, if not the first. Left out in an older one
 #: they are at their defaults, which promise nothing.

@@ -52,10 +52,7 @@ METHODS = {
     "a5": "query_distance",
 }
 
-_SAME_PRIOR = (
-    "for one and the same prior of the scenario, whatever the secret, and every secret "
-    "has a positive probability under it and under the belief"
-)
+_SAME_PRIOR = Statement("assume.belief_near_same_prior")
 
 
 def shifted(
@@ -134,7 +131,7 @@ def _direct(base: "Certificate", distance: float) -> "Certificate":
         curve=curve,
         events=None,
         sensitivity=None if base.sensitivity is None else float(curve.shift.radius),
-        source=base.source + "; triangle inequality of W_inf for a close prior",
+        source=Statement("source.close_prior_triangle_inequality", source=base.source),
     )
     return _restated(out).assuming(_close_distributions(base, distance))
 
@@ -166,12 +163,14 @@ def _variation(base: "Certificate", variation: Any) -> "Certificate":
         events=None,
         delta=delta,
         event_delta=base.event_delta + missing,
-        source=base.source + "; couplings of a close prior glued to it",
+        source=Statement("source.close_prior_glued_couplings", source=base.source),
     )
     return _restated(out).assuming(
-        "the attacker may also hold a belief under which the distribution of the "
-        f"query given each secret is within a total variation of {variation:g} of that "
-        f"under a prior: {_SAME_PRIOR}"
+        Statement(
+            "assume.belief_within_total_variation",
+            variation=variation,
+            same_prior=_SAME_PRIOR,
+        )
     )
 
 
@@ -185,11 +184,15 @@ def _pure(base: "Certificate", divergence: Any) -> "Certificate":
     # densities under the belief are within exp(divergence) of the prior's, for either
     # secret of a pair
     epsilon = base.epsilon + 2 * divergence
-    out = _at_one_order(base, math.inf, epsilon, "Thm A.3 (Song et al. 2017)")
+    out = _at_one_order(
+        base, math.inf, epsilon, Statement("source.close_prior_pure_theorem")
+    )
     return out.assuming(
-        "the attacker may also hold a belief under which the distribution of the "
-        f"data given each secret has a max-divergence of at most {divergence:g}, both "
-        f"ways, from that under a prior: {_SAME_PRIOR}"
+        Statement(
+            "assume.belief_within_max_divergence",
+            divergence=divergence,
+            same_prior=_SAME_PRIOR,
+        )
     )
 
 
@@ -208,10 +211,14 @@ def _general(base: "Certificate", divergence: Any, orders: Any) -> "Certificate"
     epsilon = _spread(alpha, (p, q, r), _cost(base, alpha, p, q), first, second)
     out = _at_one_order(base, alpha, epsilon, "Thm A.4")
     return out.assuming(
-        "the attacker may also hold a belief under which the distribution of the "
-        f"data given each secret has a Rényi divergence of order {alpha * p:g} of at "
-        f"most {first:g} from that under a prior, and that one of order "
-        f"{(alpha - 1) * r + 1:g} of at most {second:g} from it: {_SAME_PRIOR}"
+        Statement(
+            "assume.belief_within_renyi_divergences",
+            alpha=alpha * p,
+            first=first,
+            alpha2=(alpha - 1) * r + 1,
+            second=second,
+            same_prior=_SAME_PRIOR,
+        )
     )
 
 
@@ -365,15 +372,17 @@ def _at_one_order(
         sensitivity=None,
         norm=None,
         record_sensitivity=None,
-        source=f"{base.source}; close prior by Pierquin et al. 2024, {theorem}",
+        source=Statement("source.close_prior", source=base.source, theorem=theorem),
     )
 
 
 def _close_distributions(base: "Certificate", distance: float) -> str:
     shift = _additive_curve(base).shift
-    units = "" if shift.weights is None else ", in units of the noise"
-    return (
-        "the attacker may also hold a belief under which the distribution of the "
-        f"query given each secret is within {distance:g} (W_inf, l{shift.norm:g}"
-        f"{units}) of that under a prior: {_SAME_PRIOR}"
+    units = "" if shift.weights is None else Statement("assume.units_of_noise")
+    return Statement(
+        "assume.belief_within_wasserstein",
+        distance=distance,
+        norm=shift.norm,
+        units=units,
+        same_prior=_SAME_PRIOR,
     )

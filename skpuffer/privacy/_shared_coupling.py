@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skpuffer.exceptions import CompositionError
+from skpuffer.exceptions import CompositionError, Statement
 from skpuffer.privacy_loss.overlap import (
     OverlapCurve,
     PairwiseOverlapCurve,
@@ -17,7 +17,7 @@ from ._notions import Notion
 __all__ = ["BELIEVERS", "amplified", "beside_beliefs", "on_one_coupling"]
 
 #: How the assumption begins that says for whom a promise under a belief holds.
-BELIEVERS = "holds against everyone who believes that "
+BELIEVERS = Statement("assume.against_believers")
 
 
 def on_one_coupling(certificates: Sequence[Certificate]) -> list[Certificate]:
@@ -57,9 +57,8 @@ def on_one_coupling(certificates: Sequence[Certificate]) -> list[Certificate]:
         raise _different(certificates)
     if any(_replaced(c) < changed for c in others):
         raise _different(certificates)
-    text = (
-        f"what holds for any tables of which {changed} records differ is "
-        f"counted under the coupling of {own.table!r}, which changes no more"
+    text = Statement(
+        "assume.counted_under_table_coupling", changed=changed, table=own.table
     )
     # the relation of the coupling: nothing is known beyond the tables it draws
     counted = [replace(c, relation=own.relation).assuming(text) for c in others]
@@ -97,12 +96,9 @@ def _replaced(c: Certificate) -> int:
 def _different(certificates: Sequence[Certificate]) -> CompositionError:
     ids = {c.coupling_id for c in certificates}
     return CompositionError(
-        "The certificates rest on different couplings of the data "
-        f"({', '.join(sorted(str(i) for i in ids))}); their budgets must not be "
-        "added. Two releases share one only if they read the same records of one "
-        "table, which the parameter 'table' of their scenario names, through the "
-        "same map, or if the statement holds for any two neighbouring tables "
-        "(GroupPrivacy under one RecordScenario) that differ in as many records."
+        Statement(
+            "compose.couplings_differ", ids=", ".join(sorted(str(i) for i in ids))
+        )
     )
 
 
@@ -165,9 +161,11 @@ def _without_belief(c: Certificate, together: bool) -> Certificate:
     # at the fallback it holds for everyone
     rest = tuple(text for text in c.assumptions if not text.startswith(BELIEVERS))
     return replace(plain, record=None, confidence=1.0, assumptions=rest).assuming(
-        f"the release {c.release!r} counts at its fallback, {plain_privacy(c)}: in the "
-        "Rényi notion, and beside what rests on another belief, table or coding, its "
-        "own belief promises nothing"
+        Statement(
+            "assume.release_counts_at_fallback",
+            release=c.release,
+            plain_privacy=plain_privacy(c),
+        )
     )
 
 
@@ -190,5 +188,5 @@ def amplified(total: Certificate, belief: OverlapCurve) -> Certificate:
         notion=Notion.APPROXIMATE_PUFFERFISH,
         # Gaussian runs together are one, by whose distances pairs are told apart
         curve=replace(belief, curve=total.curve),
-        source="amplified once, after composition; " + total.source,
+        source=Statement("source.amplified_after_composition", source=total.source),
     )

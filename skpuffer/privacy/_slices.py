@@ -107,5 +107,5 @@ def processed(certificate: "Certificate") -> "Certificate":
         curve=vector,
         events=None,
         profile=None,
-        source="W_inf of the whole output (Pierquin et al. 2024, Cor 3.1)",
+        source=Statement("source.wasserstein_whole_output"),
     )

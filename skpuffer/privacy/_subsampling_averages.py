@@ -91,7 +91,7 @@ def sum_of_averages(
         norm=None,
         record_sensitivity=None,
         noise_gain=None,
-        source="sums over fixed batches, averaged; " + first.source,
+        source=Statement("source.fixed_batch_sums_averaged", source=first.source),
         accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
         release=" + ".join(c.release for c in certificates),
         n_releases=sum(c.n_releases for c in certificates),

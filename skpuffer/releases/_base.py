@@ -17,10 +17,7 @@ __all__ = ["PUBLIC_TARGET", "Release"]
 
 #: What is taken for granted where a scenario bounds how far features move, and only
 #: these: a target that moved with them would move the release as well.
-PUBLIC_TARGET = (
-    "the secret does not move the target: targets are public, and what is said of the "
-    "records holds given them"
-)
+PUBLIC_TARGET = Statement("assume.targets_public")
 
 
 class Release:

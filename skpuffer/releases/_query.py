@@ -283,7 +283,11 @@ def _check_center(ball: "transport.Ball", dim: int | None) -> None:
     """Refuse a ball around a point that is no vector of this length."""
     size = np.size(ball.center)
     if np.ndim(ball.center) > 1 or (dim is not None and size not in (1, dim)):
-        coordinates = "coordinate" if dim is None else f"of the {dim} coordinates"
+        coordinates = (
+            "coordinate"
+            if dim is None
+            else Statement("release.coordinates_of_vector", dim=dim)
+        )
         raise ValueError(
             Statement(
                 "release.ball_center_shape_wrong",

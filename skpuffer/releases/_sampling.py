@@ -219,7 +219,7 @@ class FullBatchSampling(SamplingScheme):
 
     def statement(self, release: GradientRelease) -> str:
         """Assumption that the scheme makes of a release, in a sentence."""
-        return f"every step takes all {release.n_records} records"
+        return Statement("assume.step_takes_all_records", n_records=release.n_records)
 
     def _batches(
         self, release: GradientRelease, rng: np.random.Generator
@@ -256,9 +256,8 @@ class PoissonSampling(SamplingScheme):
 
     def statement(self, release: GradientRelease) -> str:
         """Assumption that the scheme makes of a release, in a sentence."""
-        return (
-            "every step takes each record independently with probability "
-            f"{release.sampling_rate:.6g}, and which ones it took stays secret"
+        return Statement(
+            "assume.step_poisson_sampled", sampling_rate=release.sampling_rate
         )
 
     def _batches(
@@ -335,9 +334,10 @@ class FixedSizeSampling(SamplingScheme):
 
     def statement(self, release: GradientRelease) -> str:
         """Assumption that the scheme makes of a release, in a sentence."""
-        return (
-            f"every step takes a fresh uniformly random subset of {release.batch_size} "
-            f"of the {release.n_records} records, which stays secret"
+        return Statement(
+            "assume.step_fixed_size_subset",
+            batch_size=release.batch_size,
+            n_records=release.n_records,
         )
 
     def _batches(
@@ -391,9 +391,10 @@ class WithReplacementSampling(SamplingScheme):
 
     def statement(self, release: GradientRelease) -> str:
         """Assumption that the scheme makes of a release, in a sentence."""
-        return (
-            f"every step draws {release.batch_size} times uniformly from the "
-            f"{release.n_records} records, and which ones it drew stays secret"
+        return Statement(
+            "assume.step_drawn_with_replacement",
+            batch_size=release.batch_size,
+            n_records=release.n_records,
         )
 
     def _batches(
@@ -431,9 +432,8 @@ class ShuffledEpochsSampling(SamplingScheme):
 
     def statement(self, release: GradientRelease) -> str:
         """Assumption that the scheme makes of a release, in a sentence."""
-        return (
-            f"every epoch deals each of the {release.n_records} records to one batch, "
-            "at random but with no amplification claimed for it"
+        return Statement(
+            "assume.epoch_shuffled_not_amplified", n_records=release.n_records
         )
 
     def _batches(
@@ -494,10 +494,8 @@ class FreshBinsSampling(_BinsSampling):
 
     def statement(self, release: GradientRelease) -> str:
         """Assumption that the scheme makes of a release, in a sentence."""
-        return (
-            "in every epoch each record independently draws one of its "
-            f"{release.steps_per_epoch} batches uniformly and anew, and which ones it "
-            "drew stays secret"
+        return Statement(
+            "assume.epoch_fresh_bins", steps_per_epoch=release.steps_per_epoch
         )
 
     def _batches(
@@ -538,10 +536,8 @@ class BallsInBinsSampling(_BinsSampling):
 
     def statement(self, release: GradientRelease) -> str:
         """Assumption that the scheme makes of a release, in a sentence."""
-        return (
-            f"each record independently draws one of the {release.steps_per_epoch} "
-            "batches of an epoch uniformly, once for all epochs, and which one it drew "
-            "stays secret"
+        return Statement(
+            "assume.epoch_balls_in_bins", steps_per_epoch=release.steps_per_epoch
         )
 
     def _batches(

@@ -21,7 +21,7 @@ from ._sensitivity import Sensitivity, stacked_sensitivity
 __all__ = ["VOTE_RELATIONS", "VoteRelease", "noisy_counts"]
 
 #: What a certificate says of votes as one vector.
-_FIXED = "the queries are fixed before any vote is seen: all counts are one vector"
+_FIXED = Statement("assume.queries_fixed_before_votes")
 
 #: How the votes of neighbouring tables differ, by name.
 VOTE_RELATIONS = ("replace_vote", "add_remove_vote")

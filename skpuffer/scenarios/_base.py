@@ -62,10 +62,7 @@ _MOST_FACTS = 32
 Method = TypeVar("Method", bound=Callable[..., Fact])
 
 #: Assumption on the targets where records depend on each other.
-TARGETS_OF_RECORDS = (
-    "targets are no part of what is stated of the records; given all records, each "
-    "depends on its own alone"
-)
+TARGETS_OF_RECORDS = Statement("assume.targets_not_stated")
 
 
 class Scenario(DocLinkMixin, NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
@@ -504,7 +501,10 @@ class BoundScenario(ABC):
 
 
 def finite_output(
-    release: QueryRelease, X: Any, y: Any, what: str = "a simulated table"
+    release: QueryRelease,
+    X: Any,
+    y: Any,
+    what: str = Statement("simulation.one_simulated_table"),
 ) -> Floats:
     """Run a release on a simulated table and refuse an output that is not finite.
 
@@ -651,7 +651,11 @@ def resolve_pairs(
     """
     try:
         secrets = list(secrets)
-        there = f"{owner} has {secrets!r}" if public else f"{owner} has others"
+        there = (
+            Statement("scenario.secrets_known", owner=owner, secrets=secrets)
+            if public
+            else Statement("scenario.secrets_are_others", owner=owner)
+        )
         # by equality and hash, so 1 and 1.0 and True are one secret
         index = {secret: i for i, secret in enumerate(secrets)}
     except TypeError:

@@ -445,7 +445,9 @@ class _BoundBlocks(BoundScenario):
             blocks = sorted(block.tolist() for block in self.members)
             record += f" of blocks {joblib.hash(blocks)[:16]}"
         # what is believed of a block is the same whatever its size
-        together = worst.together and f"all records of one block ({self._listed})"
+        together = worst.together and Statement(
+            "assume.together_one_block", listed=self._listed
+        )
         members = RecordScenario(worst.count, relation="replace")
         return replace(
             worst,
@@ -488,18 +490,25 @@ class _BoundBlocks(BoundScenario):
 
     def _trust(self, found):
         """Certainty of several facts together, as fields of a fact."""
-        where = "in its order, and these sizes are public"
+        where = Statement("assume.blocks_in_table_order")
         if self.scenario.sizes is None:
-            where = "its groups, whose ids are public and say nothing of the rows"
+            where = Statement("assume.blocks_by_public_groups")
         return {
             "certified": all(fact.certified for fact in found),
             # a pair of secrets lies in one block; samples of all blocks must be good
             "delta": max(fact.delta for fact in found),
             "confidence": 1 - min(1.0, sum(1 - fact.confidence for fact in found)),
             "assumptions": (
-                f"the table ({self.context.n_records} records) falls into independent "
-                f"blocks of {self._listed} records, {where}",
-                *(f"within a block: {text}" for text in found[-1].assumptions),
+                Statement(
+                    "assume.blocks_independent_2",
+                    n_records=self.context.n_records,
+                    listed=self._listed,
+                    where=where,
+                ),
+                *(
+                    Statement("assume.within_a_block", text=text)
+                    for text in found[-1].assumptions
+                ),
             ),
         }
 

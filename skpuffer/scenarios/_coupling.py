@@ -4,6 +4,7 @@ from typing import Any
 
 import joblib
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases import PublicContext
 
 from ._base import BoundScenario
@@ -76,7 +77,4 @@ def same_table(coupling: str | None, table: str | None) -> tuple[str, ...]:
     """
     if coupling is None:
         return ()
-    return (
-        f"whatever is released under the name {table!r} reads the same records, one "
-        "and the same table: no more than its name, size and columns is compared",
-    )
+    return (Statement("assume.same_table_by_name", table=table),)

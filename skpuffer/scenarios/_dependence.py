@@ -100,16 +100,24 @@ class _BoundDependence(BoundScenario):
             distance /= min(release.units)
         distance = convert_norm(distance, float(scenario.norm), norm, release.dim)
         across = scenario.pairs == "all"
-        which = "values of any two records" if across else "two values of one record"
+        which = (
+            Statement("assume.values_any_two_records")
+            if across
+            else Statement("assume.values_one_record")
+        )
         return OutputSensitivity(
             radius=2 * distance + (2 if across else 1) * one,
             coupling_id=None,
             assumptions=(
-                f"the secret is the value of any one record; kept apart are {which}",
-                "given any value of a record, W_inf between the distribution of the "
-                f"output of {release.name!r} and what it would be for independent "
-                f"records with the same marginals is at most {scenario.distance:g} in "
-                f"the l{scenario.norm:g} norm",
-                f"the number of records ({self.context.n_records}) is public",
+                Statement("assume.dependence_secret_any_record", which=which),
+                Statement(
+                    "assume.dependence_distance_bounded",
+                    name=release.name,
+                    distance=scenario.distance,
+                    norm=scenario.norm,
+                ),
+                Statement(
+                    "assume.dependence_count_public", n_records=self.context.n_records
+                ),
             ),
         )

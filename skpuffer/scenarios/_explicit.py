@@ -107,8 +107,7 @@ class _BoundLaws(BoundScenario):
             pairs=tuple((i, i + 1) for i in range(0, n, 2)),
             certified=all(one.certified for one in flat),
             assumptions=(
-                f"the output of the release {release.name!r} follows one of the "
-                f"{n} given distributions",
+                Statement("assume.output_follows_given_laws", name=release.name, n=n),
             ),
         )
 

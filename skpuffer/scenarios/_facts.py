@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import joblib
 
 from skpuffer.distributions import Distribution
+from skpuffer.exceptions import Statement
 from skpuffer.privacy_loss.overlap import Overlap, PairwiseOverlap
 from skpuffer.releases import QueryRelease, VoteRelease
 from skpuffer.utils._checks import check_count
@@ -430,9 +431,7 @@ class Adjacency(Fact):
             confidence=1.0,
             assumptions=(
                 *self.assumptions,
-                f"delta has no room for an event of mass {self.delta:g} outside of "
-                "which more would be known: the records that differ may become any "
-                "others",
+                Statement("assume.delta_no_room_for_event", delta=self.delta),
             ),
         )
 

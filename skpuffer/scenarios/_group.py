@@ -276,7 +276,7 @@ class _BoundGroup(BoundScenario):
     ) -> OutputDistributions:
         scenario, n = self.scenario, self.context.n_records
         made_of = (
-            "tables of groups",
+            Statement("simulation.made_of_group_tables"),
             scenario.n_worlds,
             scenario.trust,
             int(scenario.random_state),
@@ -348,52 +348,62 @@ class _BoundGroup(BoundScenario):
         for prior, code in known:
             rows = self._table.priors[prior]
             # the prior is public, and so is the label
-            what = f"the group {self.secrets[code]!r} of {scenario.column!r}"
+            what = Statement(
+                "group.named_group", secrets=self.secrets[code], column=scenario.column
+            )
             if scenario.n_worlds is None:
                 chosen = np.flatnonzero(rows.codes == code)
-                yield f"the rows of {what}", *_taken(rows, chosen)
+                yield Statement("group.rows_of_group", what=what), *_taken(rows, chosen)
                 continue
             rng = np.random.default_rng([int(scenario.random_state), prior, code])
             for _ in range(scenario.n_worlds):
                 chosen = positions(rows, code, n, rng)
-                yield f"a table drawn from the rows of {what}", *_taken(rows, chosen)
+                yield (
+                    Statement("group.table_drawn_from_group", what=what),
+                    *_taken(rows, chosen),
+                )
 
     def statements(self) -> tuple[str, ...]:
         """Assumptions of the groups and of the prior, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         tables = self._table._tables
         named = " and ".join(
-            f"{len(table)} rows (digest {table.digest[:12]})" for table in tables
-        )
-        of = "the public prior table" if len(tables) == 1 else "a public prior table"
-        if scenario.n_worlds is None:
-            world = (
-                "the output that the group's rows give (of a sum, in the proportions "
-                f"of these rows and of {n} records; counts are whole)"
+            Statement(
+                "assume.group_rows_and_digest",
+                n_table=len(table),
+                digest=table.digest[:12],
             )
+            for table in tables
+        )
+        of = (
+            Statement("assume.group_the_public_prior")
+            if len(tables) == 1
+            else Statement("assume.group_a_public_prior")
+        )
+        if scenario.n_worlds is None:
+            world = Statement("assume.group_world_own_rows", n=n)
         else:
-            world = (
-                f"the output on one of {scenario.n_worlds} tables of {n} records drawn "
-                f"from the group's rows by the public seed {scenario.random_state}, "
-                "each as likely as the others"
+            world = Statement(
+                "assume.group_world_drawn_tables",
+                n_worlds=scenario.n_worlds,
+                n=n,
+                random_state=scenario.random_state,
             )
         if scenario.trust == "law":
-            belief = (
-                f"the attacker's belief is exactly that of {of}, of {named}: {world}"
+            belief = Statement(
+                "assume.group_belief_exact", of=of, named=named, world=world
             )
         else:
-            belief = (
-                f"{of}, of {named}, is a sample of the attacker's belief, whose "
-                f"distribution is otherwise unknown; what stands for it is {world}"
+            belief = Statement(
+                "assume.group_belief_sampled", of=of, named=named, world=world
             )
         _, _, _, columns, *rest = self._table.statements()
         labels = ", ".join(repr(s) for s in self.secrets)
         return (
-            f"the secret is which group of {scenario.column!r} the whole table is "
-            f"about, one of {labels}; groups not named here are not protected",
-            "the query reads records of that group only; the sizes of all groups are "
-            f"public, and the number of records ({n}) is taken to tell nothing of "
-            "which group it is",
+            Statement(
+                "assume.group_secret_of_table", column=scenario.column, labels=labels
+            ),
+            Statement("assume.group_sizes_public", n=n),
             belief,
             columns,
             *rest,

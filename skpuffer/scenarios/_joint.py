@@ -338,9 +338,9 @@ class _BoundJointTable(BoundScenario):
             entropy=float(entr(np.bincount(groups, weights)).sum()),
             again=again,
             assumptions=(
-                "the secret is the whole table",
+                Statement("assume.joint_secret_whole_table"),
                 *self.statements()[1:],
-                "what is promised holds on average over tables",
+                Statement("assume.joint_average_over_tables"),
             ),
         )
 
@@ -352,16 +352,20 @@ class _BoundJointTable(BoundScenario):
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         which = {
-            "same_index": "two values of the same record",
-            "all": "any value of any record and any other",
+            "same_index": Statement("assume.joint_values_same_record"),
+            "all": Statement("assume.joint_values_any_record"),
         }[scenario.pairs]
-        belief = "the stated probabilities"
+        belief = Statement("assume.joint_stated_probabilities")
         if len(self.masses) > 1:
-            belief = f"one of {len(self.masses)} stated sets of probabilities"
+            belief = Statement(
+                "assume.joint_one_of_probabilities", n_masses=len(self.masses)
+            )
         return (
-            f"the secret is a record's value; kept apart are {which}",
-            f"the table is one of {len(self.tables)} stated ones, with {belief}",
-            f"the number of records ({n}) is public",
+            Statement("assume.joint_secret_record_value", which=which),
+            Statement(
+                "assume.joint_table_listed", n_tables=len(self.tables), belief=belief
+            ),
+            Statement("assume.joint_count_public", n=n),
         )
 
 

@@ -1,5 +1,6 @@
 """Differential privacy and group privacy as a scenario."""
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._types import Indices
@@ -79,15 +80,20 @@ class _BoundRecord(BoundScenario):
         # what is taken as public, in the words of the relation: the certificate quotes
         # it
         what = {
-            "add_remove": "added or removed",
+            "add_remove": Statement("assume.record_added_or_removed"),
             "replace": "replaced",
-            "relabel": "given another target, and features are not hidden",
+            "relabel": Statement("assume.record_given_another_target"),
         }[relation]
-        who = "one record is" if k == 1 else f"up to {k} records are"
-        public = (
-            f"neighbouring tables: {who} {what}; the number of records "
-            f"({self.context.n_records}), of features, the class labels and every "
-            "divisor are public"
+        who = (
+            Statement("assume.record_one")
+            if k == 1
+            else Statement("assume.record_up_to_k", k=k)
+        )
+        public = Statement(
+            "assume.neighbouring_tables",
+            who=who,
+            what=what,
+            n_records=self.context.n_records,
         )
         if relation == "relabel":
             return Adjacency(

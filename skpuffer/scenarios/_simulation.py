@@ -135,7 +135,9 @@ def run_tables(
 def _output(release: QueryRelease, what: str, X: Any, y: Any) -> tuple[Floats, Any]:
     """Output on one table, and the shapes of its parts where the query knows them."""
     try:
-        output = finite_output(release, X, y, what or "a simulated table")
+        output = finite_output(
+            release, X, y, what or Statement("simulation.one_simulated_table")
+        )
     except ScenarioError:
         raise
     except ValueError as error:

@@ -125,7 +125,9 @@ class SimulatorScenario(Scenario):
         check_count(n_draws=self.n_draws, least=2)
         check_count(random_state=self.random_state, least=0)
         check_running(self.n_jobs, self.verbose)
-        resolve_pairs(self.pairs, self.secrets, "the parameter 'secrets'")
+        resolve_pairs(
+            self.pairs, self.secrets, Statement("simulation.owner_secrets_parameter")
+        )
         if self.confidence is not None:
             check_probability(confidence=self.confidence)
             if self.draw_pair is None:
@@ -183,7 +185,7 @@ class _BoundSimulator(BoundScenario):
             return tuple(map(arranged, outputs.reshape(*shape, -1)))
 
         made_of = (
-            "tables of a simulator",
+            Statement("simulation.made_of_simulator_tables"),
             arranged,
             *made_of,
             shape,
@@ -220,7 +222,7 @@ class _BoundSimulator(BoundScenario):
             for (i, j), found in zip(pairs, outputs, strict=True)
         )
         common = dict(draws=draws, secrets=tuple(scenario.secrets))
-        text = f"the tables are the simulator's ({scenario.n_draws} coupled draws)"
+        text = Statement("assume.simulator_coupled_draws", n_draws=scenario.n_draws)
         if scenario.confidence is None:
             return CoupledSamples(certified=False, assumptions=(text,), **common)
         # union bound over the pairs
@@ -271,10 +273,10 @@ class _BoundSimulator(BoundScenario):
             pairs=self._pairs(),
             certified=False,
             assumptions=(
-                f"the tables are the simulator's ({self.scenario.n_draws} independent "
-                "draws for each secret)",
-                f"two sets of draws of one and the same secret are {null:.6g} apart: "
-                "so much of the shift is sampling noise; a draw_pair would remove it",
+                Statement(
+                    "assume.simulator_independent_draws", n_draws=self.scenario.n_draws
+                ),
+                Statement("assume.simulator_sampling_noise", null=null),
             ),
         )
 
@@ -300,9 +302,10 @@ class _BoundSimulator(BoundScenario):
             groups=np.repeat(np.arange(len(secrets)), scenario.n_draws),
             again=again,
             assumptions=(
-                "the table is drawn as the simulator does, given one of "
-                f"{len(secrets)} equally likely secrets",
-                f"{len(draws)} simulated tables stand for all",
+                Statement(
+                    "assume.simulator_secrets_equally_likely", n_secrets=len(secrets)
+                ),
+                Statement("assume.simulated_tables_stand_for_all", n_draws=len(draws)),
             ),
         )
 

@@ -69,20 +69,20 @@ def check_same_book(schema: Schema, believed: Schema) -> None:
         own, other = schema[name], believed[name]
         wrong = None
         if type(own) is not type(other):
-            wrong = "a number in one of them and a category in the other"
+            wrong = Statement("schema.number_and_category_disagree")
         elif None not in (own.unit, other.unit) and own.unit != other.unit:
-            wrong = f"in {own.unit!r} and in {other.unit!r}"
+            wrong = Statement("schema.units_disagree", unit=own.unit, unit2=other.unit)
         elif isinstance(own, Category) and isinstance(other, Category):
             known = set(map(cell_key, own.levels))
             strange = [v for v in other.levels if cell_key(v) not in known]
             if strange:
-                wrong = f"of other levels, {strange!r}, in the latter"
+                wrong = Statement("schema.levels_disagree", strange=strange)
         elif (
             isinstance(own, Number)
             and isinstance(other, Number)
             and (own.high <= other.low or other.high <= own.low)
         ):
-            wrong = "of bounds that have nothing in common"
+            wrong = Statement("schema.bounds_disjoint")
         if wrong is not None:
             raise ValueError(
                 Statement("schema.belief_bins_disagree", name=name, wrong=wrong)
@@ -95,7 +95,7 @@ def _check_amounts(schema: Schema, given: Any) -> None:
         for name in schema.names
         if isinstance(column := schema[name], Number) and column.amount
     ]
-    _check_names("amounts", given, amounts, "no amounts of the parameter 'schema'")
+    _check_names("amounts", given, amounts, Statement("schema.not_amounts"))
 
 
 def _check_bounds(schema: Schema, given: Any) -> None:
@@ -108,7 +108,7 @@ def _check_bounds(schema: Schema, given: Any) -> None:
     if isinstance(given, str):
         raise ValueError(Statement("schema.bounds_given_twice", given=given))
     if isinstance(given, Mapping):
-        _check_names("bounds", given, numbers, "no numbers of the parameter 'schema'")
+        _check_names("bounds", given, numbers, Statement("schema.not_numbers"))
         said = {name: tuple(map(float, pair)) for name, pair in given.items()}
     else:
         low, high = (np.asarray(side, dtype=float) for side in given)
@@ -133,7 +133,7 @@ def _check_categories(schema: Schema, given: Mapping[Any, Any]) -> None:
         for name in (*schema.names, schema.target)
         if name in schema and isinstance(column := schema[name], Category)
     }
-    _check_names("categories", given, levels, "no categories of the parameter 'schema'")
+    _check_names("categories", given, levels, Statement("schema.not_categories"))
     for name, listed in given.items():
         # None among them is the level of missing values, which the schema has as such
         said = tuple(level for level in listed if not is_missing(level))
@@ -173,6 +173,11 @@ def _check_names(parameter: str, given: Any, known: Any, what: str) -> None:
 
 def _disagreement(parameter: str, given: Any, held: Any, where: str) -> ValueError:
     return ValueError(
-        f"The parameters {parameter!r} and 'schema' disagree{where}: {given!r} is not "
-        f"{held!r}. Leave {parameter!r} out."
+        Statement(
+            "schema.parameter_disagrees",
+            parameter=parameter,
+            where=where,
+            given=given,
+            held=held,
+        )
     )

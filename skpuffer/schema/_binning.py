@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_count
 
 from ._columns import MOST_BINS, Category, Column, Number
@@ -111,7 +112,7 @@ class Binning:
         return np.concatenate([[column.low], inner, [column.high]])
 
     #: As of public preprocessing: what makes it public, and what it leaks.
-    assumption = "the schema was fixed beforehand and holds nothing of the private data"
+    assumption = Statement("assume.schema_fixed_beforehand")
     leaks = ()
 
     def __call__(self, X: Table) -> Indices:

@@ -31,7 +31,7 @@ __all__ = ["MOST_BINS", "Category", "Column", "Number", "as_column"]
 MOST_BINS = 2**20
 
 #: What an entry may be written as.
-_KINDS = "a pair (low, high), a list of levels, a Number, a Category or a dict of these"
+_KINDS = Statement("schema.entry_kinds")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_option
 from skpuffer.utils._clipping import clip_rows
 
@@ -119,7 +120,7 @@ class Encoding:
         return 1.0 if self.scale == "unit_ball" else math.sqrt(len(self.schema))
 
     #: As of public preprocessing: what makes it public, and what it leaks.
-    assumption = "the schema was fixed beforehand and holds nothing of the private data"
+    assumption = Statement("assume.schema_fixed_beforehand")
     leaks = ()
 
     @property

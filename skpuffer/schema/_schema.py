@@ -122,7 +122,7 @@ class Schema:
 
     def __getitem__(self, name: Hashable) -> Column:
         if name not in self._columns:
-            raise KeyError(f"The schema has no column {name!r}.")
+            raise KeyError(Statement("schema.column_unknown", name=name))
         return self._columns[name]
 
     def __contains__(self, name: object) -> bool:

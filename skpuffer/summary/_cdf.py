@@ -199,7 +199,7 @@ atol=0.02))
             dim=trees.dim,
             name="cumulative counts",
             context=context,
-            assumptions=("values outside the public grid are clipped to it",),
+            assumptions=(Statement("assume.values_clipped_to_grid"),),
         )
 
     def _publish(self, value: Any, release: Any) -> None:

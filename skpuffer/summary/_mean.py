@@ -125,7 +125,7 @@ class BoundedColumnsMixin:
             n_records=n,
             name=name,
             context=context,
-            assumptions=("values outside the public bounds are clipped to them",),
+            assumptions=(Statement("assume.values_clipped"),),
         )
 
 

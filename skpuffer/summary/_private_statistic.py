@@ -193,7 +193,7 @@ class PrivateStatistic(
             sensitivity=self._stated_sensitivity(),
             context=context,
             assumptions=(
-                "the shape of the released array is public",
+                Statement("assume.released_shape_public"),
                 *self._stated_assumptions(),
             ),
         )
@@ -234,7 +234,9 @@ class _StatisticQuery(VectorQuery):
         table: Any = X
         if self._names is not None:
             table = pd.DataFrame(X, columns=self._names)
-        found = unquoted("The parameter 'statistic'", self._statistic, table)
+        found = unquoted(
+            Statement("summary.owner_statistic_parameter"), self._statistic, table
+        )
         return self._stacked([found])
 
 

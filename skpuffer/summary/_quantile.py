@@ -198,7 +198,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
             ),
             name="quantiles",
             context=context,
-            assumptions=("values outside the public bounds are clipped to them",),
+            assumptions=(Statement("assume.values_clipped"),),
         )
 
     def _resolutions(self, bounds: Any) -> list[float | None]:

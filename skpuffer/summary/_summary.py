@@ -432,11 +432,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
             dim=contribution.dim,
             name="counts" if counts else "summary",
             context=SummaryContext(**facts, layout=layout),
-            assumptions=(
-                "values outside the public bounds or grid are clipped to them; the "
-                "levels of categorical columns are public, and a value that is none of "
-                "them counts as nothing, or at the level of missing values",
-            ),
+            assumptions=(Statement("assume.values_clipped_levels_public"),),
         )
 
     def _make_layout(self, task, context, columns):
@@ -575,10 +571,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         return table.reindex(index=rows, columns=heads)
 
 
-_SECRET = (
-    "The column {0!r} is the secret of the scenario, so it cannot be summarised: leave "
-    "it out of 'by', 'columns' and 'statistics'."
-)
+_SECRET = Statement("summary.secret_column_summarised")
 
 
 def _is_secret(scenario, name):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from skpuffer.exceptions import Statement
 from skpuffer.schema import Binning, Category, Number, Schema
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class TableCells:
     binning: Binning = field(init=False, repr=False, compare=False)
 
     #: As of public preprocessing: what makes it public, and what it leaks.
-    assumption = "the schema was fixed beforehand and holds nothing of the private data"
+    assumption = Statement("assume.schema_fixed_beforehand")
     leaks = ()
 
     def __post_init__(self) -> None:

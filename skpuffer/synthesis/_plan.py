@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases import PublicContext
 
 from ._mechanism import Mechanism
@@ -82,9 +83,9 @@ class Plan:
     def given_up(self) -> str:
         """What the noise forbids that was wanted, in words; empty if nothing."""
         if not self.structure.linked and len(self.cells.n_cells) > 1:
-            return "links between the columns"
+            return Statement("synthesis.given_up_links")
         if self.target is None and self.cells.position is not None:
-            return "links within the classes of the target"
+            return Statement("synthesis.given_up_class_links")
         return ""
 
     @property

@@ -315,9 +315,12 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         plan = release.context.plan
         if plan.given_up:
             warn(
-                f"{type(self).__name__} has too much noise for {plan.given_up} of a "
-                f"table of {release.n_records} records. Spend more, or take fewer "
-                "columns, levels or bins.",
+                Statement(
+                    "synthesis.noise_too_large",
+                    owner=type(self).__name__,
+                    given_up=plan.given_up,
+                    n_records=release.n_records,
+                ),
                 PrivacyWarning,
             )
 
@@ -449,17 +452,10 @@ def _check_shares(shares: object) -> None:
 def _assumptions(cells: TableCells, scenario: Scenario) -> tuple[str, ...]:
     """What the certificate says of the synthetic table, in sentences."""
     listed = ", ".join(repr(name) for name in cells.names)
-    said = [
-        f"the synthetic table has the columns {listed}, whose bounds, levels and cells "
-        "are public"
-    ]
+    said = [Statement("assume.synthetic_columns_public", listed=listed)]
     inner = getattr(scenario, "scenario", scenario)
     if isinstance(inner, AttributeScenario):
-        said.append(
-            f"the secret column {inner.column!r} is not among them; how far these "
-            "columns tell of it is as believed, which public rows should confirm "
-            "(inspection.audit_belief)"
-        )
+        said.append(Statement("assume.synthetic_secret_left_out", column=inner.column))
     return tuple(said)
 
 

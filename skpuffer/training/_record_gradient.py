@@ -145,20 +145,13 @@ class RecordGradient:
         """
         # by exact type: what a subclass makes of a derivative is not known
         if math.isinf(self.loss.smoothness):
-            return (
-                f"{self.loss!r} has a corner, at which gradients jump; use a smooth "
-                "loss ('huber_hinge' for two classes, or 'log_loss')"
-            )
+            return Statement("gradient.loss_has_corner", loss=self.loss)
         if type(self.loss) not in _CONVEX:
-            return (
-                f"{self.loss!r} is not known to be convex; use a loss of "
-                "skpuffer.training"
-            )
+            return Statement("gradient.loss_not_known_convex", loss=self.loss)
         if self.loss.indexed and clip_norm < self.unclipped_norm:
-            return (
-                "records have several scores, whose gradients are those of no convex "
-                "loss once they are scaled down; use "
-                f"clip_norm={self.unclipped_norm * 1.001:.4g}, which scales none down"
+            return Statement(
+                "gradient.several_scores_scaled_down",
+                unclipped_norm=self.unclipped_norm * 1.001,
             )
         return None
 
@@ -423,28 +416,32 @@ class ClippedGradient:
     def statement(self, shift: float) -> str:
         """Return how the bound for the largest move was found, in a sentence."""
         record = self.record
-        space = "its row, labels staying"
+        space = Statement("assume.gradient_row_labels_stay")
         if record.n_classes is None:
-            space = "its row and target"
+            space = Statement("assume.gradient_row_and_target")
         elif record.n_classes == 2:
-            space = "its row, signed by its class"
-        found, how = self.gradient_move(shift), "no two clipped gradients are further "
+            space = Statement("assume.gradient_row_signed")
+        found, how = (
+            self.gradient_move(shift),
+            Statement("assume.gradient_no_two_further"),
+        )
         if found >= self._any:
             how += "apart"
         elif found < self._lipschitz * shift:
-            how = (
-                "by its corner bound, at any parameters: they are not projected, or "
-                "the loss has a corner"
-            )
+            how = Statement("assume.gradient_corner_bound")
             if self.radius is not None and math.isfinite(self._lipschitz):
-                how = "by its corner bound, which is less than that of the projection"
+                how = Statement("assume.gradient_corner_below_projection")
         else:
-            how = (
-                f"as the run projects its parameters onto the ball of radius "
-                f"{self.radius:g} before each gradient, where gradients are "
-                f"{self._lipschitz:.4g}-Lipschitz in the record"
+            how = Statement(
+                "assume.gradient_projected_lipschitz",
+                radius=self.radius,
+                lipschitz=self._lipschitz,
             )
-        return (
-            f"a record moves by at most {shift:.4g} in {space} (in units of data_norm "
-            f"= {record.data_norm:g}), so its clipped gradient by {found:.4g}: {how}"
+        return Statement(
+            "assume.gradient_record_move_bounded",
+            shift=shift,
+            space=space,
+            data_norm=record.data_norm,
+            found=found,
+            how=how,
         )

@@ -121,9 +121,11 @@ class SliceProfile:
             profile.least_share * profile.dim < _UNEVEN
         ):
             warnings.warn(
-                "The slices hardly look along some direction: the least eigenvalue of "
-                f"their frame is {profile.least_share:.2g}, where that of an even one "
-                f"is {1 / profile.dim:.2g}. Add directions.",
+                Statement(
+                    "sliced.slices_nearly_degenerate",
+                    least_share=profile.least_share,
+                    value=1 / profile.dim,
+                ),
                 PrivacyWarning,
                 stacklevel=2,
             )

@@ -26,9 +26,7 @@ __all__ = [
 ]
 
 #: What a certificate and a warning say where the bounds are data-dependent.
-BOUNDS_LEAK = (
-    "the bounds were read from the private data and are not covered by any promise"
-)
+BOUNDS_LEAK = Statement("assume.bounds_read_from_data")
 
 
 class DeclaresBounds(Protocol):
@@ -223,7 +221,7 @@ def resolve_bounds(
     # what is given outright wins over what the scenario declares
     given = check_bounds(bounds)
     if given is not None:
-        return _of_length(*given, n_features, "The parameter 'bounds' has")
+        return _of_length(*given, n_features, Statement("bounds.owner_parameter_has"))
     # the only way to the data, and the caller writes it in the certificate
     if are_empirical(bounds):
         return data_bounds(cast(ArrayLike, X))
@@ -286,7 +284,7 @@ def declared_bounds(
     # a prior is checked here, as it was not given as bounds
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high))):
         raise ValueError(Statement("bounds.prior_not_finite"))
-    _of_length(low, high, n_features, "The scenario declares")
+    _of_length(low, high, n_features, Statement("bounds.owner_scenario_declares"))
     return _widened(low, high)
 
 

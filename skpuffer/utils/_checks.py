@@ -423,7 +423,7 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
     if low < least * high or (least > 0 and low <= least * high):
         kind = "semi-definite"
         if least > 0:
-            kind = f"definite with a condition number below {1 / least:g}"
+            kind = Statement("parameter.covariance_condition_number", value=1 / least)
         raise ValueError(
             Statement(
                 "parameter.covariance_not_positive_definite",

@@ -69,16 +69,10 @@ def is_frame(X: Any) -> bool:
 LARGEST = 1e100
 
 #: What is done with a lazy data frame whose rows must be read.
-COLLECT = (
-    "Read it into memory first: collect() of a Polars LazyFrame, df() of a DuckDB "
-    "relation, compute() of a Dask data frame, toPandas() of a Spark one."
-)
+COLLECT = Statement("table.collect_into_memory")
 
 #: What is said of a data frame whose columns cannot be told apart.
-REPEATED_NAMES = (
-    "A data frame must have column names that differ: it says by them which column is "
-    "meant. Rename those that stand there more than once."
-)
+REPEATED_NAMES = Statement("table.column_names_repeated")
 
 
 def is_lazy(X: Any) -> bool:
@@ -357,10 +351,10 @@ def read_numbers(X: Any) -> Any:
         return X
     # scikit-learn refuses it later, in words that tests of its API expect
     if X.ndim > 2:
-        return as_numbers(X, "The parameter 'X'")
+        return as_numbers(X, Statement("table.where_x"))
     # by column, so that the message can name the one to look at, and no cell of it
     columns = [
-        as_numbers(column, f"The column {i} of the parameter 'X'")
+        as_numbers(column, Statement("table.where_x_column_position", i=i))
         for i, column in enumerate(X.T)
     ]
     return np.column_stack(columns) if columns else np.empty(X.shape)
@@ -393,7 +387,7 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
     # where what is no target counts as nothing, a complex number is none either
     y = _as_array(y, "y", refuse_complex=not missing)
     if numeric:
-        y = as_numbers(y, "The parameter 'y'")
+        y = as_numbers(y, Statement("target.subject_parameter_y"))
     if missing:
         # as objects, of which none is refused, and then quoted, by scikit-learn
         return y.astype(object) if y.dtype.kind == "c" else y
@@ -501,7 +495,7 @@ def as_numbers(values: NDArray[Any], where: str) -> NDArray[Any]:
     if kind in "biuf":
         return values
     # the dtype helps to find the cause, and quotes no cell
-    where = f"{where} (dtype {values.dtype})"
+    where = Statement("table.where_with_dtype", where=where, dtype=values.dtype)
     missing = missing_cells(values)
     present = values[~missing]
     if kind == "O":
@@ -580,7 +574,7 @@ def floats(values: Any) -> Floats | None:
 def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
     """A plain array without a mask, or a sparse matrix, of real entries."""
     if sparse.issparse(values):
-        _refuse_complex(values, f"The parameter {name!r}")
+        _refuse_complex(values, Statement("table.where_parameter", name=name))
         return values
     refuse_mask(values, name)
     if isinstance(values, np.matrix):
@@ -593,7 +587,7 @@ def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
             )
         )
     if refuse_complex:
-        _refuse_complex(array, f"The parameter {name!r}")
+        _refuse_complex(array, Statement("table.where_parameter", name=name))
     return array
 
 
@@ -635,7 +629,7 @@ def _numeric_frame(X: Any) -> Any:
     columns = {
         name: as_numbers(
             cells_of(frame.get_column(name)),
-            f"The column {name!r} of the parameter 'X'",
+            Statement("table.where_x_column_name", name=name),
         )
         for name in frame.columns
     }

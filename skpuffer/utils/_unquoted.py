@@ -67,10 +67,7 @@ def unquoted(owner: str, call: Callable[..., Any], *args: Any) -> Any:
     return returned
 
 
-_WITHHELD = (
-    "what it said is withheld, as it may quote private values. Run it on public rows "
-    "to read it."
-)
+_WITHHELD = Statement("table.withheld_private_values")
 
 
 def _given(args: tuple[Any, ...]) -> str:
@@ -80,7 +77,9 @@ def _given(args: tuple[Any, ...]) -> str:
     if len(shape) != 2:
         return ""
     kind = "sparse" if sparse.issparse(args[0]) else "dense"
-    return f" on {kind} data of n_samples={shape[0]} and n_features={shape[1]}"
+    return Statement(
+        "table.error_on_data_shape", kind=kind, shape=shape[0], shape2=shape[1]
+    )
 
 
 def _is_ours(error: Exception) -> bool:

@@ -19,8 +19,7 @@ def __getattr__(name: str) -> Any:
             Statement("module.attribute_unknown", name__=__name__, name=name)
         )
     warnings.warn(
-        f"{name} has moved: import it from skpuffer.testing instead of "
-        "skpuffer.utils.estimator_checks.",
+        Statement("module.has_moved", name=name),
         FutureWarning,
         stacklevel=2,
     )

@@ -156,14 +156,8 @@ class ApproximateWasserstein(_AdditiveAccountant):
     @property
     def _source(self) -> str:
         if self.bound == "paper":
-            return (
-                "approximate Wasserstein mechanism (Pierquin et al. 2024, Thm 4.3, "
-                "Prop C.2)"
-            )
-        return (
-            "approximate Wasserstein mechanism (Pierquin et al. 2024, Def 4.1 and Thm "
-            "3.3 given an event for each secret)"
-        )
+            return Statement("source.approximate_wasserstein")
+        return Statement("source.approximate_wasserstein_two_sided")
 
     def _check_parameters(self, noise: Noise) -> None:
         super()._check_parameters(noise)

@@ -30,11 +30,7 @@ _SAME = 1e-11
 #: For each pair of secrets: difference of the means, and common covariance.
 _Pairs = list[tuple[Floats, Floats]]
 
-_RELIANCE = (
-    "the output's own variance under the prior is part of the protection: the attacker "
-    "believes exactly these distributions, and knows no record that would narrow them "
-    "down"
-)
+_RELIANCE = Statement("assume.prior_variance_protects")
 
 
 class AttributeGaussian(_AdditiveAccountant):
@@ -114,14 +110,8 @@ class AttributeGaussian(_AdditiveAccountant):
     @property
     def _source(self) -> str:
         if self.use_prior_variance:
-            return (
-                "attribute-privacy Gaussian mechanism (Zhang, Ohrimenko and Cummings "
-                "2022), by the exact trade-off (Balle and Wang 2018)"
-            )
-        return (
-            "attribute-privacy Gaussian mechanism (Zhang, Ohrimenko and Cummings "
-            "2022) without the prior's variance; Pierquin et al. 2024, Thm 3.3"
-        )
+            return Statement("source.attribute_gaussian_prior_variance")
+        return Statement("source.attribute_gaussian_plain")
 
     def _check_parameters(self, noise: Noise) -> None:
         super()._check_parameters(noise)

@@ -346,7 +346,7 @@ def _composed(certificate: Certificate) -> Certificate:
     return replace_fields(certificate, source=f"{certificate.source}; {_COMPOSITION}")
 
 
-_COMPOSITION = "stages composed adaptively (Dong, Roth and Su 2022, Thm 3.2)"
+_COMPOSITION = Statement("source.adaptive_stages")
 
 
 def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
@@ -367,10 +367,7 @@ def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
 
 
 #: What a bound by distributions may be exchanged for.
-_WITHOUT_EVENT = (
-    "; or GroupPrivacy, which needs no event where the release bounds each record and "
-    "it is certain how many depend on the secret"
-)
+_WITHOUT_EVENT = Statement("event.group_privacy_needs_none")
 
 
 def delta_left(delta: float, event: float, remedy: str = "") -> float:
@@ -558,30 +555,22 @@ class _AdditiveAccountant(Accountant):
         bound: BoundScenario,
     ) -> str:
         """Say why the sensitivity is infinite, and what would do."""
-        what = f"the release {release.name!r}"
+        what = Statement("release.subject_named", name=release.name)
         # known in another norm, but the factor between the two depends on the dimension
         known = release.sensitivity is not None
         if known and (sensitivity.worst is None or lacks_length(sensitivity, release)):
-            return (
-                f"Nothing bounds how far one record moves {what} in the "
-                f"{sensitivity.norm:g}-norm, which the noise needs: the vector's "
-                "length is not known. Give it (n_outputs), a sensitivity in that norm, "
-                "or use another noise."
+            return Statement(
+                "release.vector_length_unknown", what=what, norm=sensitivity.norm
             )
         if sensitivity.worst is None:
-            return (
-                f"Nothing bounds how far one record moves {what}: give bounds, a "
-                "data_norm or a sensitivity."
-            )
+            return Statement("release.sensitivity_unbounded", what=what)
         _, a, b = sensitivity.worst
-        return (
-            f"W_inf between the output's distributions in {what} given {a!r} and "
-            f"{b!r} is infinite (Gaussians of unequal covariance, or an unbounded "
-            f"distribution against a bounded one), so {type(self).__name__} has no "
-            "finite noise for them. Accountants that tolerate it are the approximate "
-            "and the distribution-aware Wasserstein mechanisms; GroupPrivacy does "
-            "where the scenario offers Adjacency; or state distributions of bounded "
-            "support."
+        return Statement(
+            "transport.distance_infinite",
+            what=what,
+            a=a,
+            b=b,
+            owner=type(self).__name__,
         )
 
     def _shift(self, sensitivity: SensitivityBound, release: QueryRelease) -> Shift:

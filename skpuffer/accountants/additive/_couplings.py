@@ -13,6 +13,7 @@ from skpuffer.distributions import Discrete, Distribution, Gaussian, Support
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_coupling import monotone_gaps, on_one_lattice
 from skpuffer.distributions._weak_cache import remembered_with
+from skpuffer.exceptions import Statement
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -379,10 +380,7 @@ def _(
 
 def left_out_text(mass: float) -> str:
     """Sentence of the certificate on a mass that is left out."""
-    return (
-        f"for each pair of secrets under each prior, a mass of {mass:g} of the "
-        "output's distribution is left out: nothing is promised about it"
-    )
+    return Statement("assume.mass_left_out", mass=mass)
 
 
 def mass_error(u: Distribution, v: Distribution) -> float:

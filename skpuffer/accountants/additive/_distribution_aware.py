@@ -118,7 +118,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         OutputSensitivity,
         Adjacency,
     )
-    _source = "distribution-aware Wasserstein mechanism (Pierquin et al. 2024, Thm 4.5)"
+    _source = Statement("source.distribution_aware_wasserstein")
 
     _usual_family = "laplace"
 
@@ -235,13 +235,8 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         if sensitivity.worst is None or lacks_length(sensitivity, release):
             return super()._infinite(sensitivity, release, bound)
         _, a, b = sensitivity.worst
-        return (
-            f"The output's distributions in the release {release.name!r} given {a!r} "
-            f"and {b!r} are infinitely far apart, and no mean over their moves is "
-            "known to be finite for this noise. Between Gaussians of unequal "
-            "covariance it is for noise='gaussian', and on one coordinate for noise "
-            "with a finite pure cost, such as 'laplace'; ApproximateWasserstein leaves "
-            "far moves out."
+        return Statement(
+            "transport.mean_distance_infinite", name=release.name, a=a, b=b
         )
 
     @staticmethod

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from skpuffer.accountants._base import Account, accounts_for
 from skpuffer.accountants._selection import SELECTION_FIELDS
+from skpuffer.exceptions import Statement
 from skpuffer.releases import AdaptiveRelease, SelectionRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
 
@@ -70,7 +71,7 @@ class GroupPrivacy(_AdditiveAccountant):
     # reveals is bounded pair of tables by pair of tables, and costs add up. A distance
     # of output distributions is about each output alone.
     _composable = True
-    _source = "group privacy under one coupling (Pierquin et al. 2024, Cor 3.1)"
+    _source = Statement("source.group_privacy_one_coupling")
 
     @accounts_for(SelectionRelease)
     def _account_of_selection(

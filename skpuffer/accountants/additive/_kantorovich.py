@@ -81,7 +81,7 @@ class Kantorovich(_AdditiveAccountant):
     """
 
     needs = (OutputDistributions, RecordDistributions)
-    _source = "Kantorovich mechanism (Ding 2022; Pierquin et al. 2024, Thm 3.3)"
+    _source = Statement("source.kantorovich_mechanism")
 
     #: A pure promise: there is no order to choose.
     alpha: float = math.inf

@@ -81,10 +81,7 @@ class SinkhornWasserstein(_AdditiveAccountant):
     needs = (OutputDistributions,)
     recommended = False
     _takes_joint_noise = True
-    _source = (
-        "Sinkhorn-Wasserstein mechanism (Zhang and Vorobeychik, app. A.5): at least "
-        "W_inf, so by Pierquin et al. 2024, Thm 3.3"
-    )
+    _source = Statement("source.sinkhorn_wasserstein")
 
     def __init__(
         self,

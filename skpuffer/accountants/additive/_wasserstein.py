@@ -1,5 +1,6 @@
 """General Wasserstein mechanism: noise that covers W_inf."""
 
+from skpuffer.exceptions import Statement
 from skpuffer.scenarios import (
     Adjacency,
     CoupledSamples,
@@ -72,4 +73,4 @@ class GeneralWasserstein(_AdditiveAccountant):
     # W_inf from above, so the later ones are valid too, and need more noise.
     needs = (OutputDistributions, CoupledSamples, OutputSensitivity, Adjacency)
     _takes_joint_noise = True
-    _source = "general Wasserstein mechanism (Pierquin et al. 2024, Thm 3.3, Cor 3.1)"
+    _source = Statement("source.general_wasserstein")

@@ -33,10 +33,7 @@ from ._choice import least_of, spent_by
 
 __all__ = ["Best"]
 
-_ESTIMATES = (
-    "it would only estimate here, which is no promise; ask it by itself for an "
-    "estimate, or declare what is known of the prior (prior_as=...)"
-)
+_ESTIMATES = Statement("best.candidate_would_estimate")
 
 
 class Best(Accountant):
@@ -230,11 +227,13 @@ class Best(Accountant):
         least, winner, made = found[best]
         runners = [f"{name_of(other)} {ratio(error, least)}" for error, other in others]
         family = f" ({made.certificate.choice})" if made.certificate.choice else ""
-        choice = f"{name_of(winner)}{family}, of the least mean square error"
+        choice = Statement(
+            "best.chosen_by_least_error", name_of=name_of(winner), family=family
+        )
         if least > min(error for error, *_ in found):
-            choice += " of those that would not warn"
+            choice += Statement("best.among_those_not_warning")
         if runners:
-            choice += f"; against it {', '.join(runners)}"
+            choice += Statement("best.against_runners_up", runners=", ".join(runners))
         made_by_all = [m.certificate for *_, m in found]
         stated = self._labelled(made.certificate, made_by_all, choice)
         return replace(made, certificate=stated, accountant=winner)
@@ -271,7 +270,7 @@ class Best(Accountant):
         made = [Calibration(noise, certificate) for _, certificate in found]
         best = least_of([spent_by(certificate) for _, certificate in found], made)
         winner, certificate = found[best]
-        choice = f"{name_of(winner)}, of the least epsilon for this noise"
+        choice = Statement("best.chosen_by_least_epsilon", name_of=name_of(winner))
         return self._labelled(certificate, [c for _, c in found], choice)
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
@@ -408,12 +407,19 @@ class Best(Accountant):
         names: dict[str, list[str]] = {}
         for candidate, reason in reasons:
             names.setdefault(reason, []).append(name_of(candidate))
-        lines = [f"- {', '.join(who)}: {reason}" for reason, who in names.items()]
-        what = "no candidate makes such promises" if not lines else ""
+        lines = [
+            Statement("best.candidate_with_reason", who=", ".join(who), reason=reason)
+            for reason, who in names.items()
+        ]
+        what = Statement("best.no_candidate_makes_promise") if not lines else ""
         return UnsupportedError(
-            f"No accountant keeps the promise that Best asks for, of the release "
-            f"{release.name!r} under {type(bound.scenario).__name__}: {what}\n"
-            + "\n".join(lines)
+            Statement(
+                "best.no_accountant_keeps_promise",
+                name=release.name,
+                scenario_type=type(bound.scenario).__name__,
+                what=what,
+                lines="\n".join(lines),
+            )
         )
 
     def _shown(self, asked: Iterable[Accountant]) -> Iterable[Accountant]:

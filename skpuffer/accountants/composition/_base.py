@@ -127,7 +127,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         SelectionRelease: SELECTION_FIELDS,
     }
     _composable = True
-    _source = "group privacy under one coupling (Pierquin et al. 2024, Cor 3.1)"
+    _source = Statement("source.group_privacy_one_coupling")
 
     #: Which steps those of a kind of release are.
     _kinds: ClassVar[Mapping[type, type[StepsOfRelease]]] = StepsOfRelease.kinds

@@ -37,10 +37,7 @@ __all__ = [
     "winners",
 ]
 
-_SOURCE = (
-    "mixtures of Gaussians, one for each bin (Schuchardt and Kalinin 2026, Lemma 2.8), "
-    "which dominate adaptive gradients by Kahane's inequality (1985)"
-)
+_SOURCE = Statement("source.gaussian_mixtures_per_bin")
 
 _ACCOUNTED = (BallsInBinsSampling, FreshBinsSampling, FullBatchSampling)
 
@@ -177,7 +174,7 @@ def correlated_pairs(
         # the gradients depend on what was seen before
         together = _longest(strategy, 1, release.n_steps)
         pair = ShiftPair(steps._curve(noise, steps._moved * together))
-        source = "a Gaussian mechanism on adaptive streams (Denisov et al. 2022)"
+        source = Statement("source.gaussian_adaptive_streams")
         return ((pair, 1),), source
     replaced = steps.relation == "replace"
     n_batches = release.steps_per_epoch
@@ -223,12 +220,17 @@ def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[str, ...]:
     found = ", ".join(
         f"{name} ({way})" for way, name in longest.winner(epsilon).items()
     )
-    upper = "an upper bound in each direction, with an allowance for rounding"
+    upper = Statement("correlation.upper_bound_each_direction")
     if curve.n_steps == 1:
         return (f"{upper}: {found}",)
     return (
-        f"{upper}, composed of those of {curve.n_steps} parts that draw bins anew, "
-        f"each the least at every loss: at {epsilon:.4g}, of one part, {found}",
+        Statement(
+            "correlation.parts_composed_least",
+            upper=upper,
+            n_steps=curve.n_steps,
+            epsilon=epsilon,
+            found=found,
+        ),
     )
 
 
@@ -253,7 +255,6 @@ def correlation_statement(
     # of noise in proportions, the scale in one unit that hides a record as well
     moved = float(cast(float, steps._curve(noise, 1).gaussian_mu))
     scale = 1 / moved if moved else math.inf
-    return (
-        f"the independent draws that make the noise have scale {scale:.6g} in clip "
-        f"norms, and what a record adds to their means is {longest:.6g} long at most"
+    return Statement(
+        "correlation.independent_draws_scale", scale=scale, longest=longest
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import CountLawCurve, GaussianCurve
 from skpuffer.utils._types import Floats
@@ -23,10 +24,7 @@ _ONE_LEVEL = np.array([0.1])
 #: To which a scale is found, relatively.
 _FINE = 2e-5
 
-_REMARK = (
-    "the bound is the mean over how many records differ when the tables of a pair are "
-    "coupled, of which the scenario knows the law; it adds up with no other"
-)
+_REMARK = Statement("assume.mean_over_count_law")
 
 
 def law_account(

@@ -231,16 +231,10 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     def statements(self, move: float) -> tuple[str, ...]:
         """Return how the moves were found, in sentences; see the base class."""
         clipped: Any = self.release.clipped
-        together = (
-            f"the {self.count} records that differ move a sum by no more than the "
-            "bounds of each, which add up",
-        )
+        together = (Statement("assume.group_moves_add_up", count=self.count),)
         if math.isinf(move):
             moved = self.release.sensitivity.value("relabel", 2, self.release.dim)
-            found = (
-                "the target of a record alone changes, so its clipped gradient moves "
-                f"by at most {moved:.4g}, at any parameters"
-            )
+            found = Statement("assume.target_alone_moves_gradient", moved=moved)
         else:
             found = clipped.statement(move)
         return (found, *(together if self.count > 1 else ()))
@@ -294,7 +288,10 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         strategy = self.release.noise_correlation
         if strategy is not None:
             assumptions += (
-                f"noise is correlated across steps, by {type(strategy).__name__}",
+                Statement(
+                    "assume.noise_correlated_across_steps",
+                    strategy_type=type(strategy).__name__,
+                ),
                 correlation_statement(self, strategy, noise),
             )
         return Accounting(
@@ -378,7 +375,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
 
     def _full_batch(self, noise: Noise) -> Dominated:
         pair = ShiftPair(self._curve(noise, self._moved))
-        source = "adaptive composition of the noise's own trade-off"
+        source = Statement("source.adaptive_composition_tradeoff")
         # some tables attain what any records may move, but not what these may
         tight = self.moves is None
         return Dominated(((pair, self.release.n_steps),), source, tight=tight)
@@ -403,7 +400,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 )
             )
         pair = ShiftPair(self._curve(noise, *moves))
-        source = "adaptive composition of the noise's own trade-off, epoch by epoch"
+        source = Statement("source.adaptive_composition_by_epoch")
         # bounded one epoch at a time, from above
         return Dominated(((pair, self.release.n_epochs),), source, tight=False)
 
@@ -417,10 +414,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         moved = self._curve(noise, (self.moves or (math.inf,))[0])
         # a batch without them, or with others in their place
         pair = MovedPair(moved, self._curve(noise, joins), trials, chance)
-        source = (
-            "advanced joint convexity about the batches without the record (Balle, "
-            "Barthe and Gaboardi 2018, Theorem 2)"
-        )
+        source = Statement("source.joint_convexity_batches")
         return Dominated(((pair, self.release.n_steps),), source, tight=False)
 
     def _poisson(self, noise: Noise) -> Dominated:
@@ -435,9 +429,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # Gaussian noise has worst pairs that tables attain; other families are bounded
         # from above, by what holds for any noise
         if once.gaussian_mu is not None and (replaced or 1 < k <= _MOST_DIRECTIONS):
-            source = (
-                "worst pairs of groups in Poisson batches (Ganesh 2024; Kahane 1986)"
-            )
+            source = Statement("source.worst_pairs_poisson_groups")
             pair = (
                 GaussianPoissonPair(once, rate, k, k)
                 if replaced
@@ -445,15 +437,13 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             )
         elif k > 1:
             each = self._curve(noise, 2) if replaced else once
-            source = "subsampled groups (Balle, Barthe and Gaboardi 2018, Theorem 2)"
+            source = Statement("source.subsampled_groups")
             pair = MixturePair(each, k, rate)
         elif replaced:
-            source = (
-                "advanced joint convexity (Balle, Barthe and Gaboardi 2018, Theorem 2)"
-            )
+            source = Statement("source.joint_convexity")
             pair = ReplacePoissonPair(once, rate)
         else:
-            source = "dominating pairs of Poisson batches (Zhu, Dong and Wang 2022)"
+            source = Statement("source.dominating_pairs_poisson")
             pair = PoissonPair(once, rate)
         return Dominated(((pair, steps),), source, tight=pair.tight)
 
@@ -465,7 +455,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         k = min(self.count, n)
         # in a batch of fixed size another record takes the place of one that leaves
         twice = self._curve(noise, 2)
-        source = "batches without replacement (Zhu, Dong and Wang 2022)"
+        source = Statement("source.batches_without_replacement")
         if self.moves is not None:
             # with all records in each batch, those are the ones that move
             return (
@@ -479,10 +469,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             # gone
             pair = ShiftPair(self._curve(noise, 2 * k))
         elif k > 1:
-            source = (
-                "subsets with a group exchanged for other records (Balle, Barthe and "
-                "Gaboardi 2018, Theorem 2)"
-            )
+            source = Statement("source.subsets_group_exchanged")
             pair = SubsetGroupPair(twice, n, size, k)
         else:
             # Under either relation the sum moves by two clipped gradients where the
@@ -497,9 +484,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     def _with_replacement(self, noise: Noise) -> Dominated:
         n, size = self.release.n_records, self.release.batch_size
         assert size is not None  # the release has checked that
-        source = (
-            "batches with replacement (Balle, Barthe and Gaboardi 2018, Theorem 10)"
-        )
+        source = Statement("source.batches_with_replacement")
         k = min(self.count, n)
         pair: Pair
         if self.moves is not None and n > 1:
@@ -547,10 +532,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             (allocation.AllocationPair(once, n_bins, n_steps, replaced), times)
             for n_steps, times in kept
         )
-        source = (
-            "worst pairs of one record in random bins (Kahane 1986; Feldman and "
-            "Shenfeld 2025)"
-        )
+        source = Statement("source.worst_pairs_random_bins")
         # some tables attain these pairs, but what is known of them are upper bounds
         return Dominated(steps, source, tight=False)
 

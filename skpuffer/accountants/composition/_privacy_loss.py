@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
@@ -133,15 +134,17 @@ class PrivacyLoss(_CompositionAccountant):
         # large
         if found.engine == "renyi":
             remarks = (
-                f"a grid of privacy losses would take more than {self.max_memory:g} "
-                "MiB, so Rényi costs were added instead: epsilon is an upper bound, "
-                "but not a tight one",
+                Statement(
+                    "curve.grid_too_large_renyi_used", max_memory=self.max_memory
+                ),
             )
         elif found.engine == "coarse_grid":
             remarks = (
-                "a grid of privacy losses on which epsilon is known to "
-                f"{100 * LOOSE:g} % would take more than {self.max_memory:g} MiB: "
-                "epsilon is an upper bound, and may be looser than that",
+                Statement(
+                    "curve.grid_coarsened_by_memory",
+                    value=100 * LOOSE,
+                    max_memory=self.max_memory,
+                ),
             )
         return (
             found.epsilon,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from skpuffer.accountants._selection import selection_curve
+from skpuffer.exceptions import Statement
 from skpuffer.noise import GumbelNoise, Noise
 from skpuffer.releases import SelectionRelease
 
@@ -36,7 +37,7 @@ class SelectionSteps(StepsOfRelease, kind=SelectionRelease):
         curve, shift, source, statement = selection_curve(
             noise, self.release, self.relation, self.count, max_memory
         )
-        source += ", and composition of dominating pairs (Zhu, Dong and Wang 2022)"
+        source += Statement("source.composition_dominating_pairs")
         return Accounting(
             curve, shift, source, False, ((), ()), (statement,), curve.steps
         )

@@ -34,11 +34,7 @@ VOTE_FIELDS = frozenset(
     }
 )
 
-_SOURCE = (
-    "noisy vote counts, one coordinate at a time (trade-offs of log-concave noise add "
-    "up along a coordinate), under concurrent composition (Vadhan and Zhang 2023; Lyu "
-    "2022) and post-processing"
-)
+_SOURCE = Statement("source.noisy_vote_counts")
 
 
 class VoteSteps(StepsOfRelease, kind=VoteRelease):
@@ -126,16 +122,17 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
             curve = GaussianCurve(float(np.sqrt(sum(squares))))
         statement = _STATEMENTS[release.relation]
         if release.groups is not None:
-            statement += (
-                f"; {max(release.groups) + 1} groups of records are dealt whole, by "
-                "public ids and whatever is in the records, and those that differ lie "
-                f"with at most {k} of {release.n_teachers} teachers"
+            statement += Statement(
+                "pate.groups_dealt_whole",
+                groups=max(release.groups) + 1,
+                k=k,
+                n_teachers=release.n_teachers,
             )
         if release.threshold is not None:
-            statement += (
-                "; a test of its leading count is charged on each of "
-                f"{release.n_queries} queries, and at most {release.max_answers} are "
-                "answered"
+            statement += Statement(
+                "pate.leading_count_test_charged",
+                n_queries=release.n_queries,
+                max_answers=release.max_answers,
             )
         # the test is of the same family, so nothing further is unproved
         evidence = cost.evidence(renyi=True), cost.evidence()
@@ -145,12 +142,6 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
 
 #: What a certificate says of the relation between votes.
 _STATEMENTS = {
-    "replace_vote": (
-        "a record has one teacher, whose vote in each query may move from any class to "
-        "any other; the other teachers vote as before"
-    ),
-    "add_remove_vote": (
-        "a record has one voter, who in each query may join or leave; the others vote "
-        "as before"
-    ),
+    "replace_vote": (Statement("assume.record_has_one_teacher")),
+    "add_remove_vote": (Statement("assume.record_has_one_voter")),
 }

@@ -59,10 +59,7 @@ def step_moves(
             raise UnsupportedError(Statement("history.lipschitz_with_gradient_noise"))
         return StepMoves(np.full(release.n_steps, each), ())
     constants, source = _update_constants(release, lipschitz)
-    text = (
-        "noise of the given scale is added to each update, in the unit of the "
-        f"parameters, and an update is {source}-Lipschitz in the mean gradient"
-    )
+    text = Statement("assume.update_lipschitz_noise_added", source=source)
     return StepMoves(each * constants / release.divisor, (text,))
 
 
@@ -101,7 +98,11 @@ def _update_constants(
 
 def _range(constants: Floats) -> str:
     low, high = float(constants.min()), float(constants.max())
-    return f"{high:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+    return (
+        f"{high:.4g}"
+        if low == high
+        else Statement("history.constants_range", low=low, high=high)
+    )
 
 
 def one_clipped(

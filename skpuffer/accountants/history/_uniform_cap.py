@@ -41,16 +41,13 @@ from ._steps import StepMoves, one_clipped, step_moves
 
 __all__ = ["HistoryUniformCap"]
 
-_PAPER = "Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy"
+_PAPER = Statement("source.sliced_renyi_pufferfish")
 
 #: Where each kind of account is proved.
 _SOURCES = {
-    "worst_case": f"caps uniform over histories ({_PAPER}, Prop 5.1), composed "
-    "adaptively for a fixed pair of tables, which one coupling draws for the whole run",
-    "log_moment": f"log-moments of independent batches that are seen ({_PAPER}, "
-    "eqs 51-52), composed adaptively for a fixed pair of tables",
-    "mean_square": f"mean squares over batches ({_PAPER}, Prop 5.2 and Thm 5.7), for a "
-    "fixed set of records that differ",
+    "worst_case": Statement("source.history_uniform_caps", paper=_PAPER),
+    "log_moment": Statement("source.log_moments_seen_batches", paper=_PAPER),
+    "mean_square": Statement("source.mean_squares_over_batches", paper=_PAPER),
 }
 
 #: Schemes whose law does not change with the number of records, and which need not
@@ -64,10 +61,8 @@ _QUICKLY_HIDDEN = (FullBatchSampling, PoissonSampling, ShuffledEpochsSampling)
 #: What the bound says of batches, by relation: of a record that comes or goes, to be in
 #: a batch is to be there.
 _SEEN = {
-    "replace": "they need not stay secret for this bound, which holds if they are "
-    "revealed",
-    "add_remove": "this bound holds if it is revealed which of the other records they "
-    "hold",
+    "replace": Statement("assume.batches_may_be_revealed"),
+    "add_remove": Statement("assume.other_records_may_be_revealed"),
 }
 
 #: Records for which it does.
@@ -348,14 +343,13 @@ class HistoryUniformCap(Accountant):
             # of other schemes it takes seconds, and mostly more noise
             size = min(release.batch_size or 0, release.n_records)
             release = replace(release, sampling="poisson", batch_size=size)
-            drawn = f" and in Poisson batches of mean size {size}"
-        what = f"RenyiDP at this order{drawn}, if batches and their sizes stay hidden, "
+            drawn = Statement("history.in_poisson_batches", size=size)
+        what = Statement("history.renyi_with_hidden_batches", drawn=drawn)
         least = self._hidden_scale(run, release, bound)
         if least is None:
-            return f"{what}may need less noise: it was not asked here"
-        return (
-            f"{what}would need noise of scale {least:.4g} for the full Rényi promise; "
-            f"this has noise of scale {own:.4g}"
+            return Statement("history.may_need_less_noise", what=what)
+        return Statement(
+            "history.would_need_noise_scale", what=what, least=least, own=own
         )
 
     def _hidden_scale(
@@ -445,37 +439,29 @@ class HistoryUniformCap(Accountant):
         seen = _SEEN[relation]
         count = run.count
         any_records = (
-            f"any {count} records may differ" if count > 1 else "any record may differ"
+            Statement("history.any_group_may_differ", count=count)
+            if count > 1
+            else Statement("history.any_record_may_differ")
         )
-        as_good = (
-            f"{any_records}, and become any others: differential privacy of as many "
-            "promises no less"
+        as_good = Statement(
+            "history.plain_dp_promises_no_less", any_records=any_records
         )
         if self.subsampling == "worst_case":
             return (
-                f"{as_good}, and group privacy without amplification by sampling is "
-                f"the same bound; batches: {seen}",
+                Statement(
+                    "history.group_privacy_same_bound", as_good=as_good, seen=seen
+                ),
             )
         if self.subsampling == "log_moment":
-            law = (
-                "the bound is the mean over how many records differ, of which the "
-                "scenario knows the law; it adds up with no other"
-            )
-            batches = (
-                "the batches of all steps are drawn independently of each other and of "
-                f"the data; {seen}"
-            )
+            law = Statement("assume.mean_over_differing_law")
+            batches = Statement("assume.batches_independent_of_data", seen=seen)
             return (law if run.law is not None else as_good, batches)
-        about = (
-            "the divergence is taken given the batches, and averaged over them "
-            "afterwards: nothing follows about the release itself, and an (epsilon, "
-            "delta) promise does not"
-        )
-        fixed = "the pair of secrets alone says which records differ"
+        about = Statement("assume.divergence_given_batches")
+        fixed = Statement("assume.secrets_fix_differing_records")
         slices = (
-            "each slice has the cap of its own, as the run has one step"
+            Statement("assume.slice_has_own_cap")
             if profile is not None
-            else "all directions have the cap of the worst one"
+            else Statement("assume.slices_share_worst_cap")
         )
         return (about, fixed, slices)
 

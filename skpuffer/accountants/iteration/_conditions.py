@@ -64,13 +64,20 @@ def check_contracts(release: GradientRelease, largest_batch: int) -> None:
     longest = longest_step(release, largest_batch)
     step = max(release.optimiser.step_sizes(release.n_steps))  # type: ignore[union-attr] # checked
     if step > longest:
-        beyond, remedy = "", f"use learning_rate={_rounded_down(longest)} or less"
+        beyond, remedy = (
+            "",
+            Statement(
+                "iteration.remedy_smaller_learning_rate",
+                rounded_down=_rounded_down(longest),
+            ),
+        )
         if largest_batch > math.ceil(release.divisor):
-            beyond = (
-                f", as a batch may hold all {largest_batch} records, beyond the "
-                f"divisor of {release.divisor:g} by which its sum is divided"
+            beyond = Statement(
+                "iteration.batch_beyond_divisor",
+                largest_batch=largest_batch,
+                divisor=release.divisor,
             )
-            remedy = f"use sampling='fixed_size' or 'full_batch', or {remedy[4:]}"
+            remedy = Statement("iteration.remedy_other_sampling", remedy=remedy[4:])
         raise UnsupportedError(
             Statement(
                 "iteration.step_too_long",

@@ -27,10 +27,7 @@ from ._conditions import check_contracts, check_hidden, longest_step
 
 __all__ = ["IteratedSteps", "largest_batch"]
 
-_SOURCE = (
-    "shifted interpolation (Bok, Su and Altschuler 2024), of shifts that hold at once "
-    "under one coupling (Pierquin et al. 2024, Theorem 5.2)"
-)
+_SOURCE = Statement("source.shifted_interpolation")
 
 #: How many records a batch may hold at most, by the scheme that draws it.
 _LARGEST: dict[type, Callable[[GradientRelease], int]] = {
@@ -236,21 +233,15 @@ class IteratedSteps(GradientSteps, kind=None):
         """What the run has to be for this to hold, in sentences."""
         release, optimiser = self.release, self._optimiser
         step, shrunk = float(self._steps.max()), float(self._contractions.max())
-        how = "1-Lipschitz in the iterate"
+        how = Statement("iteration.step_one_lipschitz")
         if shrunk < 1:
-            how = (
-                f"{shrunk:.6g}-Lipschitz in the iterate, by a penalty of "
-                f"{optimiser.l2:.4g} on every parameter"
+            how = Statement(
+                "iteration.step_shrinks_by_penalty", shrunk=shrunk, l2=optimiser.l2
             )
         kept = ""
         if optimiser.radius is not None:
-            kept = (
-                ", noise included, and projected onto the ball of radius "
-                f"{optimiser.radius:.4g}"
-            )
+            kept = Statement("iteration.projected_onto_ball", radius=optimiser.radius)
         return (
-            "only the last iterate leaves, of a run that starts where no record had a "
-            f"say or at what is paid for: of its {release.n_steps} noisy steps nothing "
-            "else is seen",
-            f"each step, of at most {step:.4g}, is {how}{kept}",
+            Statement("assume.last_iterate_alone_leaves", n_steps=release.n_steps),
+            Statement("assume.step_size_and_lipschitz", step=step, how=how, kept=kept),
         )

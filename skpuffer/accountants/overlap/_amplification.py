@@ -44,10 +44,7 @@ from skpuffer.utils._checks import check_option, check_positive, check_probabili
 
 __all__ = ["OverlapAmplification"]
 
-_SOURCE = (
-    "amplification by overlap: Balle, Barthe and Gaboardi (2018), Thm 2, applied to "
-    "the belief about one record"
-)
+_SOURCE = Statement("source.amplification_by_overlap")
 
 #: An epsilon that is so much nearer to the least one is not looked for.
 _NEARLY = 0.99
@@ -283,7 +280,11 @@ default='auto'
         anyone = _whatever_is_believed(fact, bound)
         own = anyone.fact(Adjacency, release).assumptions
         rest = tuple(text for text in plain.assumptions if text not in own)
-        one = f"with {fact.together} taken together for one, " if fact.together else ""
+        one = (
+            Statement("overlap.records_taken_together", together=fact.together)
+            if fact.together
+            else ""
+        )
         return Certificate(
             notion=Notion.APPROXIMATE_PUFFERFISH
             if fact.certified
@@ -302,10 +303,12 @@ default='auto'
             composable=fact.certified,
             record=fact.record,
             assumptions=(
-                f"{BELIEVERS}{one}{fact.belief}, "
-                "independently of the other rows; whoever can tie the values of the "
-                "secret to different records is held only to the fallback, and the "
-                "rest of the record is protected no better than that",
+                Statement(
+                    "assume.belief_independent_of_rows",
+                    believers=BELIEVERS,
+                    one=one,
+                    belief=fact.belief,
+                ),
                 *fact.assumptions,
                 *rest,
             ),

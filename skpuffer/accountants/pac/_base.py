@@ -15,7 +15,7 @@ from skpuffer.accountants._base import (
     accounts_for,
 )
 from skpuffer.accountants.additive._base import QUERY_FIELDS
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.information import Bank, MixtureChannel
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
@@ -124,10 +124,7 @@ class _InformationAccountant(Accountant):
         said = str(super()._refusal(release, bound, unread))
         if type(release) is QueryRelease:
             return UnsupportedError(said)
-        return UnsupportedError(
-            f"{said} A mutual information is that of a table with one output of it, "
-            "such as compose.OutputPerturbation releases."
-        )
+        return UnsupportedError(Statement("pac.single_output_of_table", said=said))
 
     @accounts_for(QueryRelease)
     def _account_of_query(
@@ -150,10 +147,12 @@ class _InformationAccountant(Accountant):
         worst = certificate.worst_leakage
         if worst is not None and worst > _EXPOSED * float(self.budget):
             warnings += (
-                f"One secret of the prior leaks about {worst:.3g} nats through the "
-                f"release {outputs.release.name!r}, though the average is within the "
-                f"budget of {float(self.budget):g}: outliers are exposed. Clip the "
-                "records, or limit it (max_secret_leakage of ResidualPAC).",
+                Statement(
+                    "pac.outlier_secret_leaks",
+                    worst=worst,
+                    name=outputs.release.name,
+                    budget=float(self.budget),
+                ),
             )
         draws = bounded.draws or (seed, 1.0)
         return Calibration(noise, certificate, warnings, draws=draws)

@@ -46,30 +46,16 @@ _METHODS = (*_RULES, "efficient", "algorithm1", "confidence")
 #: Defaults of the parameters that go with one method.
 _CONFIDENCE, _SHARE, _SECURITY = 0.95, 0.8, 1e-4
 
-_EXACT = (
-    "the bound holds for certain: all outputs that there are under the prior give the "
-    "covariance, and none of that covariance leaks more than a Gaussian one"
-)
-_PLUGGED_IN = (
-    "estimated: the covariance is that of {n} outputs drawn of a larger prior, and its "
-    "error is not accounted for; method='confidence' does"
-)
-_UNQUANTIFIED = (
-    "estimated: the published rule does not say with which confidence it holds at "
-    "{n} outputs and its security parameter"
-)
-_BERNSTEIN = (
-    "certified with probability at least {confidence:g} over {n} tables drawn to learn "
-    "from: the outputs lie in a ball, so that matrix Bernstein's inequality bounds "
-    "their covariance, and none of that covariance leaks more than a Gaussian one"
-)
+_EXACT = Statement("assume.exact_covariance_for_certain")
+_PLUGGED_IN = Statement("assume.covariance_plugged_in")
+_UNQUANTIFIED = Statement("assume.confidence_unquantified")
+_BERNSTEIN = Statement("assume.covariance_bounded_by_bernstein")
 #: Draws of the release by which a function is fitted and bounded.
 _DRAWS = 20_000
 
 _CORRECTED = {
-    "sliced": "{rests}; less what projections of the release are off Gaussian ones by",
-    "donsker_varadhan": "{rests}; less what a function shows that the release is off a "
-    "Gaussian one by, with probability at least {confidence:g}",
+    "sliced": Statement("assume.corrected_by_projections"),
+    "donsker_varadhan": Statement("assume.corrected_by_function"),
 }
 _CORRECTIONS = tuple(_CORRECTED)
 
@@ -231,11 +217,7 @@ class PAC(_InformationAccountant):
         noise = outputs.noise(self._rule(covariance, outputs))
         warnings: tuple[str, ...] = ()
         if self.method == "algorithm1":
-            warnings = (
-                "method='algorithm1' is the published rule, whose confidence nobody "
-                "has stated: what it says is an estimate. Use 'waterfill' or "
-                "'confidence' for a promise.",
-            )
+            warnings = (Statement("pac.algorithm1_estimate_only"),)
         return noise, self._through(noise, covariance, rests, outputs, rng), warnings
 
     def _bounded(
@@ -346,7 +328,7 @@ class PAC(_InformationAccountant):
         n = len(outputs.fact.draws)
         if self.method == "algorithm1":
             how = _UNQUANTIFIED.format(n=n)
-            source = "Algorithm 1 (Xiao and Devadas 2023)"
+            source = Statement("source.pac_algorithm1")
             rests = Bounded(certified=False, how=how, source=source)
             return outputs.spread, rests
         if outputs.exact:
@@ -363,7 +345,7 @@ class PAC(_InformationAccountant):
 
     @property
     def _source(self) -> str:
-        return f"PAC privacy, {self.method} (Xiao and Devadas 2023, Thm 3)"
+        return Statement("source.pac_privacy", method=self.method)
 
     def _inflated(
         self, outputs: Outputs, rng: np.random.Generator
@@ -382,8 +364,7 @@ class PAC(_InformationAccountant):
         rests = Bounded(
             confidence=confidence,
             how=_BERNSTEIN.format(confidence=confidence, n=n),
-            source="PAC privacy, with matrix Bernstein's inequality (Tropp 2012, "
-            "Thm 6.1)",
+            source=Statement("source.pac_matrix_bernstein"),
         )
         return covariance, rests
 

@@ -46,30 +46,13 @@ _SEARCHED = 1_000_000
 
 _METHODS = {"betting": "betting", "bernstein": "bernstein", "clt": "asymptotic"}
 
-_EXACT = (
-    "certified with probability at least {confidence:g} over {n} draws of table and "
-    "noise, made afresh after the noise was set: the exact posterior of the secret "
-    "leaves it as uncertain as stated ({method} interval)"
-)
-_SAMPLED = (
-    "certified with probability at least {confidence:g} over {n} tables drawn afresh "
-    "after the noise was set: a model of the outputs' law bounds from above what they "
-    "tell ({method} interval)"
-)
-_ASYMPTOTIC = (
-    "estimated: the interval is the normal approximation at {n} draws, which holds in "
-    "the limit only"
-)
-_PLUGGED_IN = (
-    "estimated: the prior is larger than the {n} outputs drawn of it, and their error "
-    "is not accounted for; certificate='sampled_prior' does"
-)
-_NO_NOISE = "the bound holds for certain: it is what the output tells without any noise"
-_WATERFILL = (
-    "the bound holds for certain: all outputs that there are under the prior give the "
-    "covariance, and none of that covariance leaks more than a Gaussian one"
-)
-_SOURCE = "Residual-PAC privacy (Zhang and Vorobeychik 2025, Sec. 4.2)"
+_EXACT = Statement("assume.posterior_certified_by_draws")
+_SAMPLED = Statement("assume.output_model_certified")
+_ASYMPTOTIC = Statement("assume.interval_asymptotic_only")
+_PLUGGED_IN = Statement("assume.larger_prior_plugged_in")
+_NO_NOISE = Statement("assume.bound_without_noise")
+_WATERFILL = Statement("assume.exact_covariance_for_certain")
+_SOURCE = Statement("source.residual_pac")
 
 
 class ResidualPAC(_InformationAccountant):
@@ -241,10 +224,10 @@ class ResidualPAC(_InformationAccountant):
             self._check_no_noise(outputs)
         if not found.covariance.any():
             noise = outputs.noise(found.covariance)
-            text = (
-                f"The parameter 'budget' ({float(self.budget):g} nats) allows for all "
-                f"that the release {outputs.release.name!r} tells, so it is released "
-                "without any noise."
+            text = Statement(
+                "pac.budget_allows_all",
+                budget=float(self.budget),
+                name=outputs.release.name,
             )
             return noise, self._by_fresh(noise, outputs, rng), (text,)
         return (*self._until_certified(found, outputs, rng), ())
@@ -517,7 +500,7 @@ class ResidualPAC(_InformationAccountant):
                 n=bound.n_draws,
                 method=self.interval,
             ),
-            source=f"{_SOURCE}; Poole et al. 2019, Sec. 2.1",
+            source=Statement("source.residual_pac_variational", source=_SOURCE),
         )
 
     def _estimated(

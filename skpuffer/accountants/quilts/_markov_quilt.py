@@ -68,9 +68,9 @@ _SAME = 1e-10
 _MOST_DOUBLINGS = 40
 
 #: Assumption of a certificate of several releases.
-_ONE_TABLE = "all the releases read one and the same table"
+_ONE_TABLE = Statement("assume.releases_read_one_table")
 
-_SOURCE = "Markov quilt mechanism (Song, Wang and Chaudhuri 2017, Theorem 4.3)"
+_SOURCE = Statement("source.markov_quilt")
 
 
 class MarkovQuilt(Accountant):
@@ -553,7 +553,9 @@ class MarkovQuilt(Accountant):
                 parts[0].radius(size) if alone and choice is not None else None
             ),
             norm=float(parts[0].noise.norm) if alone else None,
-            source=_SOURCE if alpha == math.inf else _SOURCE + "; by the chain rule",
+            source=_SOURCE
+            if alpha == math.inf
+            else Statement("source.markov_quilt_chain_rule", source=_SOURCE),
             n_releases=len(parts),
             **self._identity(bound, *releases),
         )

@@ -8,6 +8,7 @@ from skpuffer.accountants.composition._accounting import StepsOfRelease
 from skpuffer.accountants.composition._correlated import correlation_statement
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
+from skpuffer.exceptions import Statement
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import PrivacyLossCurve
@@ -21,7 +22,7 @@ from ._steps import METHODS, AllocationSteps, strategy_of
 __all__ = ["RandomAllocation"]
 
 #: What wins where the noise is independent.
-_EXACT = "exact up to a grid, whose errors and rounding are charged for"
+_EXACT = Statement("allocation.exact_up_to_grid")
 
 
 class RandomAllocation(PrivacyLoss):
@@ -153,16 +154,13 @@ class RandomAllocation(PrivacyLoss):
 def _bins(steps: AllocationSteps) -> str:
     """Say how long bins are kept."""
     if type(steps.release.sampling) is FullBatchSampling:
-        return "all records are in the one bin of every step, and one record differs"
+        return Statement("assume.one_bin_each_step")
     kept = (
-        "drawn anew in each epoch"
+        Statement("allocation.bins_drawn_each_epoch")
         if type(steps.release.sampling) is FreshBinsSampling
-        else "kept for the whole run"
+        else Statement("allocation.bins_kept_for_run")
     )
-    return (
-        f"bins are {kept}, each record's independently of all else; sums are divided "
-        "by a public number, and one record differs"
-    )
+    return Statement("assume.bins_independent_per_record", kept=kept)
 
 
 def _bounds(certificate: Certificate) -> tuple[str, ...]:
@@ -171,7 +169,7 @@ def _bounds(certificate: Certificate) -> tuple[str, ...]:
         return ()
     pairs: list[Any] = [pair for pair, _ in certificate.curve.steps]
     if not all(isinstance(pair, CorrelatedAllocationPair) for pair in pairs):
-        return (f"the bound in each direction is {_EXACT}",)
+        return (Statement("assume.bound_of_each_direction", exact=_EXACT),)
     return ()
 
 

@@ -37,22 +37,14 @@ from ._steps import check_bins, strategy_of
 
 __all__ = ["SampledAllocation"]
 
-_SOURCE = "sampled privacy losses (Choquette-Choo et al. 2025)"
+_SOURCE = Statement("source.sampled_privacy_losses")
 
 #: Standard errors that a scale keeps clear of the threshold, so that a release rarely
 #: abstains.
 _CLEAR = 4.0
 
-_ESTIMATE = (
-    "epsilon was estimated from {n} samples: for noise that is fixed before they are "
-    "drawn it is large enough with probability {confidence:g}, and it is no promise"
-)
-_ABSTAINED = (
-    "the noise was verified by {n} samples that were drawn after it was fixed, before "
-    "anything was read of the data: the release would have been refused otherwise, and "
-    "delta covers the chance that it should have been; it must not be tried again with "
-    "other random numbers after a refusal"
-)
+_ESTIMATE = Statement("assume.epsilon_estimated_from_samples")
+_ABSTAINED = Statement("assume.noise_verified_by_samples")
 
 
 class SampledAllocation(Accountant):

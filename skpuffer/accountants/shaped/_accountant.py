@@ -47,10 +47,7 @@ _LARGEST_DIM = 2000
 #: Largest condition of a covariance, in the units of the release.
 _CONDITION = 1e12
 
-_FITTED = (
-    "the shape of the noise is fitted to the very draws by which it would be "
-    "certified, so what they bound of a fixed shape does not hold of it"
-)
+_FITTED = Statement("assume.shape_fitted_to_draws")
 
 
 class ShapedWasserstein(_AdditiveAccountant):
@@ -139,10 +136,7 @@ class ShapedWasserstein(_AdditiveAccountant):
     """
 
     needs = (OutputDistributions, CoupledSamples)
-    _source = (
-        "shaped Wasserstein mechanism (Pierquin et al. 2024, Thm 3.3, with W_inf in "
-        "the norm of the noise)"
-    )
+    _source = Statement("source.shaped_wasserstein")
 
     #: The mechanism's own; not parameters.
     noise: str = "gaussian"
@@ -430,11 +424,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         )
 
 
-_BRITTLE = (
-    "ShapedWasserstein covers the differences of single outputs, and nothing beside "
-    "them: a prior that is a little off costs many times the budget. Declare a "
-    "'slack', or distributions of the output instead of points."
-)
+_BRITTLE = Statement("shaped.brittle_without_slack")
 
 
 def _names(release: QueryRelease, dim: int) -> tuple[str, ...] | None:

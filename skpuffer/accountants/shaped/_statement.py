@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._types import Booleans, Floats
 
 from ._moves import OutputMoves
@@ -89,30 +90,23 @@ def _statements(told: Told) -> Iterator[str]:
     values, axes = np.linalg.eigh(told.covariance)
     rounding = 1e-13 * max(values[-1], 0.0)
     bare = values <= rounding
-    yield (
-        "the noise is shaped by the moves that the priors allow, and protects little "
-        "else: a belief that allows others is promised far less than under round noise"
-    )
+    yield (Statement("assume.shape_protects_little_else"))
     if np.any(bare):
         yield (
-            f"{int(bare.sum())} of {len(values)} directions are without noise: the "
-            "release shows them exactly, to whatever the priors say of them"
+            Statement(
+                "assume.directions_without_noise",
+                sum=int(bare.sum()),
+                n_values=len(values),
+            )
         )
-        yield (
-            "what rounding moves along them, taken as up to 2^-43 of a move of the "
-            "output, is not hidden either: the promise is for outputs as real numbers"
-        )
+        yield (Statement("assume.rounding_not_hidden"))
     yield from _directions(told, values, axes, ~bare)
     yield from _shift(told)
     yield from _robustness(told, values[0] if not bare[0] else 0.0)
     yield from _comparison(told)
     yield from _group(told, 0.0 if bare[0] else float(values[0]))
     if told.outputs.n_secrets > 2:
-        yield (
-            "an attacker who guesses one of more than two secrets is right more often "
-            "than under round noise of the same epsilon, as every pair is driven to "
-            "the bound"
-        )
+        yield (Statement("assume.guess_more_often_right"))
 
 
 def _directions(
@@ -126,16 +120,28 @@ def _directions(
     # of one value any axes are as good as those found
     equal = noisy & (values <= least * (1 + 1e-6))
     if equal.sum() > 1:
-        named = f"{math.sqrt(least):.4g} along {_space(axes, equal, told.names)}"
+        named = Statement(
+            "shaped.deviation_along_space",
+            sqrt=math.sqrt(least),
+            space=_space(axes, equal, told.names),
+        )
     else:
         at = np.flatnonzero(noisy & (values <= _NEAR * least))[:_NAMED]
         named = " and ".join(
-            f"{math.sqrt(values[i]):.4g} along {_direction(axes[:, i], told.names)}"
+            Statement(
+                "shaped.deviation_along_direction",
+                sqrt=math.sqrt(values[i]),
+                direction=_direction(axes[:, i], told.names),
+            )
             for i in at
         )
     yield (
-        f"least noise, as standard deviation in the units of the release: {named}; "
-        f"least variance {least:.4g}, condition {condition:.3g}"
+        Statement(
+            "assume.least_noise_by_direction",
+            named=named,
+            least=least,
+            condition=condition,
+        )
     )
 
 
@@ -145,9 +151,11 @@ def _space(axes: Floats, inside: Booleans, names: Sequence[str] | None) -> str:
     if not len(others):
         return "all directions"
     if len(others) > _NAMED:
-        return f"each direction of a space of {n_inside} of {len(axes)} dimensions"
+        return Statement(
+            "shaped.each_direction_of_space", n_inside=n_inside, n_axes=len(axes)
+        )
     across = " and ".join(_direction(axis, names) for axis in others)
-    return f"each direction at right angles to {across}"
+    return Statement("shaped.directions_at_right_angles", across=across)
 
 
 def _direction(axis: Floats, names: Sequence[str] | None) -> str:
@@ -171,9 +179,9 @@ def _shift(told: Told) -> Iterator[str]:
     longest = float(np.linalg.norm(told.moves, axis=1).max()) + tolerance
     if longest > told.radius * (1 + 1e-9):
         yield (
-            f"the shift covered is the longest l2 move, {longest:.6g}, of the coupling "
-            "that is best in the norm of the noise: W_inf in l2 gives "
-            f"{told.radius:.6g}"
+            Statement(
+                "assume.shift_covered_longest_move", longest=longest, radius=told.radius
+            )
         )
 
 
@@ -181,29 +189,31 @@ def _robustness(told: Told, least: float) -> Iterator[str]:
     """For which other priors the promise is kept, and at what price."""
     if told.slack is not None:
         yield (
-            f"the promise holds for every prior whose outputs given each secret are "
-            f"within W_inf {told.slack / 2:.6g} (l2, in units) of a declared one: "
-            f"slack {told.slack:.6g}"
+            Statement(
+                "assume.slack_around_priors", slack=told.slack / 2, slack2=told.slack
+            )
         )
     elif told.floor:
-        yield (
-            f"the promise is for the declared priors; every direction has a floor of "
-            f"{told.floor:.3g} of the mean variance, which no slack was asked for"
-        )
+        yield (Statement("assume.declared_priors_with_floor", floor=told.floor))
     if least <= 0:
-        yield "priors that are any bit off, in directions without noise, void it"
+        yield Statement("assume.priors_off_void_promise")
         return
     rate = 1 / math.sqrt(least)
     doubled = (math.sqrt(2) - 1) * told.nominal / rate
     if told.alpha is None:
-        formula = f"mu(t) = {told.nominal:.4g} + {rate:.4g} t"
+        formula = Statement("shaped.formula_mu_of_t", nominal=told.nominal, rate=rate)
     else:
         root = math.sqrt(told.alpha / 2)
-        formula = f"epsilon(t) = ({root * told.nominal:.4g} + {root * rate:.4g} t)²"
+        formula = Statement(
+            "shaped.formula_epsilon_of_t", root=root * told.nominal, root2=root * rate
+        )
     yield (
-        f"priors within W_inf t / 2 given each secret keep {formula}: the Rényi cost "
-        f"doubles at t = {doubled:.4g}, which is {doubled / told.radius:.3g} of the "
-        "longest move"
+        Statement(
+            "assume.priors_within_t_keep",
+            formula=formula,
+            doubled=doubled,
+            doubled2=doubled / told.radius,
+        )
     )
 
 
@@ -220,9 +230,11 @@ def _comparison(told: Told) -> Iterator[str]:
     # for these couplings; round noise is diagonal as well, by its own
     best_diagonal = min((math.sqrt(diagonal.trace) + room) ** 2, widest)
     yield (
-        f"total variance in units: {told.trace / widest:.6g} of that of the general "
-        f"Wasserstein mechanism for the same; the best diagonal shape "
-        f"{best_diagonal / widest:.6g}"
+        Statement(
+            "assume.variance_against_general",
+            trace=told.trace / widest,
+            best_diagonal=best_diagonal / widest,
+        )
     )
     exact = told.outputs.least and not told.event
     least = least_shape(moves, gap=LARGEST_GAP if exact else 1e-3, enough=100)
@@ -232,13 +244,15 @@ def _comparison(told: Told) -> Iterator[str]:
         gap = max(told.trace / least.dual - 1, 0.0)
         if gap <= 2 * LARGEST_GAP:
             yield (
-                "it is the least total variance of any Gaussian noise that keeps this "
-                f"promise, within a dual gap of {max(gap, least.gap):.1e}"
+                Statement("assume.least_variance_certified", gap=max(gap, least.gap))
             )
         else:
             yield (
-                f"the least total variance without a floor is {1 / (1 + gap):.4g} of "
-                f"it, within a dual gap of {least.gap:.1e}"
+                Statement(
+                    "assume.least_variance_without_floor",
+                    value=1 / (1 + gap),
+                    gap=least.gap,
+                )
             )
         return
     lower = 0.0
@@ -247,10 +261,9 @@ def _comparison(told: Told) -> Iterator[str]:
         if np.any(told.outputs.means):
             lower = max(lower, least_shape(told.outputs.means, gap=1e-3).dual)
     yield (
-        "no more variance than the general Wasserstein mechanism, and a partial "
-        f"optimum: couplings and shape were found in turn (dual gap {least.gap:.1e} "
-        f"for these couplings); no noise of this kind has less than "
-        f"{lower / told.trace:.4g} of it"
+        Statement(
+            "assume.partial_optimum_in_turn", gap=least.gap, lower=lower / told.trace
+        )
     )
 
 
@@ -260,7 +273,4 @@ def _group(told: Told, least: float) -> Iterator[str]:
         return
     count = math.floor(math.sqrt(least) * told.mu / told.record * (1 - 1e-9))
     if count >= 1:
-        yield (
-            f"by its least variance it is plain group privacy of {count} replaced "
-            "records as well, at the same numbers"
-        )
+        yield (Statement("assume.plain_group_privacy_too", count=count))

@@ -48,7 +48,7 @@ from ._moves import (
 
 __all__ = ["SlicedWasserstein"]
 
-_PAPER = "Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy"
+_PAPER = Statement("source.sliced_renyi_pufferfish")
 
 #: Directions that are drawn where none are given: the larger of two hundred, as
 #: published, and four in each dimension.
@@ -309,7 +309,9 @@ class SlicedWasserstein(Accountant):
             radius = sensitivity_bound(fact, release, 2.0).radius
         else:
             radius = diameter(self._declared(release), release) + slack
-            assumptions += (f"every output stays in {self.support!r}",)
+            assumptions += (
+                Statement("assume.outputs_stay_in_support", support=self.support),
+            )
         if math.isinf(radius):
             raise InfiniteDistanceError(
                 Statement("sliced.distance_infinite", name=release.name)
@@ -372,9 +374,7 @@ class SlicedWasserstein(Accountant):
             moves = drawn.moves_along(
                 release, along, self._declared(release), 1 - failure / 2, self.n_jobs
             )
-            assumptions += (
-                "the draws of the output are independent, and drawn from the prior",
-            )
+            assumptions += (Statement("assume.output_draws_independent"),)
         # a projection moves no further than the vector
         moves = np.minimum(moves + slack, known.radius)
         if not self.per_pair:
@@ -385,8 +385,7 @@ class SlicedWasserstein(Accountant):
             n_rows, n_slices = moves.shape
             shortfall = math.sqrt(math.log(4 * n_rows / failure) / (2 * n_slices))
             assumptions += (
-                f"the {n_slices} directions, of the public seed 0, were drawn without "
-                "regard to the distributions",
+                Statement("assume.directions_drawn_publicly", n_slices=n_slices),
             )
         if everywhere or drawn is not None:
             confidence = max(0.0, confidence - failure)
@@ -472,7 +471,9 @@ class SlicedWasserstein(Accountant):
                 *(() if known.certified else self._estimated(fact, rpp)),
                 *release.assumptions,
             ),
-            source=f"sliced Wasserstein mechanism ({_PAPER}, {known.source})",
+            source=Statement(
+                "source.sliced_wasserstein", paper=_PAPER, source=known.source
+            ),
             **self._identity(bound, release),
         )
 
@@ -486,21 +487,15 @@ class SlicedWasserstein(Accountant):
             return ()
         shift = Shift(length, dim=release.dim, weights=release.units)
         cost = float(noise.renyi(float(self.alpha), shift))
-        return (
-            "whatever is assumed here, this noise is worth Rényi differential privacy "
-            f"of one replaced record at epsilon {cost:.4g}, of the same order",
-        )
+        return (Statement("assume.worth_renyi_dp", cost=cost),)
 
     def _estimated(self, fact: Any, rpp: float) -> tuple[str, ...]:
         """What an estimate is one of, which the notion of a promise would say."""
-        said = (
-            f"what is estimated is {self._notion.title}: it is about slices, and of "
-            "the noisy vector itself nothing follows from it"
-        )
+        said = Statement("sliced.estimate_about_slices", title=self._notion.title)
         # a distance that the private rows gave tells of them by itself
         if fact.reads_private_rows:
             return (said,)
-        return (f"{said}; it is estimated at epsilon {rpp:.4g} of the full notion",)
+        return (Statement("sliced.estimated_at_full_notion", said=said, rpp=rpp),)
 
     @staticmethod
     def _variances(noise: Noise, known: _Known, release: QueryRelease) -> Floats:

@@ -101,9 +101,7 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
             )
         if exponent < 2:
             warnings.warn(
-                "Generalised Cauchy noise is usual for exponents of at least 2, and "
-                "serves one coordinate only below. "
-                f"Got exponent={self.exponent!r}.",
+                Statement("shaped.cauchy_exponent_unusual", exponent=self.exponent),
                 PrivacyWarning,
                 stacklevel=3,
             )
@@ -230,11 +228,7 @@ class _SeveralCoordinates:
     count: float
 
     _evidence: ClassVar[Evidence] = 2 * (
-        (
-            "Generalised Cauchy noise in several coordinates: that equal displacements "
-            "are the worst was verified numerically for exponents from 2 to 100, and "
-            "is proved only for exponent 2 at integer orders and for the pure cost.",
-        ),
+        (Statement("assume.cauchy_worst_shift_numerical"),),
     )
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:

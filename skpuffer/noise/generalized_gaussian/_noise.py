@@ -149,12 +149,13 @@ class GeneralizedGaussianNoise(Noise):
     def _refuse_beyond_l2(self, shift: Shift, dim: int | None) -> None:
         if shift.norm <= 2:
             return
-        remedy = "State an l2 bound of the shift (norm=2), or use beta <= 2."
+        remedy = Statement("shaped.remedy_state_l2_bound")
         if dim is not None:
             ones = 1.0 if self.dim is None else np.ones(self.dim)
-            remedy = (
-                f"State an l2 bound of the shift (norm=2): in {dim} coordinates the "
-                f"radius {shift.magnitude(ones, 2.0):g} covers it."
+            remedy = Statement(
+                "shaped.remedy_l2_radius_covers",
+                dim=dim,
+                magnitude=shift.magnitude(ones, 2.0),
             )
         raise ValueError(
             Statement(

@@ -27,10 +27,7 @@ __all__ = ["Euclidean", "OneCoordinate", "Splits", "Twin"]
 #: computed. Beyond, the bound by the l2 norm alone serves.
 _LENGTHENED = 1.5
 
-_FOUND = (
-    "The worst direction of a shift of several coordinates under generalised Gaussian "
-    "noise was found numerically, among equal splits over coordinates, and not proved."
-)
+_FOUND = Statement("assume.worst_direction_numerical")
 
 
 @dataclass(frozen=True)

@@ -81,10 +81,11 @@ class BoundBelief(BoundScenario):
         if self._doubtful:
             secret = self.scenario.column
             warn(
-                f"The data has the columns {self._doubtful!r}, in whose names is that "
-                f"of the secret {secret!r}. If they hold it, encoded or binned, "
-                "nothing hides it: drop them with the secret, before it is encoded. "
-                "Otherwise rename them.",
+                Statement(
+                    "attribute.columns_named_like_secret",
+                    doubtful=self._doubtful,
+                    secret=secret,
+                ),
                 PrivacyWarning,
             )
         return X
@@ -106,26 +107,40 @@ class BoundBelief(BoundScenario):
     def _statements(self) -> tuple[str, ...]:
         """What is taken for granted of the table, whatever is believed."""
         column, names = self.scenario.column, self.context.feature_names
-        read = "of the columns read none holds it"
+        read = Statement("assume.no_column_read_holds_secret")
         if names is not None:
-            read = f"of the columns read ({', '.join(map(str, names))}) none holds it"
-        what, known_as = f"the column {column!r}", "name"
+            read = Statement(
+                "assume.no_listed_column_holds_secret", map=", ".join(map(str, names))
+            )
+        what, known_as = Statement("assume.secret_named_column", column=column), "name"
         if not isinstance(column, str):
-            what = f"the column at position {column} of the data, which is left out"
+            what = Statement("assume.secret_column_at_position", column=column)
             known_as = "position"
-        whose, who = "for each record by itself", "one person has one record"
-        others = "the others are independent of it and of its secret"
-        number = f"the number of records ({self.context.n_records})"
+        whose, who = (
+            Statement("assume.secret_of_each_record"),
+            Statement("assume.one_record_per_person"),
+        )
+        others = Statement("assume.other_records_independent")
+        number = Statement("assume.number_of_records", n_records=self.context.n_records)
         if self.scenario.level != "record":
-            whose = "all its values in these records together"
-            who = "whoever has one of these records has no record outside of them"
-            others = "all records outside are independent of them and of the secret"
-            number = "how many records these are"
+            whose = Statement("assume.secret_of_records_together")
+            who = Statement("assume.no_record_outside_these")
+            others = Statement("assume.records_outside_independent")
+            number = Statement("assume.number_of_these_records")
         return (
-            f"the secret is {what}, {whose}; {read}, under that {known_as} or another",
-            f"{who}, and {others}; neither they, nor {number}, the class labels and "
-            "their counts, the preprocessing or how the table was drawn or split "
-            "depend on the secret",
+            Statement(
+                "assume.belief_secret_column",
+                what=what,
+                whose=whose,
+                read=read,
+                known_as=known_as,
+            ),
+            Statement(
+                "assume.belief_nothing_else_depends",
+                who=who,
+                others=others,
+                number=number,
+            ),
         )
 
     @offers(RecordBelief)
@@ -137,7 +152,9 @@ class BoundBelief(BoundScenario):
         alone = scenario.level == "record"
         return RecordBelief(
             count=self._count,
-            together=None if alone else f"all {self._count} records",
+            together=None
+            if alone
+            else Statement("assume.together_all_records", count=self._count),
             overlap=overlap,
             wider=wider,
             pairwise=self._pairwise(release, norm),
@@ -206,8 +223,7 @@ class BoundBelief(BoundScenario):
             self._count,
             (
                 *self._statements(),
-                f"what the belief says is not used: {which} may become any other with "
-                "the secret",
+                Statement("assume.belief_not_used", which=which),
             ),
         )
 
@@ -220,18 +236,9 @@ _MOST_PARTS = 12
 
 #: What `prior_as` says of beliefs that are read from public rows.
 _READINGS = {
-    "sample": (
-        "the public rows are a sample of the belief, whose distributions are otherwise "
-        "unknown",
-    ),
-    "support": (
-        "of the public rows only the values are believed, whatever their masses: this "
-        "is the fallback",
-    ),
-    "confidence": (
-        "the public rows are an independent sample of the belief, which puts no mass "
-        "on values not seen in them; what total variation they may be off by is in η",
-    ),
+    "sample": (Statement("assume.public_rows_sample"),),
+    "support": (Statement("assume.public_rows_support_fallback"),),
+    "confidence": (Statement("assume.public_rows_sample_with_confidence"),),
 }
 
 

@@ -62,11 +62,11 @@ DISTRIBUTION_TYPES = {
 _CERTAIN = ("law", "support")
 
 _LEVELS = {
-    "record": "records are independent; the secret is one record's value",
-    "dataset": "records are independent given one secret value that all share",
+    "record": Statement("assume.records_independent"),
+    "dataset": Statement("assume.records_independent_given_secret"),
 }
 
-_LEAK = "the training data was taken as the prior: the noise scale leaks"
+_LEAK = Statement("assume.empirical_prior_noise_leaks")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class BoundAttribute(BoundScenario):
         self.pairs = resolve_pairs(
             scenario.pairs,
             self.secrets,
-            f"the column {scenario.column!r}",
+            Statement("assume.secret_named_column", column=scenario.column),
             public=not self._empirical,
         )
         self.priors = tuple(self._bind_prior(table, target) for table in tables)
@@ -154,8 +154,7 @@ class BoundAttribute(BoundScenario):
                 )
             )
         warn(
-            "The training data is taken as the prior: the noise scale itself depends "
-            "on it and leaks. The certificate is an estimate.",
+            Statement("attribute.empirical_prior_leaks"),
             EmpiricalPriorWarning,
         )
         frame = to_pandas(X).copy()
@@ -165,7 +164,9 @@ class BoundAttribute(BoundScenario):
             frame.columns = [f"feature {i}" for i in range(frame.shape[1])]
         target = None
         if y is not None:
-            target = "target of " + ", ".join(map(str, frame.columns))  # a new name
+            target = Statement(
+                "attribute.target_of_classes", map=", ".join(map(str, frame.columns))
+            )  # a new name
             frame[target] = np.asarray(y)
         frame[scenario.column] = np.asarray(secret)
         table = ReferenceTable(frame)
@@ -232,36 +233,39 @@ class BoundAttribute(BoundScenario):
         """Assumptions of the priors and of the level of the secret, in sentences."""
         scenario = self.scenario
         given = {
-            "sample": "is an independent sample of the attacker's belief, whose "
-            "distribution is otherwise unknown",
-            "law": "is exactly the attacker's belief",
-            "support": "lists every value the attacker thinks possible",
-            "confidence": "is an independent sample of the attacker's belief, which "
-            "puts no mass on values not seen in it",
+            "sample": Statement("assume.prior_given_sample"),
+            "law": Statement("assume.prior_given_exact"),
+            "support": Statement("assume.prior_given_support"),
+            "confidence": Statement("assume.prior_given_sample_with_confidence"),
         }[self.prior_as]
-        reading = _LEAK if self._empirical else f"the prior table {given}"
+        reading = (
+            _LEAK if self._empirical else Statement("assume.prior_reading", given=given)
+        )
         names = ", ".join(repr(s) for s in self.secrets)
         asked = scenario.pairs
         chosen = (
-            "only the pairs "
-            + ", ".join(repr(tuple(self.secrets[i] for i in p)) for p in self.pairs)
-            + " are kept apart; the release may tell any other pair",
+            Statement(
+                "assume.only_chosen_pairs_protected",
+                pairs=", ".join(
+                    repr(tuple(self.secrets[i] for i in p)) for p in self.pairs
+                ),
+            ),
         )
         vacuous = (
-            f"no prior gives both values of {', '.join(map(repr, self._uncovered))} a "
-            "positive probability: nothing is promised for these pairs",
+            Statement(
+                "assume.pairs_vacuous", map=", ".join(map(repr, self._uncovered))
+            ),
         )
-        positional = (
-            "the data's columns are the prior's in the same order, without the secret "
-            "and the target: neither has names",
-        )
+        positional = (Statement("assume.columns_matched_by_position"),)
         return (
-            f"the secret is the column {scenario.column!r}, one of {names}; values not "
-            "named here are not protected",
+            Statement(
+                "assume.attribute_secret_column", column=scenario.column, names=names
+            ),
             _LEVELS[scenario.level],
             reading,
-            "the data reaches this estimator in the columns and units of the prior; "
-            f"the number of records ({self.context.n_records}) is public",
+            Statement(
+                "assume.attribute_units_of_prior", n_records=self.context.n_records
+            ),
             *(() if all(table.named for table in self._tables) else positional),
             *(() if isinstance(asked, str) else chosen),
             *(vacuous if self._uncovered else ()),
@@ -356,16 +360,18 @@ class BoundAttribute(BoundScenario):
         # a value that all records share may move all of them
         count = 1 if scenario.level == "record" else self.context.n_records
         if release.contribution is None:
-            return self._any_record(count, "the query is not read record by record")
+            return self._any_record(
+                count, Statement("assume.reason_query_not_recordwise")
+            )
         # A bounded release is promised to everyone as it is; an estimate would be less.
         firm = isinstance(release, QueryRelease) or self.prior_as in _CERTAIN
         if not firm:
-            return self._any_record(
-                count, "how far the secret moves a record is known from a sample only"
-            )
+            return self._any_record(count, Statement("assume.reason_move_from_sample"))
         norm = release.shift_norm(norm)
         if not self._readable(release):
-            return self._any_record(count, "the prior has no target column")
+            return self._any_record(
+                count, Statement("assume.reason_prior_without_target")
+            )
         distributions, names = self._contributions(release)
         pairs = [
             (prior[i], prior[j])
@@ -378,7 +384,7 @@ class BoundAttribute(BoundScenario):
         move, _ = largest_distance(pairs, norm, ceiling=release.shift_ceiling)
         # from the ceiling on the bound for arbitrary records is no worse
         if math.isinf(move):
-            return self._any_record(count, "the secret moves a record very far")
+            return self._any_record(count, Statement("assume.reason_move_very_far"))
         coupling, trust = self._coupling(names, norm), self.trust(distributions)
         trust["assumptions"] += same_table(coupling, self.scenario.table)
         return Adjacency(
@@ -417,9 +423,14 @@ class BoundAttribute(BoundScenario):
         """Adjacency by which records may become any others: no prior is needed."""
         assumptions = (
             *self.statements()[:2],
-            f"{reason}, so {'it' if count == 1 else 'each record'} may become any "
-            "other with the secret",
-            f"the number of records ({self.context.n_records}) is public",
+            Statement(
+                "assume.attribute_any_record",
+                reason=reason,
+                value="it" if count == 1 else "each record",
+            ),
+            Statement(
+                "assume.dependence_count_public", n_records=self.context.n_records
+            ),
             *((_LEAK,) if self._empirical else ()),
         )
         found = Adjacency.arbitrary(count, assumptions)

@@ -239,7 +239,11 @@ class AttributeScenario(Scenario):
                     max_secrets=MAX_SECRETS,
                 )
             )
-        resolve_pairs(self.pairs, ordered(secrets), f"the column {self.column!r}")
+        resolve_pairs(
+            self.pairs,
+            ordered(secrets),
+            Statement("assume.secret_named_column", column=self.column),
+        )
 
     def _priors(self):
         """The priors as a list."""
@@ -273,7 +277,9 @@ class AttributeScenario(Scenario):
         -------
         tuple of (int, int)
         """
-        return resolve_pairs(self.pairs, secrets, "the declared belief")
+        return resolve_pairs(
+            self.pairs, secrets, Statement("prior.owner_declared_belief")
+        )
 
     def _check_beliefs(self):
         """Refuse what says nothing beside a declared belief."""
@@ -580,8 +586,4 @@ class AttributeScenario(Scenario):
 
 
 def _not_one(names):
-    return ScenarioError(
-        f"The parameter 'column' names {names!r}, but the secret is one column. To "
-        "protect several together combine them into one, in the prior and in the data "
-        "alike, and name that."
-    )
+    return ScenarioError(Statement("attribute.several_secret_columns", names=names))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios._facts import CoupledSamples, OutputSamples
 from skpuffer.scenarios._simulation import (
@@ -61,7 +62,7 @@ def _outputs(bound, release, draws, n_tables, *made_of) -> Floats:
         return _run(bound, release, draws(), n_tables)
 
     made_of = (
-        "tables of a prior",
+        Statement("simulation.made_of_prior_tables"),
         *made_of,
         scenario.level,
         int(scenario.random_state),
@@ -124,7 +125,7 @@ def coupled_samples(bound: Any, release: QueryRelease) -> CoupledSamples:
         certified=False,
         assumptions=(
             *bound.statements(),
-            f"{scenario.n_draws} simulated pairs of tables stand for all",
+            Statement("assume.simulated_pairs_stand_for_all", n_draws=scenario.n_draws),
         ),
     )
 
@@ -177,6 +178,8 @@ def output_samples(bound: Any, release: QueryRelease) -> OutputSamples:
         certified=bound.prior_as == "law" and len(bound.priors) == 1,
         assumptions=(
             *bound.statements(),
-            f"{len(outputs)} simulated tables stand for the prior",
+            Statement(
+                "assume.simulated_tables_stand_for_prior", n_outputs=len(outputs)
+            ),
         ),
     )

@@ -136,19 +136,24 @@ class BoundNetwork(BoundScenario):
 
     def statements(self) -> tuple[str, ...]:
         """Assumptions on the data and the attacker, in sentences."""
-        beliefs = "the network" if len(self.joints) == 1 else "one of the networks"
+        beliefs = (
+            "the network"
+            if len(self.joints) == 1
+            else Statement("assume.network_one_of_several")
+        )
         secrets = ", ".join(str(self.names[at]) for at in self.positions)
         if self.scenario.level == "record":
             return (
-                f"the {len(self.names)} records, in the order of the table, follow "
-                f"{beliefs} stated; secret is the value of any one of: {secrets}",
+                Statement(
+                    "assume.network_of_records",
+                    n_names=len(self.names),
+                    beliefs=beliefs,
+                    secrets=secrets,
+                ),
             )
         sentences = (
-            f"the parameters of the columns follow {beliefs} stated, and each column "
-            f"depends on them through its own only; secret is any one of: {secrets}",
+            Statement("assume.network_of_columns", beliefs=beliefs, secrets=secrets),
         )
         if self.scenario.moves is not None:
-            sentences += (
-                "a column moves the output by no more than the parameter 'moves' says",
-            )
+            sentences += (Statement("assume.network_moves_bounded"),)
         return sentences

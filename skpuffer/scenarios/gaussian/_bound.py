@@ -420,31 +420,40 @@ class BoundGaussian(BoundScenario):
         count = 1 if one else self.context.n_records
         assumptions = (
             *self.statements()[:1],
-            "how far a record moves the release is not read off the covariance, "
-            f"so {'it' if one else 'each record'} may become any other",
-            f"the number of records ({self.context.n_records}) is public",
+            Statement(
+                "assume.gaussian_any_record", value="it" if one else "each record"
+            ),
+            Statement(
+                "assume.dependence_count_public", n_records=self.context.n_records
+            ),
         )
         return Adjacency.arbitrary(count, assumptions)
 
     def statements(self) -> tuple[str, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
-        what = "any one record's value"
+        what = Statement("assume.gaussian_secret_record_value")
         if scenario.level == "dataset":
-            what = "the average over the table"
+            what = Statement("assume.gaussian_secret_table_average")
         elif self.series and len(self.protected) < n:
-            what = f"the value of any one of {len(self.protected)} of the {n} records"
+            what = Statement(
+                "assume.gaussian_secret_protected_records",
+                n_protected=len(self.protected),
+                n=n,
+            )
         domain = {
-            "box": "values within the stated bounds",
-            "ball": "values within the stated ball",
-            "points": "the stated values",
+            "box": Statement("assume.gaussian_domain_bounds"),
+            "ball": Statement("assume.gaussian_domain_ball"),
+            "points": Statement("assume.gaussian_domain_values"),
         }[scenario.shape]
         columns = "" if scenario.secret is None else f" in {scenario.secret!r}"
-        records = "independent Gaussian records of"
+        records = Statement("assume.gaussian_records_independent")
         if self.series:
-            records = "records that are jointly Gaussian with"
+            records = Statement("assume.gaussian_records_jointly")
         return (
-            f"the secret is {what}{columns}; kept apart are {domain}",
-            f"the table holds {n} {records} the stated covariance",
-            f"the number of records ({n}) is public",
+            Statement(
+                "assume.gaussian_secret", what=what, columns=columns, domain=domain
+            ),
+            Statement("assume.gaussian_stated_covariance", n=n, records=records),
+            Statement("assume.joint_count_public", n=n),
         )

@@ -256,9 +256,10 @@ class _BoundDiffusion(BoundScenario):
         """Assumptions on the data and the attacker, in sentences."""
         scenario = self.scenario
         return (
-            "the secret is the starting point; kept apart are points at most "
-            f"{scenario.diameter:g} away from each other",
-            f"the {self.context.n_records} records are the states of a Langevin "
-            "diffusion at the stated, public times, in their order, with a potential "
-            f"whose Hessian is at least {scenario.curvature:g} times the identity",
+            Statement("assume.diffusion_secret_start", diameter=scenario.diameter),
+            Statement(
+                "assume.diffusion_langevin_states",
+                n_records=self.context.n_records,
+                curvature=scenario.curvature,
+            ),
         )

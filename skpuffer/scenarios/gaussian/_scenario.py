@@ -202,7 +202,9 @@ class GaussianScenario(Scenario):
             elif isinstance(name, int | np.integer) and 0 <= name < n_columns:
                 found.append(int(name))
             else:
-                known = names or f"positions 0 to {n_columns - 1}"
+                known = names or Statement(
+                    "gaussian.secret_positions_known", n_columns=n_columns - 1
+                )
                 raise ScenarioError(
                     Statement("gaussian.secret_unknown", name=name, known=known)
                 )

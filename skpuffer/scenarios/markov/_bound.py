@@ -247,24 +247,33 @@ class BoundMarkovChain(BoundScenario):
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         pair = {
-            "same_index": "two states at the same time",
-            "all": "any state at any time and any other",
+            "same_index": Statement("assume.markov_states_same_time"),
+            "all": Statement("assume.markov_states_any_time"),
         }[scenario.pairs]
         times = "any time"
         if scenario.protected is not None:
-            times = f"{len(self.positions)} of the {n} times"
-        chain = "a Markov chain with the stated probabilities"
+            times = Statement(
+                "assume.markov_some_times", n_positions=len(self.positions), n=n
+            )
+        chain = Statement("assume.markov_stated_chain")
         if len(self.chains) > 1:
-            chain = f"one of {len(self.chains)} stated Markov chains"
-        fewer = "" if count is None else f", and on all but {count}"
+            chain = Statement("assume.markov_one_of_chains", n_chains=len(self.chains))
+        fewer = (
+            ""
+            if count is None
+            else Statement("assume.markov_all_but_some", count=count)
+        )
         window = (
-            f"the tables of a pair agree on all records {width} or more steps from the "
-            f"secret{fewer}, except for the stated event",
+            Statement("assume.markov_agree_outside_window", width=width, fewer=fewer),
         )
         return (
-            f"the secret is the state at {times}; kept apart are {pair}",
-            f"the {n} records, in the order of the table, are {chain}, and each is one "
-            f"of its {self.n_states} states",
-            f"the number of records ({n}) is public",
+            Statement("assume.markov_secret_state", times=times, pair=pair),
+            Statement(
+                "assume.markov_records_are_chain",
+                n=n,
+                chain=chain,
+                n_states=self.n_states,
+            ),
+            Statement("assume.joint_count_public", n=n),
             *(() if width is None else window),
         )

@@ -406,39 +406,43 @@ class _BoundPrevalence(BoundScenario):
         column = "the target" if scenario.column is None else repr(scenario.column)
         value = repr(scenario.value)
         if scenario.value is None:
-            value = "the second of two values"
+            value = Statement("assume.prevalence_second_value")
         low, high = self.counts
         if scenario.law == "fixed":
-            worlds = (
-                f"the secret is how many records have {value} in {column}: exactly "
-                f"{low} or exactly {high} of {n}"
+            worlds = Statement(
+                "assume.prevalence_secret_counts",
+                value=value,
+                column=column,
+                low=low,
+                high=high,
+                n=n,
             )
-            differ = (
-                f"the two worlds are two given tables that differ in {count} records"
-            )
+            differ = Statement("assume.prevalence_given_tables_differ", count=count)
         else:
-            worlds = (
-                f"the secret is how likely a record has {value} in {column}, each "
-                f"independently of the others: {scenario.low:g} or {scenario.high:g}"
+            worlds = Statement(
+                "assume.prevalence_secret_rates",
+                value=value,
+                column=column,
+                low=scenario.low,
+                high=scenario.high,
             )
-            differ = (
-                f"coupled record by record the two worlds differ in {count} records at "
-                "most, except for the stated event"
-            )
+            differ = Statement("assume.prevalence_coupled_records_differ", count=count)
             if count == n:
-                differ = "all records may differ"
-        what = "which become any others"
+                differ = Statement("assume.prevalence_all_may_differ")
+        what = Statement("assume.prevalence_become_any_others")
         if scenario.relation == "relabel":
-            what = "in their targets alone, and features are not hidden"
+            what = Statement("assume.prevalence_targets_alone")
             if scenario.law == "binomial":
                 # features with a law of their own given the value would tell of it too
-                what += " and have the same law whatever the value is"
+                what += Statement("assume.prevalence_same_law")
         return (
             worlds,
-            f"{differ}, {what}; the number of records ({n}), of features, the class "
-            "labels and every divisor are public",
-            f"no more is promised than by RecordScenario(k={count}, "
-            f"relation={scenario.relation!r})",
+            Statement("assume.prevalence_worlds_differ", differ=differ, what=what, n=n),
+            Statement(
+                "assume.prevalence_as_group_privacy",
+                count=count,
+                relation=scenario.relation,
+            ),
         )
 
     def describe(self) -> str:

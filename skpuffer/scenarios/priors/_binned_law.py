@@ -322,10 +322,10 @@ class BinnedLaw(RowBelief):
 
     def statement(self) -> str:
         """Return the belief in a sentence."""
-        return (
-            "the record, coded by public bins, is distributed as in the public rows "
-            f"(declared, fitted on {len(self.table())} public rows)"
-            f"{self._rest_statement()}"
+        return Statement(
+            "assume.belief_binned_law",
+            n_table=len(self.table()),
+            rest_statement=self._rest_statement(),
         )
 
 

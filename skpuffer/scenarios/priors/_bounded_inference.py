@@ -69,31 +69,30 @@ class BoundedInference(Belief):
     def wider(self, scenario: Any = None) -> tuple[tuple[str, Overlap], ...]:
         """Return the overlap where the secret is guessed a little better."""
         auc = float(self.auc) + _OFF
-        return ((f"an AUC of {auc:g}", self._overlap(auc)),) if auc < 1 else ()
+        return (
+            ((Statement("prior.wider_auc", auc=auc), self._overlap(auc)),)
+            if auc < 1
+            else ()
+        )
 
     def speaks_of(self, scenario: Any, context: PublicContext) -> str | None:
         """Return the columns read and the rest, or that it is the whole row."""
         if self.rest is None:
-            return "the whole row"
+            return Statement("prior.speaks_whole_row")
         names = context.feature_names
         if names is None:
             return None
         # another list of columns has another AUC
-        return f"the columns {', '.join(map(repr, names))} and the rest"
+        return Statement(
+            "prior.speaks_columns_and_rest", map=", ".join(map(repr, names))
+        )
 
     def statement(self) -> str:
         """Return the belief in a sentence."""
-        what = "the whole row but the secret, read or not, label included"
+        what = Statement("assume.auc_whole_row")
         if self.rest is not None:
-            what = "the columns that are read"
-        text = (
-            f"from {what}, one value of the secret is told from another no better than "
-            f"by the binormal ROC curve of AUC {float(self.auc):g}, at any rate of "
-            "false positives and with nothing else known of the person"
-        )
+            what = Statement("assume.auc_columns_read")
+        text = Statement("assume.belief_bounded_auc", what=what, auc=float(self.auc))
         if self.rest is not None:
-            text += (
-                ", and given these all else, label included, shifts the odds within a "
-                f"range of {float(self.rest.w):g}"
-            )
+            text += Statement("assume.auc_rest_odds_bounded", w=float(self.rest.w))
         return text

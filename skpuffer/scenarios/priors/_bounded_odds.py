@@ -62,22 +62,23 @@ class BoundedOdds(Belief):
     def wider(self, scenario: Any = None) -> tuple[tuple[str, Overlap], ...]:
         """Return the overlap where the range is twice as wide."""
         twice = 2 * float(self.w)
-        return ((f"odds within {twice:g}", OddsOverlap(twice, float(self.share))),)
+        return (
+            (
+                Statement("prior.wider_odds", twice=twice),
+                OddsOverlap(twice, float(self.share)),
+            ),
+        )
 
     def speaks_of(self, scenario: Any, context: PublicContext) -> str:
         """Return that it speaks of the whole row."""
-        return "the whole row"
+        return Statement("prior.speaks_whole_row")
 
     def statement(self) -> str:
         """Return the belief in a sentence."""
-        text = (
-            "the whole row but the secret, read or not, shifts the odds of any value "
-            "of the secret against any other within a range of "
-            f"{float(self.w):g} (largest over smallest factor)"
-        )
+        text = Statement("assume.belief_bounded_odds", w=float(self.w))
         if self.share:
-            text += f", except for a share of {float(self.share):g} of the people "
-            text += "with each value"
+            text += Statement("assume.odds_except_share", share=float(self.share))
+            text += Statement("assume.odds_share_each_value")
         return text
 
 

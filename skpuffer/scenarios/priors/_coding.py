@@ -225,7 +225,7 @@ def _column(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
         return Numbers(edges, own if len(own) == len(values) else values)
     if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
         if bins < 1:
-            raise _wrong(name, "must be at least one bin")
+            raise _wrong(name, Statement("prior.bins_not_one_bin"))
         shares = np.linspace(0, 1, int(bins) + 1)[1:-1]
         edges = np.unique(np.quantile(numbers, shares, method="lower"))
     else:
@@ -235,7 +235,7 @@ def _column(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
             edges = np.array([np.nan])
         ascending = edges.ndim == 1 and np.all(np.diff(edges) > 0)
         if not ascending or not np.all(np.isfinite(edges)):
-            raise _wrong(name, "must be ascending edges between bins, or their number")
+            raise _wrong(name, Statement("prior.bins_not_ascending_edges"))
     # bins without public rows are not declared: the nearest one that is takes them
     numbers = np.sort(numbers)
     there, first, count = np.unique(
@@ -259,13 +259,13 @@ def _levels(column: pd.Series, bins: Any, name: Hashable) -> Levels:
         values.sort(key=lambda value: (type(value).__name__, str(value)))
     if bins is not None:
         if isinstance(bins, str | Integral) or not isinstance(bins, Iterable):
-            raise _wrong(name, "must list the values of a column that is not numeric")
+            raise _wrong(name, Statement("prior.bins_need_levels"))
         known = set(map(cell_key, values))
         listed = list(dict.fromkeys(bins))
         # what public rows lack has no mass, whatever is listed
         values = [value for value in listed if cell_key(value) in known]
         if len(set(map(cell_key, values))) < len(known):
-            raise _wrong(name, "must list every value that the public rows have")
+            raise _wrong(name, Statement("prior.bins_lack_seen_values"))
     try:
         refuse_ambiguous(values, "rows")
     except ValueError as error:
@@ -278,4 +278,6 @@ def _levels(column: pd.Series, bins: Any, name: Hashable) -> Levels:
 
 
 def _wrong(name: Hashable, what: str) -> ScenarioError:
-    return ScenarioError(f"The parameter 'bins', at the column {name!r}, {what}.")
+    return ScenarioError(
+        Statement("prior.bins_invalid_at_column", name=name, what=what)
+    )

@@ -176,8 +176,8 @@ class DeclaredOdds(RowBelief):
 
     def statement(self) -> str:
         """Return the belief in a sentence."""
-        return (
-            "the record is like one of the public rows, and there each value of the "
-            "secret has the probability that a public classifier says (declared, on "
-            f"{len(self.table())} public rows){self._rest_statement()}"
+        return Statement(
+            "assume.belief_propensity",
+            n_table=len(self.table()),
+            rest_statement=self._rest_statement(),
         )

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._types import Floats
 
@@ -15,10 +16,7 @@ from ._tables import ReferenceTable
 __all__ = ["OVERLAP", "columns_of", "prior_leaks", "shares_records"]
 
 #: What is said of public rows, by who has them, that private records were taken for.
-OVERLAP = (
-    "{} holds the private records, or more of them than chance explains: it is not "
-    "public, and what was taken from it is not covered by any promise. Use other rows"
-)
+OVERLAP = Statement("prior.holds_private_records")
 
 #: Steps that numbers are rounded to, in standard deviations of the public column. The
 #: first tells rows apart, the second finds rows that were rounded or blurred.

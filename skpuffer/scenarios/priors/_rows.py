@@ -179,7 +179,11 @@ class RowBelief(PublicRowsBelief):
         """Return the columns covered, with a digest of what is believed of them."""
         laws = self.laws(scenario)
         names = ", ".join(map(str, self.covered(scenario)))
-        return f"the columns {names} ({joblib.hash([*laws.content()])[:16]})"
+        return Statement(
+            "prior.speaks_columns",
+            names=names,
+            hash=joblib.hash([*laws.content()])[:16],
+        )
 
     # -- overlaps -----------------------------------------------------------------
 
@@ -204,15 +208,21 @@ class RowBelief(PublicRowsBelief):
         overlap = self.overlap(scenario)
         # each of those compared: where some columns may be known, it is the
         # distributions given these that are off by so much, not those of all records
-        which = "given what is known, distributions" if self.known else "distributions"
+        which = Statement("prior.wider_given_known") if self.known else "distributions"
         found: list[tuple[str, Overlap]] = [
-            (f"{which} off by {t:g} in total variation", NearOverlap(overlap, t))
+            (
+                Statement("prior.wider_total_variation", which=which, t=t),
+                NearOverlap(overlap, t),
+            )
             for t in _OFF
         ]
         if self.rest is not None and self.rest.w > 1:
             twice = 2 * float(self.rest.w)
             found.append(
-                (f"odds of the rest within {twice:g}", self._overlap(scenario, twice))
+                (
+                    Statement("prior.wider_rest_odds", twice=twice),
+                    self._overlap(scenario, twice),
+                )
             )
         return tuple(found)
 
@@ -257,11 +267,9 @@ class RowBelief(PublicRowsBelief):
         known = ""
         if self.known:
             names = ", ".join(map(str, self.known))
-            known = f", whichever of the columns {names} are known already"
+            known = Statement("assume.belief_known_columns", names=names)
         if self.rest is None:
-            return known + ", and nothing else of the record is read"
-        return (
-            f"{known}, and given these all else of the record, label included where "
-            "it is not among them, shifts the odds within a range of "
-            f"{float(self.rest.w):g}"
+            return Statement("assume.belief_nothing_else_read", known=known)
+        return Statement(
+            "assume.belief_rest_odds_bounded", known=known, w=float(self.rest.w)
         )

@@ -49,11 +49,15 @@ def target_statement(scenario: Any, context: PublicContext) -> str:
     """Return what a certificate says of which column the target is."""
     name = target_of(scenario, context)
     target = (
-        "the target, which has no name," if name is None else f"the target {name!r}"
+        Statement("assume.target_unnamed")
+        if name is None
+        else Statement("assume.target_named", name=name)
     )
     if name is not None and name == scenario.column:
-        return f"{target} is the secret"
-    return f"{target} is not the secret {scenario.column!r} under another name or code"
+        return Statement("assume.target_is_secret", target=target)
+    return Statement(
+        "assume.target_is_not_secret", target=target, column=scenario.column
+    )
 
 
 def target_leaks(
@@ -104,10 +108,7 @@ def target_leaks(
         if equal:
             raise ScenarioError(Statement("target.is_secret_recoded", column=column))
         if nearly:
-            leaks = (
-                f"the target is nearly the secret {column!r}, under another name or "
-                "code, and a model is made to tell its target",
-            )
+            leaks = (Statement("target.nearly_secret_recoded", column=column),)
     return leaks
 
 

@@ -34,10 +34,7 @@ _MOST_SUBSETS = 50_000
 _MOST = math.log(_MOST_SUBSETS + 0.5)
 
 #: What is told a user whose query fails on a subset.
-_REMEDY = (
-    "larger ones ('size') or stratify=True of SubsampleScenario have records of each "
-    "class"
-)
+_REMEDY = Statement("subsample.remedy_larger_or_stratified")
 
 
 class BoundSubsample(BoundScenario):
@@ -186,7 +183,9 @@ class BoundSubsample(BoundScenario):
 
         def tables() -> Iterator[tuple[str, Any, Any]]:
             for i, mask in enumerate(itertools.chain(masks, masks[:again])):
-                what = f"a subset of the pool ({i + 1} of {n_runs}; {_REMEDY})"
+                what = Statement(
+                    "simulation.subset_of_pool", i=i + 1, n_runs=n_runs, remedy=_REMEDY
+                )
                 yield what, *_taken(self.X, self.y, mask)
 
         def find() -> Floats:
@@ -198,7 +197,12 @@ class BoundSubsample(BoundScenario):
 
         if not remember:
             return find()
-        made_of = "subsets of a pool", self._digest, masks.shape, np.packbits(masks)
+        made_of = (
+            Statement("simulation.made_of_pool_subsets"),
+            self._digest,
+            masks.shape,
+            np.packbits(masks),
+        )
         return remembered_simulation(scenario, release, made_of, find)
 
     @offers(OutputSamples)
@@ -244,36 +248,26 @@ class BoundSubsample(BoundScenario):
         scenario, n, n_pool = self.scenario, self.n_drawn, self.n_pool
         n_run = len(self._subsets[0])
         secret = {
-            "dataset": "the secret is who was drawn of a pool, all of it",
-            "record": "the secret is whether a record of a pool was drawn, each seen "
-            "by itself; nothing is said of two at once, or of an attacker who knows of "
-            "others",
-            "groups": "the secrets are functions of who was drawn of a pool, each seen "
-            "by itself; nothing is said of two at once",
+            "dataset": Statement("assume.subsample_secret_who_drawn"),
+            "record": Statement("assume.subsample_secret_record_drawn"),
+            "groups": Statement("assume.subsample_secret_functions"),
         }[scenario.secret]
-        how = f"{n} of the {n_pool} records of the pool, each such subset as likely"
+        how = Statement("assume.subsample_equally_likely", n=n, n_pool=n_pool)
         if scenario.independent:
-            how = f"each of the {n_pool} records of the pool by itself, {n} on average"
+            how = Statement("assume.subsample_independent_draws", n_pool=n_pool, n=n)
         if scenario.stratify:
-            how = f"{n} of the {n_pool} records of the pool, in the shares of classes"
+            how = Statement("assume.subsample_stratified_draws", n=n, n_pool=n_pool)
         chance = {
-            "design": f"drawn are {how}, as one of {n_run} subsets that were drawn so "
-            "beforehand and are public; no more than which of them is hidden",
-            "enumerated": f"drawn are {how}",
-            "sampled": f"drawn are {how}, and the query is finite on each as it is on "
-            f"the {n_run} that were drawn to learn from",
+            "design": Statement(
+                "assume.subsample_drawn_by_design", how=how, n_run=n_run
+            ),
+            "enumerated": Statement("assume.subsample_drawn_so", how=how),
+            "sampled": Statement("assume.subsample_query_finite", how=how, n_run=n_run),
         }[scenario.prior]
-        known = (
-            "the attacker is assumed to know the pool, the table given to fit: its "
-            "rows are not protected, only who of it was drawn, and the size of the "
-            "noise tells of them"
-        )
+        known = Statement("assume.subsample_pool_known")
         if not scenario.draws_from_pool:
-            known = (
-                "the pool is public, and the table was drawn so by somebody who tells "
-                "nobody of it"
-            )
-        average = "what is promised holds on average over who is drawn"
+            known = Statement("assume.subsample_pool_public")
+        average = Statement("assume.subsample_average_over_draws")
         return secret, chance, known, average
 
     def describe(self) -> str:

@@ -105,11 +105,7 @@ class SubsampleScenario(Scenario):
     ((252, 1), 5.5294, np.float64(0.9167))
     """
 
-    _purpose = (
-        "SubsampleScenario is for accountants that bound a mutual information (PAC, "
-        "ResidualPAC), and for queries of one vector (OutputPerturbation, a mean), of "
-        "which it offers OutputSamples"
-    )
+    _purpose = Statement("subsample.needs_mutual_information_accountant")
 
     def __init__(
         self,
