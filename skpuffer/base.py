@@ -534,7 +534,7 @@ class PrivateEstimatorMixin(
     def _announce_noise(self, release: Any, noise: Noise) -> None:
         """Warn where the noise, which is public, forbids what was asked for."""
 
-    def _leaks(self) -> tuple[str, ...]:
+    def _leaks(self) -> tuple[Statement, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""
         return ()
 

@@ -4,6 +4,7 @@ Errors that concern a parameter are ``ValueError`` as well, so code written for
 scikit-learn keeps catching them.
 """
 
+import math
 import numbers
 from collections.abc import Callable
 from typing import Any
@@ -65,6 +66,31 @@ def rendered_by(renderer: Callable[["Statement"], str]) -> None:
     _renderer = renderer
 
 
+def _written(value: object) -> object:
+    """Plain data as JSON holds it; numbers that it cannot hold are texts."""
+    if isinstance(value, Statement):
+        return value.to_dict()
+    if isinstance(value, dict):
+        return {str(key): _written(held) for key, held in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_written(held) for held in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _read(value: object) -> object:
+    if isinstance(value, str) and value in ("inf", "-inf", "nan"):
+        return float(str(value))
+    if isinstance(value, list):
+        return [_read(held) for held in value]
+    if isinstance(value, dict):
+        if value.keys() == {"code", "parameters", "text"}:
+            return stated(value)
+        return {name: _read(held) for name, held in value.items()}
+    return value
+
+
 class Statement:
     """An assumption, a reason or a refusal as data: its code and its parameters.
 
@@ -116,10 +142,30 @@ class Statement:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Statement):
             return NotImplemented
-        return (self.code, self.parameters) == (other.code, other.parameters)
+        # as JSON holds them: what is read back equals what was written
+        mine, others = _written(self.parameters), _written(other.parameters)
+        return self.code == other.code and mine == others
 
     def __hash__(self) -> int:
         return hash(self.code)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return code, parameters and words as plain data."""
+        return {
+            "code": self.code,
+            "parameters": _written(self.parameters),
+            "text": str(self),
+        }
+
+
+def stated(value: "Statement | str | dict[str, Any]") -> Statement:
+    """Return the statement that a text makes, or that was written as plain data."""
+    if isinstance(value, Statement):
+        return value
+    if isinstance(value, str):
+        return Statement("plain.text", text=value)
+    parameters = {name: _read(held) for name, held in value["parameters"].items()}
+    return Statement(value["code"], **parameters)
 
 
 class ScenarioError(ValueError):

@@ -32,7 +32,7 @@ class PrivateClassifierMixin(ClassifierMixin):  # type: ignore[misc] # scikit-le
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         return *validate_classes(self, X, y), None
 
-    def _of_no_target(self) -> str | None:
+    def _of_no_target(self) -> Statement | None:
         return NO_LABEL if declares_classes(self) else None
 
     def __sklearn_tags__(self) -> Tags:

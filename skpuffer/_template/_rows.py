@@ -149,7 +149,7 @@ class RowsMixin(CodeBookMixin):
         """
         return validate_rows(self, X, dtype=np.float64), None, None
 
-    def _of_no_target(self) -> str | None:
+    def _of_no_target(self) -> Statement | None:
         """Return what a certificate says of records without a target, or None."""
         return None
 

@@ -157,7 +157,7 @@ class Support:
     """
 
     ok: bool
-    reason: str = ""
+    reason: Statement = ""
 
     def __bool__(self) -> bool:
         return self.ok
@@ -820,7 +820,9 @@ def _gain_of_least(
     return gain if gain < told.gain * (1 - 1e-9) else told.noise_gain
 
 
-def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | None:
+def unread_fields(
+    reads: dict[type, frozenset[str]], release: Release
+) -> Statement | None:
     """Describe what an accountant does not read of a release; None if it reads all.
 
     Parameters

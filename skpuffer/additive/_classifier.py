@@ -206,7 +206,7 @@ class PrivateAdditiveClassifier(
         # not as other classifiers, which refuse labels that they do not know
         return PrivateAdditiveModel._validate(self, X, y)
 
-    def _of_no_target(self) -> str | None:
+    def _of_no_target(self) -> Statement | None:
         # not as other classifiers: the histograms count records without a label too
         return PrivateAdditiveModel._of_no_target(self)
 

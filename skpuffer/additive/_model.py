@@ -87,7 +87,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
     def _n_outputs(self) -> int:
         return 1
 
-    def _of_no_target(self) -> str | None:
+    def _of_no_target(self) -> Statement | None:
         # labels that are taken from the target are all known
         return None if self._classes_from_data() else _NO_TARGET
 

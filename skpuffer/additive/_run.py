@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases import AdaptiveRelease, Sensitivity, Stage
 
 from ._basis import Basis, cell_masses, make_basis
@@ -70,7 +71,7 @@ def additive_release(
     *,
     layout: dict[str, Any],
     rounds: int | None,
-    assumptions: tuple[str, ...],
+    assumptions: tuple[Statement, ...],
 ) -> AdaptiveRelease:
     """Release of histograms and rounds as one mechanism.
 
@@ -82,7 +83,7 @@ def additive_release(
         `relation` and `norm` by which the shares are laid out.
     rounds : int or None
         None is by the rule.
-    assumptions : tuple of str
+    assumptions : tuple of Statement
 
     Returns
     -------

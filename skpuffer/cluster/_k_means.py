@@ -196,7 +196,7 @@ class PrivateKMeans(
         if self.schema is None and self.bounds is None and scenario.any_records:
             raise _no_bounds()
 
-    def _leaks(self) -> tuple[str, ...]:
+    def _leaks(self) -> tuple[Statement, ...]:
         # only 'empirical' is a text: the range of a column is its two outermost records
         return (BOUNDS_LEAK,) if isinstance(self.bounds, str) else ()
 

@@ -88,7 +88,7 @@ class StepAudit:
     name: str
     estimator: str
     kind: str
-    reason: str
+    reason: Statement
 
     def __str__(self) -> str:
         return f"{self.name} ({self.estimator}) {self.reason}"
@@ -226,7 +226,7 @@ def audit_pipeline(
     return PipelineAudit(tuple(found))
 
 
-def _step(node: Any, name: str, kind: str, reason: str) -> StepAudit:
+def _step(node: Any, name: str, kind: str, reason: Statement) -> StepAudit:
     kind_of = type(node).__name__
     return StepAudit(name or kind_of.lower(), kind_of, kind, reason)
 
@@ -425,7 +425,7 @@ for passing in (
 
 
 def _and_parts(
-    kind: str, reason: str, applies: Callable[[Any], bool] = lambda node: True
+    kind: str, reason: Statement, applies: Callable[[Any], bool] = lambda node: True
 ) -> Callable[[Any, str], Iterator[StepAudit]]:
     """Steps of a wrapper that does something of its own besides."""
 

@@ -275,7 +275,7 @@ class OutputPerturbation(
         options["multi_output"] = tags.target_tags.multi_output
         return *validate_rows(self, X, y, y_numeric=True, **options), "numbers"
 
-    def _of_no_target(self) -> str | None:
+    def _of_no_target(self) -> Statement | None:
         if is_classifier(self.estimator):
             return None if declared_classes(self) is None else NO_LABEL
         if self.schema is None or self.schema.target_bounds is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases._base import PUBLIC_TARGET
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class RecordPoint:
         return self.target != "none"
 
     @property
-    def move_assumptions(self) -> tuple[str, ...]:
+    def move_assumptions(self) -> tuple[Statement, ...]:
         """Assumptions of :meth:`move`."""
         return (PUBLIC_TARGET,) if self.needs_target else ()
 

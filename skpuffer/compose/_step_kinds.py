@@ -102,7 +102,7 @@ def step_kinds(
         yield from _kinds(node, name, row_wise, has_reference, is_last)
 
 
-def _step(node: Any, name: str, kind: str, reason: str) -> StepAudit:
+def _step(node: Any, name: str, kind: str, reason: Statement) -> StepAudit:
     return StepAudit(name, type(node).__name__, kind, reason)
 
 

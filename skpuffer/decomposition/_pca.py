@@ -218,7 +218,7 @@ class PrivatePCA(
                 Statement("decomposition.bounds_missing", owner=type(self).__name__)
             )
 
-    def _leaks(self) -> tuple[str, ...]:
+    def _leaks(self) -> tuple[Statement, ...]:
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:

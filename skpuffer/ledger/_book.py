@@ -100,7 +100,7 @@ class Book:
         if "delta" in at:
             self._terms = conversion_terms(np.array(_ORDERS), at["delta"])
 
-    def why_not(self, kind: int) -> str | None:
+    def why_not(self, kind: int) -> Statement | None:
         """Return why releases of a kind are not in the book, or None if they are."""
         if kind not in self._reasons:
             reason = None

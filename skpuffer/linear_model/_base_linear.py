@@ -81,7 +81,7 @@ class LinearRegressorMixin(BoundedTargetMixin, RegressorMixin):  # type: ignore[
         # ordinary one there.
         return self.scenario is not None and not self.scenario.any_records
 
-    def _of_no_target(self) -> str | None:
+    def _of_no_target(self) -> Statement | None:
         if not self._target_may_lack:
             return None
         if self._fills_targets:

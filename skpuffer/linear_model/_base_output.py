@@ -57,7 +57,7 @@ def minimiser_release(
     name: str,
     tol: float,
     max_iter: int = OUTPUT_ITERATIONS,
-    assumptions: tuple[str, ...],
+    assumptions: tuple[Statement, ...],
 ) -> QueryRelease:
     """Release of the coefficients that minimise a regularised sum of losses.
 
@@ -73,7 +73,7 @@ def minimiser_release(
         Public tolerance of the solver, as a share of the sensitivity.
     max_iter : int, default=1000
         Iterations of its first, rough stage.
-    assumptions : tuple of str
+    assumptions : tuple of Statement
 
     Returns
     -------

@@ -355,7 +355,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
     def _norm_from_data(self) -> bool:
         return isinstance(self.data_norm, str) and self.data_norm == "empirical"
 
-    def _leaks(self) -> tuple[str, ...]:
+    def _leaks(self) -> tuple[Statement, ...]:
         if self._norm_from_data:
             return (Statement("linear.data_norm_read_from_data"),)
         return ()

@@ -23,7 +23,7 @@ _FAR = 10.0
 _APART = 100.0
 
 
-def scale_advice(low: Floats, high: Floats, data_norm: float) -> str | None:
+def scale_advice(low: Floats, high: Floats, data_norm: float) -> Statement | None:
     """Return what is wrong with public bounds of columns, or None.
 
     Parameters

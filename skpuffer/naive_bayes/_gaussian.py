@@ -179,7 +179,7 @@ class PrivateGaussianNB(PrivateNaiveBayes):
         if not np.isclose(held.sum(), 1.0):
             raise ValueError(Statement("bayes.priors_sum_not_one", sum=held.sum()))
 
-    def _leaks(self) -> tuple[str, ...]:
+    def _leaks(self) -> tuple[Statement, ...]:
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
 
     def _read_rows(self, X: Any) -> tuple[Floats, None]:

@@ -384,7 +384,9 @@ class Noise(Plain, ABC):
         """
         return self.curve(shift).epsilon(delta)
 
-    def evidence(self, shift: Shift | float, renyi: bool = False) -> tuple[str, ...]:
+    def evidence(
+        self, shift: Shift | float, renyi: bool = False
+    ) -> tuple[Statement, ...]:
         """Return the unproved assumptions that the costs of a shift rest on.
 
         Parameters
@@ -790,7 +792,7 @@ class ShiftCurve(Plain, kind="shifted_noise"):
             lambda curve: curve.delta(epsilon) <= delta,
         )
 
-    def evidence(self, renyi: bool = False) -> tuple[str, ...]:
+    def evidence(self, renyi: bool = False) -> tuple[Statement, ...]:
         """Return the unproved assumptions of the Rényi costs, or of the trade-off."""
         return self._costs._evidence[0 if renyi else 1]
 

@@ -42,8 +42,9 @@ def _bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _plain(text: str) -> str:
+def _plain(said: object) -> str:
     """Return text that Markdown shows as it is."""
+    text = str(said)
     for mark in ("\\", "*", "_", "`", "[", "|"):
         text = text.replace(mark, f"\\{mark}")
     return html.escape(text, quote=False)

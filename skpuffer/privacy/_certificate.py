@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skpuffer.exceptions import CompositionError, Statement, UncertifiedError
+from skpuffer.exceptions import CompositionError, Statement, UncertifiedError, stated
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._card import certificate_card
@@ -100,8 +100,8 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
         Whether the noise came from a seed. The noise of two such releases may be the
         same, and their difference shows the data without any noise. So a seeded
         certificate is never added to another one, and ledgers refuse it.
-    assumptions : tuple of str
-        What must be true for the promise to hold, in sentences.
+    assumptions : tuple of Statement
+        What must be true for the promise to hold. ``str`` writes each as a sentence.
     sensitivity : float or None
         Bound on the output's sensitivity that the noise covers, in the units of the
         release: half the range of each column in a summary, the clip norm of gradients
@@ -114,11 +114,11 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
     noise_gain : float or None
         The `gain` by the noise itself, where it is not the ratio of the two
         sensitivities.
-    source : str
+    source : Statement or str
         Where the statement is proved.
     scenario, accountant, release : str
         What was protected, who accounted, what left.
-    choice : str
+    choice : Statement or str
         Which family of noise was taken, or whom an accountant that asks others took,
         and how the others compared.
     n_releases : int
@@ -173,15 +173,15 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
     record: str | None = None
     composable: bool = False
     seeded: bool = False
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Statement, ...] = ()
     sensitivity: float | None = None
     norm: float | None = None
     record_sensitivity: float | None = None
     noise_gain: float | None = None
-    source: str = ""
+    source: Statement | str = ""
     scenario: str = ""
     accountant: str = ""
-    choice: str = ""
+    choice: Statement | str = ""
     release: str = ""
     n_releases: int = 1
 
@@ -190,7 +190,10 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
             # for mypy a notion is never given by its name
             object.__setattr__(self, "notion", Notion.of(self.notion))  # type: ignore[unreachable]
         # tuples, also of what is read back from JSON: certificates compare by value
-        object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        object.__setattr__(self, "assumptions", tuple(map(stated, self.assumptions)))
+        for name in ("source", "choice"):
+            if value := getattr(self, name):
+                object.__setattr__(self, name, stated(value))
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
 
@@ -315,7 +318,7 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
                 )
             )
 
-    def as_estimate(self, reason: str) -> "Certificate":
+    def as_estimate(self, reason: Statement | str) -> "Certificate":
         """Return this certificate demoted to an estimate, for a stated reason."""
         return replace(
             self,
@@ -324,17 +327,18 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
             notion=Notion.ESTIMATED,
             rpp_epsilon=math.inf,
             composable=False,
-            assumptions=(*self.assumptions, reason),
+            assumptions=(*self.assumptions, stated(reason)),
         )
 
     def as_seeded(self) -> "Certificate":
         """Return this certificate with the statement that its noise has a seed."""
         return replace(self, seeded=True).assuming(SEEDED)
 
-    def assuming(self, *assumptions: str) -> "Certificate":
+    def assuming(self, *assumptions: Statement | str) -> "Certificate":
         """Return this certificate with further assumptions written into it."""
         # appended, never replaced: what was assumed before still has to hold
-        return replace(self, assumptions=(*self.assumptions, *assumptions))
+        further = map(stated, assumptions)
+        return replace(self, assumptions=(*self.assumptions, *further))
 
     def to_card(self) -> dict[str, str]:
         """Return the certificate as sections of a model card.

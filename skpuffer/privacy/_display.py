@@ -195,7 +195,9 @@ def certificate_html(certificate: "Certificate") -> str:
         f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>"
         for name, value in certificate_rows(certificate)
     )
-    assumptions = "".join(f"<li>{html.escape(a)}</li>" for a in certificate.assumptions)
+    assumptions = "".join(
+        f"<li>{html.escape(str(a))}</li>" for a in certificate.assumptions
+    )
     if assumptions:
         rows += (
             "<tr><th style='text-align:left'>assuming</th><td style='text-align:left'>"

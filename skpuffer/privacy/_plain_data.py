@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, stated
 from skpuffer.utils._digest import digest_of_plain
 from skpuffer.utils._plain import from_plain, to_plain
 
@@ -14,7 +14,7 @@ __all__ = ["SCHEMA", "SEEDED", "VERSION", "PlainDataMixin"]
 
 #: What the data of a certificate says it is, and the version of its fields and curves.
 #: A field, a notion or a kind of curve that is new is a new version.
-SCHEMA, VERSION = "skpuffer.certificate", 3
+SCHEMA, VERSION = "skpuffer.certificate", 4
 
 #: What a certificate says of noise that can be drawn again.
 SEEDED = Statement("assume.noise_from_seed")
@@ -148,7 +148,7 @@ class PlainDataMixin:
         }
         # what older versions said in words alone
         if version < _SINCE["seeded"]:
-            held["seeded"] = SEEDED in held["assumptions"]
+            held["seeded"] = stated(str(SEEDED)) in map(stated, held["assumptions"])
         made = cls(**held)
         rest = {name: value for name, value in plain.items() if name != "digest"}
         if version >= _DIGESTED and plain.get("digest") != digest_of_plain(rest):

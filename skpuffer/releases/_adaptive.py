@@ -130,7 +130,7 @@ class AdaptiveRelease(QueryRelease):
     name : str, default='query'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
-    assumptions : tuple of str
+    assumptions : tuple of Statement
         What is taken as public or true, in sentences; written in the certificate.
     query, dim, contribution, is_sum, is_integer, factor, units : optional
     modulus, modulus_norm, shift_ceiling, sensitivity, slack, linear, ball : optional

@@ -30,7 +30,7 @@ class Release:
     n_records: int
     name: str
     context: PublicContext | None
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Statement, ...]
     # Whether there is one exact vector, whose distribution facts may speak of.
     is_one_output: ClassVar[bool] = False
     # Whether one arbitrary record's influence on it is bounded.

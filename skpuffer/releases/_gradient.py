@@ -102,7 +102,7 @@ class GradientRelease(Release):
     name : str, default='gradients'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
-    assumptions : tuple of str
+    assumptions : tuple of Statement
         What is taken as public or true, in sentences; written in the certificate.
 
     Attributes
@@ -157,7 +157,7 @@ class GradientRelease(Release):
     name: str = "gradients"
     # Two runs are the same, and take the same noise, whatever is known of their tables.
     context: PublicContext | None = field(default=None, compare=False)
-    assumptions: tuple[str, ...] = field(default=(), compare=False)
+    assumptions: tuple[Statement, ...] = field(default=(), compare=False)
 
     # by clipping, for any record whatever
     is_bounded = True

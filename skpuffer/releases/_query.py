@@ -68,7 +68,7 @@ class QueryRelease(Release):
         The matrix of the query where it is linear in the stacked records.
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
-    assumptions : tuple of str
+    assumptions : tuple of Statement
         What is taken as public or true, in sentences; written in the certificate.
     is_integer : bool, default=False
         Whether every coordinate of the vector is an integer whatever the table, as
@@ -117,7 +117,7 @@ class QueryRelease(Release):
     slack: float = 0.0
     linear: Floats | None = None
     context: PublicContext | None = None
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Statement, ...] = ()
     is_integer: bool = False
     # a pair becomes a Ball
     ball: Any = None

@@ -147,7 +147,7 @@ class SamplingScheme(ABC):
         return self.divisor(n_records, batch_size) / n_records
 
     @abstractmethod
-    def statement(self, release: GradientRelease) -> str:
+    def statement(self, release: GradientRelease) -> Statement:
         """Assumption that the scheme makes of a release, in a sentence."""
 
     def batches(
@@ -217,7 +217,7 @@ class FullBatchSampling(SamplingScheme):
         """Return None: all records, whatever is asked for."""
         return None
 
-    def statement(self, release: GradientRelease) -> str:
+    def statement(self, release: GradientRelease) -> Statement:
         """Assumption that the scheme makes of a release, in a sentence."""
         return Statement("assume.step_takes_all_records", n_records=release.n_records)
 
@@ -254,7 +254,7 @@ class PoissonSampling(SamplingScheme):
 
     name = "poisson"
 
-    def statement(self, release: GradientRelease) -> str:
+    def statement(self, release: GradientRelease) -> Statement:
         """Assumption that the scheme makes of a release, in a sentence."""
         return Statement(
             "assume.step_poisson_sampled", sampling_rate=release.sampling_rate
@@ -332,7 +332,7 @@ class FixedSizeSampling(SamplingScheme):
 
     name = "fixed_size"
 
-    def statement(self, release: GradientRelease) -> str:
+    def statement(self, release: GradientRelease) -> Statement:
         """Assumption that the scheme makes of a release, in a sentence."""
         return Statement(
             "assume.step_fixed_size_subset",
@@ -389,7 +389,7 @@ class WithReplacementSampling(SamplingScheme):
         # 1 - (1 - 1/n)^size, without the cancellation of a small rate
         return -math.expm1(batch_size * math.log1p(-1 / n_records))
 
-    def statement(self, release: GradientRelease) -> str:
+    def statement(self, release: GradientRelease) -> Statement:
         """Assumption that the scheme makes of a release, in a sentence."""
         return Statement(
             "assume.step_drawn_with_replacement",
@@ -430,7 +430,7 @@ class ShuffledEpochsSampling(SamplingScheme):
         # sizes differ by at most one, and which batch has which is public
         return n_records / self.steps_per_epoch(n_records, batch_size)
 
-    def statement(self, release: GradientRelease) -> str:
+    def statement(self, release: GradientRelease) -> Statement:
         """Assumption that the scheme makes of a release, in a sentence."""
         return Statement(
             "assume.epoch_shuffled_not_amplified", n_records=release.n_records
@@ -492,7 +492,7 @@ class FreshBinsSampling(_BinsSampling):
 
     name = "fresh_bins"
 
-    def statement(self, release: GradientRelease) -> str:
+    def statement(self, release: GradientRelease) -> Statement:
         """Assumption that the scheme makes of a release, in a sentence."""
         return Statement(
             "assume.epoch_fresh_bins", steps_per_epoch=release.steps_per_epoch
@@ -534,7 +534,7 @@ class BallsInBinsSampling(_BinsSampling):
 
     name = "balls_in_bins"
 
-    def statement(self, release: GradientRelease) -> str:
+    def statement(self, release: GradientRelease) -> Statement:
         """Assumption that the scheme makes of a release, in a sentence."""
         return Statement(
             "assume.epoch_balls_in_bins", steps_per_epoch=release.steps_per_epoch

@@ -70,7 +70,7 @@ class SelectionRelease(Release):
     name : str, default='selection'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
-    assumptions : tuple of str
+    assumptions : tuple of Statement
         What is taken as public or true, in sentences; written in the certificate.
 
     References
@@ -113,7 +113,7 @@ class SelectionRelease(Release):
     scores: tuple[RangedScores, ...]
     name: str = "selection"
     context: PublicContext | None = field(default=None, compare=False)
-    assumptions: tuple[str, ...] = field(default=(), compare=False)
+    assumptions: tuple[Statement, ...] = field(default=(), compare=False)
 
     # whatever a record becomes, the scores say how far they move
     is_bounded = True

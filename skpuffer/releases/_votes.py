@@ -95,7 +95,7 @@ class VoteRelease(Release):
     name : str, default='votes'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
-    assumptions : tuple of str
+    assumptions : tuple of Statement
         What is taken as public or true, in sentences; written in the certificate.
 
     References
@@ -127,7 +127,7 @@ class VoteRelease(Release):
     )
     name: str = "votes"
     context: PublicContext | None = field(default=None, compare=False)
-    assumptions: tuple[str, ...] = field(default=(), compare=False)
+    assumptions: tuple[Statement, ...] = field(default=(), compare=False)
 
     # one record, one teacher, one vote: whatever the record becomes
     is_bounded = True

@@ -361,7 +361,7 @@ class BoundScenario(ABC):
         cls._facts = cls._facts | own
 
     @property
-    def target_assumption(self) -> str | None:
+    def target_assumption(self) -> Statement | None:
         """Assumption on the targets, where the scenario speaks of features only."""
         return None
 

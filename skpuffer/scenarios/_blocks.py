@@ -311,7 +311,7 @@ class _BoundBlocks(BoundScenario):
         ]
 
     @property
-    def target_assumption(self) -> str | None:
+    def target_assumption(self) -> Statement | None:
         """Assumption on the targets within a block."""
         return self.blocks[0].target_assumption
 

@@ -61,7 +61,7 @@ def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:
     return f"{kind}, {context.n_records} records of {table!r}:{digest}"
 
 
-def same_table(coupling: str | None, table: str | None) -> tuple[str, ...]:
+def same_table(coupling: str | None, table: str | None) -> tuple[Statement, ...]:
     """Assumptions that a shared coupling makes, in sentences.
 
     Parameters

@@ -54,7 +54,7 @@ class Fact:
         Mass, for each pair of secrets, outside of which the fact holds.
     confidence : float
         Probability, over a public sample, that the fact holds.
-    assumptions : tuple of str
+    assumptions : tuple of Statement
         What the fact assumes, in sentences.
     reads_private_rows : bool
         Whether the private rows were read for it. Then nothing that is found from it
@@ -81,7 +81,7 @@ class Fact:
     certified: bool = True
     delta: float = 0.0
     confidence: float = 1.0
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Statement, ...] = ()
     reads_private_rows: bool = False
 
 
@@ -458,7 +458,7 @@ class Adjacency(Fact):
     def arbitrary(
         cls,
         count: int,
-        assumptions: tuple[str, ...],
+        assumptions: tuple[Statement, ...],
         relation: str = "replace",
         any_records: bool = False,
     ) -> "Adjacency":
@@ -467,7 +467,7 @@ class Adjacency(Fact):
         Parameters
         ----------
         count : int
-        assumptions : tuple of str
+        assumptions : tuple of Statement
         relation : {'add_remove', 'replace'}, default='replace'
         any_records : bool, default=False
             Whether these are any records of the table; see the class.

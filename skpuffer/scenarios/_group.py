@@ -363,7 +363,7 @@ class _BoundGroup(BoundScenario):
                     *_taken(rows, chosen),
                 )
 
-    def statements(self) -> tuple[str, ...]:
+    def statements(self) -> tuple[Statement, ...]:
         """Assumptions of the groups and of the prior, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         tables = self._table._tables

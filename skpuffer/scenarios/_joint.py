@@ -348,7 +348,7 @@ class _BoundJointTable(BoundScenario):
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         return Adjacency.arbitrary(self.context.n_records, self.statements())
 
-    def statements(self) -> tuple[str, ...]:
+    def statements(self) -> tuple[Statement, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         which = {

@@ -49,7 +49,7 @@ class BoundedColumnsMixin:
                 Statement("bounds.features_without_bounds", owner=type(self).__name__)
             )
 
-    def _leaks(self) -> tuple[str, ...]:
+    def _leaks(self) -> tuple[Statement, ...]:
         # only 'empirical' is a text: the range of a column is its two outermost records
         return (BOUNDS_LEAK,) if isinstance(self.bounds, str) else ()
 

@@ -449,7 +449,7 @@ def _check_shares(shares: object) -> None:
         raise ValueError(Statement("synthesis.shares_invalid", shares=shares))
 
 
-def _assumptions(cells: TableCells, scenario: Scenario) -> tuple[str, ...]:
+def _assumptions(cells: TableCells, scenario: Scenario) -> tuple[Statement, ...]:
     """What the certificate says of the synthetic table, in sentences."""
     listed = ", ".join(repr(name) for name in cells.names)
     said = [Statement("assume.synthetic_columns_public", listed=listed)]

@@ -111,7 +111,7 @@ class RecordGradient:
         """Largest curvature of a record's loss in the parameters, inf at a corner."""
         return self.loss.smoothness * self.row_norm**2
 
-    def step_obstacle(self, clip_norm: float) -> str | None:
+    def step_obstacle(self, clip_norm: float) -> Statement | None:
         """Return what keeps clipped gradients from being those of a convex loss.
 
         Of one that is smooth, no more curved than the loss itself. Then a short step of
@@ -413,7 +413,7 @@ class ClippedGradient:
         corner = record.loss.corner_move(shift, self.clip_norm, record.row_norm)
         return min(self._any, corner, self._lipschitz * shift)
 
-    def statement(self, shift: float) -> str:
+    def statement(self, shift: float) -> Statement:
         """Return how the bound for the largest move was found, in a sentence."""
         record = self.record
         space = Statement("assume.gradient_row_labels_stay")

@@ -1,15 +1,26 @@
 """The English of assumptions, reasons, refusals and warnings.
 
-All of it lies in ``english.toml``: a template for each code, by topic.
+All of it lies in ``english.toml``: a template for each code, by topic. A template holds
+the parameters of its statement in braces, as :meth:`str.format` reads them. A list is
+joined by what stands behind the colon: ``{names:, }``.
 """
 
+import string
 import tomllib
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from skpuffer.exceptions import Statement
 
 __all__ = ["render"]
+
+
+class _Formatter(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec and isinstance(value, list | tuple):
+            return format_spec.join(map(str, value))
+        return str(super().format_field(value, format_spec))
 
 
 @cache
@@ -24,7 +35,7 @@ def render(statement: Statement) -> str:
     Parameters
     ----------
     statement : Statement
-        What is stated. A code of another version is shown as it is.
+        What is stated. A code that this version does not know is shown as it is.
 
     Returns
     -------
@@ -33,8 +44,6 @@ def render(statement: Statement) -> str:
     """
     topic, _, name = statement.code.partition(".")
     template = _english().get(topic, {}).get(name)
-    return (
-        repr(statement)
-        if template is None
-        else template.format_map(statement.parameters)
-    )
+    if template is None:
+        return repr(statement)
+    return _Formatter().vformat(template, (), statement.parameters)

@@ -85,7 +85,7 @@ class SensitivityBound:
     certified : bool
     delta : float
     confidence : float
-    assumptions : tuple of str
+    assumptions : tuple of Statement
         As in :class:`Fact`.
     relation : str or None
         How neighbouring tables differ, where the bound is about tables.
@@ -106,7 +106,7 @@ class SensitivityBound:
     certified: bool = True
     delta: float = 0.0
     confidence: float = 1.0
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Statement, ...] = ()
     relation: str | None = None
     coupling_id: str | None = None
     arbitrary: bool = False

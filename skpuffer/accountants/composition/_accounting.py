@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import Noise, Shift
 from skpuffer.noise._base import Evidence
 from skpuffer.privacy._events import Events
@@ -30,7 +31,7 @@ class Accounting:
         Whether some neighbouring tables attain it.
     evidence : tuple of tuple of str
         What is not proved of the noise: of its Rényi costs, and of its trade-off.
-    assumptions : tuple of str
+    assumptions : tuple of Statement
         What the release takes for granted, in sentences.
     events : tuple of (pair, int) or None
         What the curve is composed of, where it is not one bound of all steps.
@@ -43,7 +44,7 @@ class Accounting:
     source: str
     tight: bool
     evidence: Evidence
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Statement, ...] = ()
     events: Events | None = None
 
 
@@ -105,7 +106,7 @@ class StepsOfRelease(ABC):
         """Return :attr:`moves` under a fact; None unless they are less than any."""
         return None
 
-    def statements(self, move: float) -> tuple[str, ...]:
+    def statements(self, move: float) -> tuple[Statement, ...]:
         """Return how :attr:`moves` were found, in sentences, for the largest one."""
         return ()
 

@@ -197,7 +197,7 @@ def _longest(strategy: NoiseStrategy, n_batches: int, n_steps: int) -> float:
     return strategy.sensitivity(n_batches, n_steps)
 
 
-def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[str, ...]:
+def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
     """Say which bound was the least, by direction.
 
     Parameters

@@ -228,7 +228,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         once = scheme is not WithReplacementSampling
         return once and math.fsum(moves) < 2 * k * release.sampling_rate
 
-    def statements(self, move: float) -> tuple[str, ...]:
+    def statements(self, move: float) -> tuple[Statement, ...]:
         """Return how the moves were found, in sentences; see the base class."""
         clipped: Any = self.release.clipped
         together = (Statement("assume.group_moves_add_up", count=self.count),)
@@ -284,7 +284,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         else:
             # mu-Gaussian steps compose exactly (Dong, Roth and Su 2022)
             curve = GaussianCurve(float(mu * np.sqrt(sum(counts))))
-        assumptions: tuple[str, ...] = (self.release.sampling_statement,)
+        assumptions: tuple[Statement, ...] = (self.release.sampling_statement,)
         strategy = self.release.noise_correlation
         if strategy is not None:
             assumptions += (

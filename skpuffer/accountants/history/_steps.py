@@ -22,11 +22,11 @@ class StepMoves(NamedTuple):
     Parameters
     ----------
     factors : ndarray of shape (n_steps,)
-    assumptions : tuple of str
+    assumptions : tuple of Statement
     """
 
     factors: Floats
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Statement, ...]
 
 
 def step_moves(

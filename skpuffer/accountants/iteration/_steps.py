@@ -229,7 +229,7 @@ class IteratedSteps(GradientSteps, kind=None):
         )
 
     @property
-    def _statements(self) -> tuple[str, ...]:
+    def _statements(self) -> tuple[Statement, ...]:
         """What the run has to be for this to hold, in sentences."""
         release, optimiser = self.release, self._optimiser
         step, shrunk = float(self._steps.max()), float(self._contractions.max())

@@ -19,7 +19,7 @@ _BY_COLUMN = {
 }
 
 
-def meaning(outputs: Outputs) -> tuple[str, ...]:
+def meaning(outputs: Outputs) -> tuple[Statement, ...]:
     """Return what a bound on mutual information means, in sentences.
 
     Parameters

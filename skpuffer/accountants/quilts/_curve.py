@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from skpuffer.distributions._weak_cache import MEMORY
+from skpuffer.exceptions import Statement
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     GaussianNoise,
@@ -97,7 +98,7 @@ class QuiltPart(Plain, kind="quilt_part"):
     #: Nothing but what the release itself assumes.
     assumptions: ClassVar[tuple[str, ...]] = ()
 
-    def evidence(self, size: float, renyi: bool) -> tuple[str, ...]:
+    def evidence(self, size: float, renyi: bool) -> tuple[Statement, ...]:
         """What is not proved of the noise, of its Rényi costs or of its trade-off."""
         return tuple(self.noise.evidence(self.shift(size), renyi=renyi))
 

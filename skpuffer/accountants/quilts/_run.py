@@ -188,11 +188,11 @@ class RunPart(Plain, kind="run_part"):
         return not is_drawn(self.release)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Statement, ...]:
         """What the run takes for granted, in sentences."""
         return self.accounting(1).assumptions
 
-    def evidence(self, size: float, renyi: bool) -> tuple[str, ...]:
+    def evidence(self, size: float, renyi: bool) -> tuple[Statement, ...]:
         """What is not proved of the noise, of its Rényi costs or of its trade-off."""
         found = self.accounting(int(self.counts(size)))
         return found.evidence[0 if renyi else 1]

@@ -163,7 +163,7 @@ def _bins(steps: AllocationSteps) -> str:
     return Statement("assume.bins_independent_per_record", kept=kept)
 
 
-def _bounds(certificate: Certificate) -> tuple[str, ...]:
+def _bounds(certificate: Certificate) -> tuple[Statement, ...]:
     """Name the bound in each direction, where the composition does not."""
     if not isinstance(certificate.curve, PrivacyLossCurve):
         return ()
@@ -173,7 +173,7 @@ def _bounds(certificate: Certificate) -> tuple[str, ...]:
     return ()
 
 
-def _noise(steps: AllocationSteps, noise: Noise) -> tuple[str, ...]:
+def _noise(steps: AllocationSteps, noise: Noise) -> tuple[Statement, ...]:
     """Say how much independent noise there is, as is said of correlated noise."""
     if steps.release.noise_correlation is not None:
         return ()

@@ -278,7 +278,7 @@ class SampledAllocation(Accountant):
         return int(rng.integers(2**63))
 
     @staticmethod
-    def _ways(steps: GradientSteps) -> tuple[str, ...]:
+    def _ways(steps: GradientSteps) -> tuple[Statement, ...]:
         """Directions of neighbouring tables; a promise must hold for the worst."""
         return ("replace",) if steps.relation == "replace" else ("remove", "add")
 

@@ -72,7 +72,7 @@ class Told:
         return float(np.trace(self.covariance)) * self.mu**2
 
 
-def statements(told: Told) -> tuple[str, ...]:
+def statements(told: Told) -> tuple[Statement, ...]:
     """Return what the certificate says, in sentences.
 
     Parameters
@@ -86,7 +86,7 @@ def statements(told: Told) -> tuple[str, ...]:
     return tuple(_statements(told))
 
 
-def _statements(told: Told) -> Iterator[str]:
+def _statements(told: Told) -> Iterator[Statement]:
     values, axes = np.linalg.eigh(told.covariance)
     rounding = 1e-13 * max(values[-1], 0.0)
     bare = values <= rounding
@@ -111,7 +111,7 @@ def _statements(told: Told) -> Iterator[str]:
 
 def _directions(
     told: Told, values: Floats, axes: Floats, noisy: Booleans
-) -> Iterator[str]:
+) -> Iterator[Statement]:
     """Name the directions of least noise."""
     if not np.any(noisy):
         return
@@ -171,7 +171,7 @@ def _direction(axis: Floats, names: Sequence[str] | None) -> str:
     return " ".join(terms)
 
 
-def _shift(told: Told) -> Iterator[str]:
+def _shift(told: Told) -> Iterator[Statement]:
     """Tell a shift beyond W_inf from it."""
     if not len(told.moves):
         return
@@ -185,7 +185,7 @@ def _shift(told: Told) -> Iterator[str]:
         )
 
 
-def _robustness(told: Told, least: float) -> Iterator[str]:
+def _robustness(told: Told, least: float) -> Iterator[Statement]:
     """For which other priors the promise is kept, and at what price."""
     if told.slack is not None:
         yield (
@@ -217,7 +217,7 @@ def _robustness(told: Told, least: float) -> Iterator[str]:
     )
 
 
-def _comparison(told: Told) -> Iterator[str]:
+def _comparison(told: Told) -> Iterator[Statement]:
     """Total variance beside that of other shapes, and how near the least it is."""
     dim = told.outputs.dim
     widest = dim * (told.radius + (told.slack or 0.0)) ** 2
@@ -267,7 +267,7 @@ def _comparison(told: Told) -> Iterator[str]:
     )
 
 
-def _group(told: Told, least: float) -> Iterator[str]:
+def _group(told: Told, least: float) -> Iterator[Statement]:
     """Plain group privacy that the least variance alone gives."""
     if told.record is None or not 0 < told.record < math.inf:
         return

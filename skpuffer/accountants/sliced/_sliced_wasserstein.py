@@ -71,7 +71,7 @@ class _Known:
         Bound of the move of the whole output, in its units.
     confidence : float
     certified : bool
-    assumptions : tuple of str
+    assumptions : tuple of Statement
     source : str
     """
 
@@ -81,7 +81,7 @@ class _Known:
     radius: float
     confidence: float
     certified: bool
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Statement, ...]
     source: str
 
 
@@ -489,7 +489,7 @@ class SlicedWasserstein(Accountant):
         cost = float(noise.renyi(float(self.alpha), shift))
         return (Statement("assume.worth_renyi_dp", cost=cost),)
 
-    def _estimated(self, fact: Any, rpp: float) -> tuple[str, ...]:
+    def _estimated(self, fact: Any, rpp: float) -> tuple[Statement, ...]:
         """What an estimate is one of, which the notion of a promise would say."""
         said = Statement("sliced.estimate_about_slices", title=self._notion.title)
         # a distance that the private rows gave tells of them by itself

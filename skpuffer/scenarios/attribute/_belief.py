@@ -104,7 +104,7 @@ class BoundBelief(BoundScenario):
         """How many records are taken together for one."""
         return 1 if self.scenario.level == "record" else self.context.n_records
 
-    def _statements(self) -> tuple[str, ...]:
+    def _statements(self) -> tuple[Statement, ...]:
         """What is taken for granted of the table, whatever is believed."""
         column, names = self.scenario.column, self.context.feature_names
         read = Statement("assume.no_column_read_holds_secret")

@@ -229,7 +229,7 @@ class BoundAttribute(BoundScenario):
         found = [_contribution_distributions(life, rows, *of) for rows in self.priors]
         return tuple(zip(*found, strict=True))
 
-    def statements(self) -> tuple[str, ...]:
+    def statements(self) -> tuple[Statement, ...]:
         """Assumptions of the priors and of the level of the secret, in sentences."""
         scenario = self.scenario
         given = {

@@ -134,7 +134,7 @@ class BoundNetwork(BoundScenario):
             count = max(len(self.graph.connected(at, ())) for at in self.positions)
         return Adjacency.arbitrary(count, self.statements())
 
-    def statements(self) -> tuple[str, ...]:
+    def statements(self) -> tuple[Statement, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         beliefs = (
             "the network"

@@ -429,7 +429,7 @@ class BoundGaussian(BoundScenario):
         )
         return Adjacency.arbitrary(count, assumptions)
 
-    def statements(self) -> tuple[str, ...]:
+    def statements(self) -> tuple[Statement, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         what = Statement("assume.gaussian_secret_record_value")

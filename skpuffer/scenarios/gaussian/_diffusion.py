@@ -252,7 +252,7 @@ class _BoundDiffusion(BoundScenario):
         """Name of the synchronous coupling of both paths, or None if it has none."""
         return coupling_in_table(self, "diffusion", self.scenario.record_shifts())
 
-    def statements(self) -> tuple[str, ...]:
+    def statements(self) -> tuple[Statement, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         scenario = self.scenario
         return (

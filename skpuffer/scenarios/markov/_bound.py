@@ -243,7 +243,7 @@ class BoundMarkovChain(BoundScenario):
 
     def statements(
         self, width: int | None = None, count: int | None = None
-    ) -> tuple[str, ...]:
+    ) -> tuple[Statement, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         pair = {

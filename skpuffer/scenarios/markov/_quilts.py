@@ -186,7 +186,7 @@ def chain_influence(
     move: float = math.inf,
     protected: Sequence[int] | None = None,
     pairs: ArrayLike | None = None,
-    assumptions: tuple[str, ...] = (),
+    assumptions: tuple[Statement, ...] = (),
     life: object = None,
 ) -> MaxInfluence:
     """Max-influence of records along Markov chains, as a fact.
@@ -202,7 +202,7 @@ def chain_influence(
         Positions of the protected records, from zero; None is all.
     pairs : array-like of shape (k, k) or None, default=None
         Which states must look alike, as flags; None is all.
-    assumptions : tuple of str, default=()
+    assumptions : tuple of Statement, default=()
     life : object, default=None
         Quilts are kept as long as it lives, with what is found of them; see `life_of`.
 

@@ -400,7 +400,7 @@ class _BoundPrevalence(BoundScenario):
         count = max(1, int(np.append(rare, True).argmax()))
         return count, float(survival[count]) if count < n else 0.0, survival
 
-    def statements(self, count: int) -> tuple[str, ...]:
+    def statements(self, count: int) -> tuple[Statement, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         column = "the target" if scenario.column is None else repr(scenario.column)

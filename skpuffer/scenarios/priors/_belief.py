@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from skpuffer.exceptions import Statement
 from skpuffer.privacy_loss.overlap import Overlap
 from skpuffer.releases import PublicContext
 from skpuffer.utils._nested import NestedParametersMixin
@@ -49,11 +50,11 @@ class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] #
         """
 
     @abstractmethod
-    def statement(self) -> str:
+    def statement(self) -> Statement:
         """Return the belief in a sentence, for the certificate."""
 
     @abstractmethod
-    def speaks_of(self, scenario: Any, context: PublicContext) -> str | None:
+    def speaks_of(self, scenario: Any, context: PublicContext) -> Statement | None:
         """Return of what of a record it speaks, the same for equal beliefs only.
 
         None if that is not known.

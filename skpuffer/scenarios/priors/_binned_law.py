@@ -320,7 +320,7 @@ class BinnedLaw(RowBelief):
             y = np.array(y.tolist()) if y.dtype == object else y
         return read, y
 
-    def statement(self) -> str:
+    def statement(self) -> Statement:
         """Return the belief in a sentence."""
         return Statement(
             "assume.belief_binned_law",

@@ -75,7 +75,7 @@ class BoundedInference(Belief):
             else ()
         )
 
-    def speaks_of(self, scenario: Any, context: PublicContext) -> str | None:
+    def speaks_of(self, scenario: Any, context: PublicContext) -> Statement | None:
         """Return the columns read and the rest, or that it is the whole row."""
         if self.rest is None:
             return Statement("prior.speaks_whole_row")
@@ -87,7 +87,7 @@ class BoundedInference(Belief):
             "prior.speaks_columns_and_rest", map=", ".join(map(repr, names))
         )
 
-    def statement(self) -> str:
+    def statement(self) -> Statement:
         """Return the belief in a sentence."""
         what = Statement("assume.auc_whole_row")
         if self.rest is not None:

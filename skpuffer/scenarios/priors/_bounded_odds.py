@@ -69,11 +69,11 @@ class BoundedOdds(Belief):
             ),
         )
 
-    def speaks_of(self, scenario: Any, context: PublicContext) -> str:
+    def speaks_of(self, scenario: Any, context: PublicContext) -> Statement:
         """Return that it speaks of the whole row."""
         return Statement("prior.speaks_whole_row")
 
-    def statement(self) -> str:
+    def statement(self) -> Statement:
         """Return the belief in a sentence."""
         text = Statement("assume.belief_bounded_odds", w=float(self.w))
         if self.share:

@@ -174,7 +174,7 @@ class DeclaredOdds(RowBelief):
                     )
                 )
 
-    def statement(self) -> str:
+    def statement(self) -> Statement:
         """Return the belief in a sentence."""
         return Statement(
             "assume.belief_propensity",

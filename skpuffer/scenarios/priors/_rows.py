@@ -175,7 +175,7 @@ class RowBelief(PublicRowsBelief):
                 )
             )
 
-    def speaks_of(self, scenario: Any, context: PublicContext) -> str:
+    def speaks_of(self, scenario: Any, context: PublicContext) -> Statement:
         """Return the columns covered, with a digest of what is believed of them."""
         laws = self.laws(scenario)
         names = ", ".join(map(str, self.covered(scenario)))

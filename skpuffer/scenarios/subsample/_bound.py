@@ -243,7 +243,7 @@ class BoundSubsample(BoundScenario):
         take = of_function if callable(groups) else of_groups
         return take(masks, weights, groups)
 
-    def statements(self) -> tuple[str, ...]:
+    def statements(self) -> tuple[Statement, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n, n_pool = self.scenario, self.n_drawn, self.n_pool
         n_run = len(self._subsets[0])
