@@ -19,6 +19,9 @@ SCHEMA, VERSION = "skpuffer.certificate", 4
 #: What a certificate says of noise that can be drawn again.
 SEEDED = Statement("assume.noise_from_seed")
 
+#: The same, as certificates of before version 3 say it.
+_SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise"
+
 #: Fields by the version that they came with, if not the first. Left out in an older one
 #: they are at their defaults, which promise nothing.
 _SINCE = {"events": 2, "seeded": 3}
@@ -148,7 +151,7 @@ class PlainDataMixin:
         }
         # what older versions said in words alone
         if version < _SINCE["seeded"]:
-            held["seeded"] = stated(str(SEEDED)) in map(stated, held["assumptions"])
+            held["seeded"] = _SEEDED in held["assumptions"]
         made = cls(**held)
         rest = {name: value for name, value in plain.items() if name != "digest"}
         if version >= _DIGESTED and plain.get("digest") != digest_of_plain(rest):
