@@ -279,7 +279,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
             raise ValueError(
                 Statement(
                     "additive.edit_features_unknown",
-                    shape_functions_=list(self.shape_functions_),
+                    known=list(self.shape_functions_),
                     features=features,
                 )
             )
@@ -289,7 +289,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
                 Statement(
                     "additive.edit_scores_wrong_shape",
                     shape=old.scores.shape,
-                    shape2=new.shape,
+                    given_shape=new.shape,
                 )
             )
         edited = replace(old, scores=new.copy())

@@ -410,9 +410,9 @@ class OutputPerturbation(
             raise AttributeError(
                 Statement(
                     "query.attribute_not_released",
-                    estimator__type=type(self.estimator_).__name__,
+                    estimator_type=type(self.estimator_).__name__,
                     name=name,
-                    name2=error.name,
+                    missing=error.name,
                     remedy=self._remedy(error.name),
                 ),
                 name=error.name,
@@ -425,7 +425,7 @@ class OutputPerturbation(
         query: Any = self.query  # of names: a function sets no attributes
         asked = [query] if isinstance(query, str) else list(query)
         more = Statement("query.remedy_no_intercept") if missing == "intercept_" else ""
-        return Statement("query.remedy_ask_too", value=[*asked, missing], more=more)
+        return Statement("query.remedy_ask_too", query=[*asked, missing], more=more)
 
     @offered("get_feature_names_out")
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:

@@ -296,7 +296,7 @@ class _Planner:
                 Statement(
                     "pipeline.scenario_of_raw_columns",
                     name=name,
-                    map=", ".join(map(repr, flow.released)),
+                    released=list(flow.released),
                     scenario_type=type(scenario).__name__,
                 )
             )
@@ -526,7 +526,7 @@ def _split_by(
             Statement(
                 "pipeline.nothing_left_for_steps",
                 most=most,
-                map=", ".join(map(repr, free)),
+                steps=list(free),
             )
         )
 
@@ -560,8 +560,8 @@ def as_planned(name: str, plan: PipelinePlan | None) -> Any:
                 Statement(
                     "pipeline.step_promises_otherwise",
                     name=name,
-                    other=", ".join(other),
-                    value="; ".join(found.leaks)
+                    fields=list(other),
+                    reason="; ".join(found.leaks)
                     or "its accounting depends on the rows",
                 )
             )

@@ -321,7 +321,7 @@ class PrivatePipeline(
                 error.add_note(
                     Statement(
                         "pipeline.steps_released_before_failure",
-                        map=", ".join(map(repr, fitted)),
+                        steps=list(fitted),
                     )
                 )
             raise
@@ -374,7 +374,7 @@ class PrivatePipeline(
                     Statement(
                         "pipeline.shares_name_wrong_steps",
                         free=free,
-                        map=sorted(map(str, self.shares)),
+                        given=sorted(map(str, self.shares)),
                     )
                 )
             for share in self.shares.values():

@@ -65,8 +65,8 @@ def rows_like(public: Any, X: Any, owner: str) -> Any:
             Statement(
                 "preprocessing.public_column_count_differs",
                 owner=owner,
-                shape=frame.shape[1],
-                shape2=X.shape[1],
+                n_public=frame.shape[1],
+                n_columns=X.shape[1],
             )
         )
     if names is None:

@@ -109,8 +109,8 @@ class Flow:
                 Statement(
                     "pipeline.step_rows_not_per_record",
                     name=name,
-                    row_count=row_count(rows),
-                    row_count2=row_count(self.rows),
+                    n_rows=row_count(rows),
+                    n_records=row_count(self.rows),
                 )
             )
         return replace(

@@ -374,7 +374,7 @@ class PrivatePCA(
             raise ValueError(
                 Statement(
                     "decomposition.components_shape_mismatch",
-                    n_components_=self.n_components_,
+                    n_components=self.n_components_,
                     shape=scores.shape,
                 )
             )

@@ -65,7 +65,7 @@ def subsample_votes(
             Statement(
                 "pate.voters_above_votes",
                 n_voters=n_voters,
-                min=votes.sum(axis=1).min(),
+                least=votes.sum(axis=1).min(),
             )
         )
     rng, _ = noise_generator(random_state)

@@ -116,10 +116,10 @@ class VoteSession:
             raise QueryBudgetError(
                 Statement(
                     "pate.queries_exceed_paid",
-                    n_queries=n_queries,
+                    n_asked=n_queries,
                     name=name,
-                    n_queries2=self._release.n_queries,
-                    n_queries_left=self.n_queries_left,
+                    n_queries=self._release.n_queries,
+                    n_left=self.n_queries_left,
                 )
             )
         if n_queries and self.n_answers_left <= 0:

@@ -67,7 +67,7 @@ def scale_advice(low: Floats, high: Floats, data_norm: float) -> Statement | Non
     if len(wide) > 2 and wide.max() > _APART * np.median(wide):
         return Statement(
             "linear.one_column_too_wide",
-            max=wide.max() / np.median(wide),
+            ratio=wide.max() / np.median(wide),
             remedy=remedy,
         )
     return None

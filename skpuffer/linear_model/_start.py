@@ -141,7 +141,7 @@ def read_init(
             raise ValueError(
                 Statement(
                     "linear.init_not_estimator_or_pair",
-                    names=", ".join(names),
+                    names=list(names),
                     n_init=len(init),
                 )
             )
@@ -150,8 +150,8 @@ def read_init(
         raise ValueError(
             Statement(
                 "linear.init_not_fitted",
-                names=" or no ".join(names),
-                names2=", ".join(names),
+                names=list(names),
+                pair=list(names),
             )
         )
     theirs = getattr(init, "feature_names_in_", None)
@@ -200,8 +200,8 @@ def refuse_other_classes(init: Any, classes: ArrayLike) -> None:
         raise ValueError(
             Statement(
                 "linear.init_classes_differ",
-                asarray=np.asarray(theirs).tolist(),
-                asarray2=np.asarray(classes).tolist(),
+                init_classes=np.asarray(theirs).tolist(),
+                classes=np.asarray(classes).tolist(),
             )
         )
 
@@ -237,7 +237,7 @@ def checked_array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
                 "linear.init_array_shape_wrong",
                 name=name,
                 shape=shape,
-                shape2=array.shape,
+                given_shape=array.shape,
             )
         )
     return array

@@ -374,7 +374,7 @@ class BasePrivateSearch(
             raise ValueError(
                 Statement(
                     "search.row_wise_steps_unknown",
-                    value=sorted({*declared} - there, key=str),
+                    unknown=sorted({*declared} - there, key=str),
                     there=sorted(there),
                 )
             )

@@ -210,7 +210,7 @@ def score_of(
         raise ValueError(
             Statement(
                 "search.scoring_sensitivity_unknown",
-                map=" or ".join(map(repr, names)),
+                scorings=list(names),
                 model_type=type(model).__name__,
                 scoring=scoring,
             )

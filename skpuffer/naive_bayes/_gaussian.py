@@ -177,7 +177,7 @@ class PrivateGaussianNB(PrivateNaiveBayes):
                 Statement("bayes.priors_not_probabilities", priors=self.priors)
             )
         if not np.isclose(held.sum(), 1.0):
-            raise ValueError(Statement("bayes.priors_sum_not_one", sum=held.sum()))
+            raise ValueError(Statement("bayes.priors_sum_not_one", total=held.sum()))
 
     def _leaks(self) -> tuple[Statement, ...]:
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()

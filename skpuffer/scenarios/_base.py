@@ -689,11 +689,11 @@ def resolve_pairs(
         for value in (a, b):
             if value not in index:
                 raise ScenarioError(
-                    Statement("scenario.pair_secret_unknown", value=value, there=there)
+                    Statement("scenario.pair_secret_unknown", secret=value, there=there)
                 )
         # a secret looks like itself: such a pair would ask for nothing
         if a == b:
-            raise ScenarioError(Statement("scenario.pair_secrets_equal", value=(a, b)))
+            raise ScenarioError(Statement("scenario.pair_secrets_equal", pair=(a, b)))
         i, j = sorted((index[a], index[b]))
         out.append((i, j))
     # each once, in the order given, so that two ways of writing it are equal

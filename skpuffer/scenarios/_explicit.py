@@ -87,9 +87,9 @@ class _BoundLaws(BoundScenario):
             raise ScenarioError(
                 Statement(
                     "laws.dimension_differs_from_release",
-                    dim=self._dim,
+                    n_coordinates=self._dim,
                     name=release.name,
-                    dim2=release.dim,
+                    n_numbers=release.dim,
                 )
             )
         return frozenset({OutputDistributions})

@@ -71,7 +71,9 @@ def check_same_book(schema: Schema, believed: Schema) -> None:
         if type(own) is not type(other):
             wrong = Statement("schema.number_and_category_disagree")
         elif None not in (own.unit, other.unit) and own.unit != other.unit:
-            wrong = Statement("schema.units_disagree", unit=own.unit, unit2=other.unit)
+            wrong = Statement(
+                "schema.units_disagree", unit=own.unit, other_unit=other.unit
+            )
         elif isinstance(own, Category) and isinstance(other, Category):
             known = set(map(cell_key, own.levels))
             strange = [v for v in other.levels if cell_key(v) not in known]

@@ -331,7 +331,7 @@ def _from_dict(given: dict[str, Any]) -> Column:
                 "schema.entry_fields_unknown",
                 unknown=unknown,
                 kind=kind.__name__,
-                known=", ".join(sorted(known)),
+                known=list(sorted(known)),
             )
         )
     if kind is Number and not {"low", "high"} <= given.keys():

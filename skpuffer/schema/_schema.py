@@ -211,7 +211,7 @@ class Schema:
                         "schema.units_differ",
                         name=name,
                         unit=unit,
-                        unit2=self[name].unit,
+                        schema_unit=self[name].unit,
                     )
                 )
 
@@ -477,7 +477,7 @@ class Schema:
             raise ValueError(
                 Statement(
                     "schema.dict_form_invalid",
-                    map=sorted(map(str, given)) if mapping else given,
+                    given=sorted(map(str, given)) if mapping else given,
                 )
             )
         return cls(given["columns"], target=given.get("target"))

@@ -176,8 +176,8 @@ atol=0.02))
                         "summary.cdf_bins_finer_than_floats",
                         n_bins=n_bins,
                         position=position,
-                        grid=grid[0],
-                        grid2=grid[-1],
+                        low=grid[0],
+                        high=grid[-1],
                     )
                 )
         return grids
@@ -236,7 +236,7 @@ atol=0.02))
             raise ValueError(
                 Statement(
                     "summary.cdf_values_shape_invalid",
-                    n_edges_=len(self.edges_),
+                    n_features=len(self.edges_),
                     shape=x.shape,
                 )
             )

@@ -94,7 +94,7 @@ def check_summary(summary: Any) -> None:
             raise ValueError(
                 Statement(
                     "summary.statistics_unknown",
-                    numeric=", ".join(NUMERIC),
+                    numeric=list(NUMERIC),
                     names=names,
                 )
             )
@@ -176,7 +176,7 @@ def requested(statistics: Any, column: Column) -> tuple[str, ...]:
                 impossible=impossible,
                 name=column.name,
                 kind=kind,
-                possible=", ".join(possible),
+                possible=list(possible),
             )
         )
     return tuple(name for name in dict.fromkeys(names) if name in possible)

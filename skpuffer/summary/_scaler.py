@@ -251,7 +251,7 @@ class PrivateStandardScaler(
             raise ValueError(
                 Statement(
                     "summary.scaler_shape_differs",
-                    n_mean_=len(self.mean_),
+                    n_features=len(self.mean_),
                     shape=X.shape,
                 )
             )

@@ -458,7 +458,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
                 Statement(
                     "summary.columns_statistics_inapplicable",
                     left_out=left_out,
-                    categorical=", ".join(CATEGORICAL),
+                    categorical=list(CATEGORICAL),
                 )
             )
         grids = self.bins

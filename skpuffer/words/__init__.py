@@ -2,7 +2,8 @@
 
 All of it lies in ``english.toml``: a template for each code, by topic. A template holds
 the parameters of its statement in braces, as :meth:`str.format` reads them. A list is
-joined by what stands behind the colon: ``{names:, }``.
+joined by what stands behind the colon: ``{names:, }``, or each quoted by
+``{names!q:, }``.
 """
 
 import string
@@ -17,6 +18,11 @@ __all__ = ["render"]
 
 
 class _Formatter(string.Formatter):
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        if conversion == "q":
+            return [repr(one) for one in value]
+        return super().convert_field(value, conversion)
+
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec and isinstance(value, list | tuple):
             return format_spec.join(map(str, value))

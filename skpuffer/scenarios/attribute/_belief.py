@@ -110,7 +110,7 @@ class BoundBelief(BoundScenario):
         read = Statement("assume.no_column_read_holds_secret")
         if names is not None:
             read = Statement(
-                "assume.no_listed_column_holds_secret", map=", ".join(map(str, names))
+                "assume.no_listed_column_holds_secret", columns=list(names)
             )
         what, known_as = Statement("assume.secret_named_column", column=column), "name"
         if not isinstance(column, str):

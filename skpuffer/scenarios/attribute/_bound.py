@@ -165,7 +165,7 @@ class BoundAttribute(BoundScenario):
         target = None
         if y is not None:
             target = Statement(
-                "attribute.target_of_classes", map=", ".join(map(str, frame.columns))
+                "attribute.target_of_classes", columns=list(frame.columns)
             )  # a new name
             frame[target] = np.asarray(y)
         frame[scenario.column] = np.asarray(secret)
@@ -246,16 +246,10 @@ class BoundAttribute(BoundScenario):
         chosen = (
             Statement(
                 "assume.only_chosen_pairs_protected",
-                pairs=", ".join(
-                    repr(tuple(self.secrets[i] for i in p)) for p in self.pairs
-                ),
+                pairs=[tuple(self.secrets[i] for i in p) for p in self.pairs],
             ),
         )
-        vacuous = (
-            Statement(
-                "assume.pairs_vacuous", map=", ".join(map(repr, self._uncovered))
-            ),
-        )
+        vacuous = (Statement("assume.pairs_vacuous", pairs=list(self._uncovered)),)
         positional = (Statement("assume.columns_matched_by_position"),)
         return (
             Statement(

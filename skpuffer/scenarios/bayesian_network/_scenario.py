@@ -135,7 +135,7 @@ class BayesianNetworkScenario(Scenario):
             for value in self.moves.values():
                 if math.isinf(check_extent(moves=value)):
                     raise ScenarioError(
-                        Statement("network.moves_not_finite", value=value)
+                        Statement("network.moves_not_finite", moves=value)
                     )
 
     def _protected(self, nodes):
@@ -195,8 +195,8 @@ class BayesianNetworkScenario(Scenario):
                         "network.table_shape_invalid",
                         shape=shape,
                         name=name,
-                        value=(*of, name),
-                        shape2=arrays[name].shape,
+                        nodes=(*of, name),
+                        given_shape=arrays[name].shape,
                     )
                 )
             for row in arrays[name].reshape(-1, counts[name]):

@@ -226,8 +226,8 @@ class BoundGaussian(BoundScenario):
                     "gaussian.release_matrix_shape_differs",
                     name=release.name,
                     shape=matrix.shape,
-                    n=n,
-                    n2=n * d,
+                    n_records=n,
+                    n_numbers=n * d,
                 )
             )
         return matrix.reshape(len(matrix), n, d)

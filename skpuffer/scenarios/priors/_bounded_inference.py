@@ -83,9 +83,7 @@ class BoundedInference(Belief):
         if names is None:
             return None
         # another list of columns has another AUC
-        return Statement(
-            "prior.speaks_columns_and_rest", map=", ".join(map(repr, names))
-        )
+        return Statement("prior.speaks_columns_and_rest", columns=list(names))
 
     def statement(self) -> Statement:
         """Return the belief in a sentence."""

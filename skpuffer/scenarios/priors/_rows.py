@@ -169,7 +169,7 @@ class RowBelief(PublicRowsBelief):
             raise ScenarioError(
                 Statement(
                     "prior.columns_read_not_covered",
-                    missing=", ".join(missing),
+                    missing=list(missing),
                     owner=type(self).__name__,
                     covered=list(covered),
                 )

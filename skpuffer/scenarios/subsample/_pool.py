@@ -70,8 +70,8 @@ def check_pool(pool: Any) -> None:
         raise ScenarioError(
             Statement(
                 "subsample.pool_target_count_differs",
-                row_count=row_count(X),
-                row_count2=row_count(y),
+                n_records=row_count(X),
+                n_targets=row_count(y),
             )
         )
 

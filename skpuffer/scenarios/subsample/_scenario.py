@@ -231,7 +231,7 @@ class SubsampleScenario(Scenario):
                     given=given,
                     n=n,
                     n_pool=n_pool,
-                    n_pool2=n_pool - 1,
+                    most=n_pool - 1,
                     least=least,
                 )
             )
