@@ -22,7 +22,6 @@ from skpuffer.accountants import Accountant, OverlapAmplification, PrivacyLoss
 from skpuffer.base import (
     DEFAULT_DELTA,
     DEFAULT_EPSILON,
-    UNNOISED_STEP,
     refuse_arguments,
 )
 from skpuffer.compose import PublicPreprocessing
@@ -50,7 +49,6 @@ from skpuffer.utils._sklearn import (
     fit_context,
     safe_indexing,
 )
-from skpuffer.utils._steps import unnoised_steps
 
 from ._accounting import (
     SearchPlan,
@@ -239,7 +237,7 @@ class BasePrivateSearch(
         if seeded:
             certificate = certificate.as_seeded()
         # what scikit-learn tells of the steps before this one
-        leaks = tuple(map(UNNOISED_STEP.format, unnoised_steps(callback)))
+        leaks = unnoised_steps(callback)
         for leak in leaks:
             certificate = certificate.as_estimate(leak)
         # before a ledger hears of it: where warnings are errors, nothing is spent
