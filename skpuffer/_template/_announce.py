@@ -82,7 +82,7 @@ def announce(
     certificate: Certificate,
     seeded: bool,
     exact: bool,
-    leaks: Iterable[str] = (),
+    leaks: Iterable[Statement] = (),
 ) -> None:
     """Warn of what weakens a promise, before anything leaves."""
     name = type(estimator).__name__
@@ -102,7 +102,7 @@ def announce(
             PrivacyWarning,
         )
     for leak in leaks:
-        warn(f"{name}: {leak}.", PrivacyLeakWarning)
+        warn(Statement("pipeline.leak", name=name, leak=leak), PrivacyLeakWarning)
     # a leak is the better reason, and has just been given
     if not certificate.notion.certified and not leaks:
         warn(

@@ -62,7 +62,7 @@ def schema() -> dict[str, Any]:
     --------
     >>> from skpuffer.certificate import schema
     >>> schema()["title"]
-    'Certificate of skpuffer, version 3'
+    'Certificate of skpuffer, version 4'
     """
     found: dict[str, Any] = json.loads(_schema_text())
     return found
