@@ -53,7 +53,7 @@ class UnreadRows:
 
 
 def refuse_unread(
-    estimator: Any, scenario: Scenario, leaks: Sequence[str] = ()
+    estimator: Any, scenario: Scenario, leaks: Sequence[Statement] = ()
 ) -> None:
     """Refuse a preview where noise would be set by the rows themselves.
 
@@ -61,7 +61,7 @@ def refuse_unread(
     ----------
     estimator : estimator
     scenario : Scenario
-    leaks : sequence of str
+    leaks : sequence of Statement
         What other parameters take from rows, in sentences.
 
     Raises

@@ -91,7 +91,7 @@ class StatedSensitivityMixin:
             )
         return dim
 
-    def _stated_assumptions(self) -> list[str]:
+    def _stated_assumptions(self) -> list[Statement]:
         """What the certificate takes for granted of the foreign code."""
         # what the user claims of it cannot be checked
         if self.sensitivity is None:

@@ -34,8 +34,12 @@ __all__ = [
     "target_values",
 ]
 
-#: Why there is nothing to learn.
-ONE_CLASS = Statement("target.one_class_only")
+
+def one_class(estimator: Any) -> ValueError:
+    """Say that there is one class only, and so nothing to learn."""
+    return ValueError(
+        Statement("target.one_class_only", estimator=type(estimator).__name__)
+    )
 
 
 def label_codes(estimator: Any, classes: Array, y: ArrayLike) -> Indices:
@@ -61,7 +65,7 @@ def label_codes(estimator: Any, classes: Array, y: ArrayLike) -> Indices:
         refused.
     """
     if len(classes) < 2:
-        raise ValueError(ONE_CLASS.format(type(estimator).__name__))
+        raise one_class(estimator)
     labels = classes.tolist()
     refuse_ambiguous(labels, "classes")
     return np.maximum(level_places(labels, _list_of(estimator, y)), -1)
@@ -102,7 +106,7 @@ def class_indices(estimator: Any, X: Any, y: ArrayLike) -> Indices:
         check_classification_targets(labels)
         classes = ordered_labels(labels, "y")
         if len(classes) < 2:
-            raise ValueError(ONE_CLASS.format(type(estimator).__name__))
+            raise one_class(estimator)
         codes: Indices = np.searchsorted(classes, labels)
     else:
         codes = label_codes(estimator, classes, y)

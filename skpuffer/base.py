@@ -53,7 +53,6 @@ __all__ = [
     "DEFAULT_EPSILON",
     "FLOATING_POINT",
     "SEEDED",
-    "UNNOISED_STEP",
     "UNTOUCHED_ROWS",
     "PrivateEstimatorMixin",
     "Task",
@@ -76,9 +75,6 @@ SEEDED = _plain_data.SEEDED
 
 #: What an estimator cannot see of the steps before it.
 UNTOUCHED_ROWS = Statement("assume.rows_untouched_by_others")
-
-#: What is said of a step that makes the sentence above false.
-UNNOISED_STEP = Statement("pipeline.unnoised_step_before")
 
 
 class PrivateEstimatorMixin(
@@ -255,8 +251,7 @@ class PrivateEstimatorMixin(
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
         # what scikit-learn tells of the steps before this one
-        unnoised = map(UNNOISED_STEP.format, unnoised_steps(callback))
-        opening = replace(opening, leaks=(*opening.leaks, *unnoised))
+        opening = replace(opening, leaks=(*opening.leaks, *unnoised_steps(callback)))
 
         if is_lazy(X):
             table = self._read_elsewhere(opening, X, y, secret, groups, feature_map)
@@ -376,7 +371,7 @@ class PrivateEstimatorMixin(
         # bound to the release's context, where the estimator may have added its bounds
         bound = scenario.bind(release.context)
         leaks = opening.leaks
-        assumed: list[str | None] = []
+        assumed: list[Statement | None] = []
         if isinstance(table.X, TableElsewhere):
             self._sum_elsewhere(table.X, release, bound)
             assumed.append(SUMMED_ELSEWHERE)
@@ -599,7 +594,7 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
     They are not in the signature, by which scikit-learn finds out what `fit` takes.
     """
     for name in arguments:
-        why = "."
+        why: Statement | str = "."
         if name == "sample_weight":
             why = Statement("weights.record_weighs_more")
         # scikit-learn's ensembles read these words

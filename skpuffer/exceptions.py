@@ -67,7 +67,7 @@ def rendered_by(renderer: Callable[["Statement"], str]) -> None:
 
 
 def _written(value: object) -> object:
-    """Plain data as JSON holds it; numbers that it cannot hold are texts."""
+    """Plain data as JSON holds it; numbers that it cannot hold say so."""
     if isinstance(value, Statement):
         return value.to_dict()
     if isinstance(value, dict):
@@ -75,18 +75,18 @@ def _written(value: object) -> object:
     if isinstance(value, list | tuple | set | frozenset):
         return [_written(held) for held in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+        return {"number": str(value)}
     return value
 
 
 def _read(value: object) -> object:
-    if isinstance(value, str) and value in ("inf", "-inf", "nan"):
-        return float(str(value))
     if isinstance(value, list):
         return [_read(held) for held in value]
     if isinstance(value, dict):
         if value.keys() == {"code", "parameters", "text"}:
             return stated(value)
+        if value.keys() == {"number"}:
+            return float(value["number"])
         return {name: _read(held) for name, held in value.items()}
     return value
 

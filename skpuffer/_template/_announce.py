@@ -82,7 +82,7 @@ def announce(
     certificate: Certificate,
     seeded: bool,
     exact: bool,
-    leaks: Iterable[str] = (),
+    leaks: Iterable[Statement] = (),
 ) -> None:
     """Warn of what weakens a promise, before anything leaves."""
     name = type(estimator).__name__
@@ -102,7 +102,7 @@ def announce(
             PrivacyWarning,
         )
     for leak in leaks:
-        warn(f"{name}: {leak}.", PrivacyLeakWarning)
+        warn(Statement("pipeline.leak", name=name, leak=leak), PrivacyLeakWarning)
     # a leak is the better reason, and has just been given
     if not certificate.notion.certified and not leaks:
         warn(
@@ -130,14 +130,17 @@ def announce_weakness(
         key = (fit, type(estimator).__name__, kind)
         if fit is not None and key in _SAID:
             continue
-        warn(f"{type(estimator).__name__}: {text}", WeakPromiseWarning)
+        warn(
+            Statement("plain.subject", subject=type(estimator).__name__, text=text),
+            WeakPromiseWarning,
+        )
         # only now: where warnings are errors, every fit is stopped by it
         _SAID[key] = None
         while len(_SAID) > _MOST_SAID:
             _SAID.popitem(last=False)
 
 
-def _weaknesses(estimator: Any, c: Certificate) -> Iterator[tuple[str, str]]:
+def _weaknesses(estimator: Any, c: Certificate) -> Iterator[tuple[str, Statement]]:
     """Kind and text of each weakness, from public facts."""
     n = c.n_records
     if n is not None and c.delta * n >= 1:
@@ -151,8 +154,8 @@ def _weaknesses(estimator: Any, c: Certificate) -> Iterator[tuple[str, str]]:
             Statement(
                 "parameter.epsilon_large",
                 epsilon=c.epsilon,
-                large_epsilon=_LARGE_EPSILON,
-                exp=np.exp(min(c.epsilon, 700.0)),
+                most=_LARGE_EPSILON,
+                factor=np.exp(min(c.epsilon, 700.0)),
             ),
         )
     classes = getattr(estimator, "classes_", None)

@@ -32,7 +32,7 @@ PRIOR_UNSEEN = Statement("assume.prior_unseen_elsewhere")
 class ElsewhereMixin(CodeBookMixin):
     """Mixin of private estimators: sums are made by the engine that holds the table."""
 
-    _leaks: Callable[[], tuple[str, ...]]
+    _leaks: Callable[[], tuple[Statement, ...]]
 
     def _read_elsewhere(
         self,

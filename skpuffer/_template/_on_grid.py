@@ -74,7 +74,7 @@ ROUNDED_ELSEWHERE = Statement("assume.engine_rounding_not_counted")
 _MANY_PARAMETERS = 2**20
 
 # By the very type: another kind of release is executed in its own way.
-_EXECUTED_ON_GRID: dict[type, str] = {
+_EXECUTED_ON_GRID: dict[type, Statement] = {
     AdaptiveRelease: ON_GRID,
     GradientRelease: SUMS_ON_GRID,
     QueryRelease: ON_GRID,
@@ -88,7 +88,7 @@ def on_grid(
     rng: np.random.Generator,
     rounding: Floats | None = None,
     any_records: bool = False,
-) -> tuple[Calibration, str]:
+) -> tuple[Calibration, tuple[Statement, ...]]:
     """Make room for the grid that a release is rounded to, where that can be shown.
 
     Parameters
@@ -106,29 +106,29 @@ def on_grid(
     -------
     calibration : Calibration
         With noise that is larger by next to nothing.
-    statement : str
+    statements : tuple of Statement
         What the last digits of what is released tell.
     """
     noise, certificate = calibration.noise, calibration.certificate
     if type(release) is SelectionRelease and release.on_grid and is_secret(rng):
-        return calibration, CHOSEN_ON_GRID
+        return calibration, (CHOSEN_ON_GRID,)
     statement = _EXECUTED_ON_GRID.get(type(release))
-    uncovered = ""
+    uncovered: tuple[Statement, ...] = ()
     if rounding is not None and np.any(rounding):
-        uncovered = f"; {ROUNDED_ELSEWHERE}"
+        uncovered = (ROUNDED_ELSEWHERE,)
     if statement is None:
-        return calibration, FLOATING_POINT + uncovered
+        return calibration, (FLOATING_POINT, *uncovered)
     covered = _to_cover(noise, certificate, release, rounding, any_records)
     if not draws_exactly(noise, rng):
-        return calibration, FLOATING_POINT + uncovered
+        return calibration, (FLOATING_POINT, *uncovered)
     # of updates, what the noise is added to is made of the table and of the iterate
     if getattr(release, "noise_position", None) == "update":
-        return calibration, FLOATING_POINT
+        return calibration, (FLOATING_POINT,)
     if noise_grid(noise, release.n_records, integer=release.is_integer) is None:
-        return calibration, FLOATING_POINT + uncovered
+        return calibration, (FLOATING_POINT, *uncovered)
     # integers are on the grid already
     if release.is_integer:
-        return calibration, statement
+        return calibration, (statement,)
     # The engine makes the room in a run, as it knows how many parameters there are.
     trained = type(release) is GradientRelease
     larger = None
@@ -141,10 +141,10 @@ def on_grid(
             most=ROOM_OF_PAIRS if in_pairs else MOST_ROOM,
         )
     if larger is None:
-        return calibration, f"{statement}; {NO_ROOM}{uncovered}"
+        return calibration, (statement, NO_ROOM, *uncovered)
     if not trained:
         calibration = replace(calibration, noise=larger)
-    return calibration, f"{statement}; {ROUNDED_SUMS}"
+    return calibration, (statement, ROUNDED_SUMS)
 
 
 def _to_cover(
@@ -275,5 +275,5 @@ def proved(
 
         stated = stating_gain(stated, accountant.epsilon, release, bound)
     return replace(
-        stated, noise=found.noise, certificate=stated.certificate.assuming(digits)
+        stated, noise=found.noise, certificate=stated.certificate.assuming(*digits)
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from skpuffer.exceptions import Statement
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -35,7 +37,7 @@ class Task:
     start : ndarray or None
         Parameters that are public or were released before, where this fit goes on from
         them.
-    start_assumption : str or None
+    start_assumption : Statement or None
         What the certificate takes for granted of them.
 
     Examples
@@ -59,7 +61,7 @@ class Task:
     y: Any = None
     reading: Any = None
     start: Any = None
-    start_assumption: str | None = None
+    start_assumption: Statement | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +83,7 @@ class Opening:
     accountant: Accountant
     rng: np.random.Generator
     seeded: bool
-    leaks: tuple[str, ...]
+    leaks: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +127,8 @@ class TableRead:
     feature_map: Any
     schema_map: Any
     reading: Any
-    of_no_target: str | None
-    leaks: Callable[[], tuple[str, ...]] = tuple
+    of_no_target: Statement | None
+    leaks: Callable[[], tuple[Statement, ...]] = tuple
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +154,7 @@ class FitPlan:
     calibration: Calibration
     certificate: Certificate
     whole: Certificate
-    leaks: tuple[str, ...]
+    leaks: tuple[Statement, ...]
 
     def seeded(self) -> FitPlan:
         """Return this plan with certificates of seeded noise."""

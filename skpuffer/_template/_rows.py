@@ -13,8 +13,8 @@ from skpuffer._targets import counted
 from skpuffer.exceptions import Statement
 from skpuffer.scenarios import RecordScenario
 from skpuffer.scenarios.priors._overlap import (
-    OVERLAP,
     columns_of,
+    holds_private_rows,
     prior_leaks,
     shares_records,
 )
@@ -167,7 +167,7 @@ class RowsMixin(CodeBookMixin):
 
     def _leaks_of_rows(
         self, scenario: Scenario, X: Any, y: Any, secret: Any, target_name: Any
-    ) -> tuple[str, ...]:
+    ) -> tuple[Statement, ...]:
         """Return what voids the promise: a target or public rows that are not so."""
         X = as_table(X)
         tables = {name: getattr(self, name) for name in self._public_parameters}
@@ -175,7 +175,9 @@ class RowsMixin(CodeBookMixin):
             *target_leaks(scenario, y, secret, target_name),
             *prior_leaks(scenario, X, y, secret, target_name),
             *(
-                OVERLAP.format(Statement("table.subject_named_parameter", name=name))
+                holds_private_rows(
+                    Statement("table.subject_named_parameter", name=name)
+                )
                 for name, table in tables.items()
                 if table is not None
                 and shares_records(columns_of(X), columns_of(as_table(table)))

@@ -31,7 +31,7 @@ _FEW = 12
 _MOST_NAMED = 4
 
 #: Not numbers of the promise.
-_APART = ("schema", "version", "digest")
+_APART = ("schema", "version", "digest", "assumptions", "source", "choice")
 
 
 def check(source: "str | os.PathLike[str] | dict[str, Any] | Certificate") -> Report:
@@ -99,7 +99,11 @@ def check(source: "str | os.PathLike[str] | dict[str, Any] | Certificate") -> Re
     found = findings_of(plain)
     if all(finding.state != State.DOES_NOT_FOLLOW for finding in found):
         found += _probed(plain, found)
-    return Report(tuple(found), plain["notion"], tuple(plain["assumptions"]))
+    return Report(
+        tuple(found),
+        plain["notion"],
+        tuple(stated["text"] for stated in plain["assumptions"]),
+    )
 
 
 def _probed(plain: dict[str, Any], found: list[Finding]) -> Iterator[Finding]:

@@ -157,8 +157,8 @@ def _check_version(plain: dict[str, Any]) -> None:
             "else."
         )
     version = plain.get("version")
-    if isinstance(version, bool) or version != 3:
+    if isinstance(version, bool) or version != 4:
         raise CertificateFileError(
-            "certificate.version must be 3. An older one says less: write it anew by "
+            "certificate.version must be 4. An older one says less: write it anew by "
             "Certificate.from_dict(...).to_dict(). A newer one is for a newer skpuffer."
         )

@@ -62,7 +62,7 @@ def schema() -> dict[str, Any]:
     --------
     >>> from skpuffer.certificate import schema
     >>> schema()["title"]
-    'Certificate of skpuffer, version 3'
+    'Certificate of skpuffer, version 4'
     """
     found: dict[str, Any] = json.loads(_schema_text())
     return found
@@ -181,10 +181,14 @@ def _errors_of_any(value: Any, rules: list[Any], path: str) -> Iterator[str]:
 
 def _errors_of_named(value: Any, rules: list[Any], path: str) -> Iterator[str]:
     """Errors of an object that says by a name which of several it is."""
+    objects = [rule for rule in rules if rule.get("type") == "object"]
+    # one kind of object needs no name
+    if len(objects) == 1:
+        yield from _errors(value, objects[0], path)
+        return
     named = {
         (key, rule["properties"][key].get("const")): rule
-        for rule in rules
-        if rule.get("type") == "object"
+        for rule in objects
         for key in _NAMES
         if key in rule["properties"]
     }

@@ -17,7 +17,7 @@ from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan
 from skpuffer.base import PrivateEstimatorMixin, refuse_arguments
 from skpuffer.exceptions import ScenarioError, Statement
-from skpuffer.scenarios.priors._overlap import OVERLAP
+from skpuffer.scenarios.priors._overlap import holds_private_rows
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import as_table, is_frame, matching_names, read_table
 from skpuffer.utils._silence import muted
@@ -231,7 +231,7 @@ class PublicPreprocessing(
         looked_at = self.reference is not None and public is not None and not made_up
         if looked_at and share_records(given, self.reference, X, public):
             leaks = (
-                OVERLAP.format(Statement("preprocessing.subject_reference_table")),
+                holds_private_rows(Statement("preprocessing.subject_reference_table")),
             )
         features = FeatureMap(self.transformer_, matching_names(X), assumption, leaks)
         # before anything is released: what mixes records would defeat the accounting

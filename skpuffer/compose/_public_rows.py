@@ -15,7 +15,7 @@ from skpuffer.utils._reading import column_names
 __all__ = ["is_same", "rows_like", "share_records"]
 
 
-def rows_like(public: Any, X: Any, owner: str) -> Any:
+def rows_like(public: Any, X: Any, owner: object) -> Any:
     """Return public rows with the columns of the data, in their order.
 
     Parameters

@@ -25,6 +25,7 @@ from skpuffer.exceptions import (
     NotComposableError,
     Statement,
     UncertifiedError,
+    stated,
 )
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import PrivacyLossCurve
@@ -92,7 +93,7 @@ class Book:
         self.ceiling, self._kinds = ceiling, kinds
         self.accounts: dict[str | None, Account] = {None: Account()}
         # what is known of each kind by itself
-        self._reasons: dict[int, str | None] = {}
+        self._reasons: dict[int, Statement | None] = {}
         self._costs: dict[int, Floats | None] = {}
         at = ceiling.at
         # what the conversion of a Rényi cost to epsilon adds at each order
@@ -107,7 +108,7 @@ class Book:
             try:
                 self.ceiling.total([self._kinds[kind]], [1])
             except _DO_NOT_ADD as error:
-                reason = str(error)
+                reason = stated(error.args[0])
             self._reasons[kind] = reason
         return self._reasons[kind]
 
@@ -194,7 +195,7 @@ class Book:
             raise NotComposableError(
                 Statement(
                     "ledger.release_does_not_add_up",
-                    kinds=self._kinds[kind],
+                    certificate=self._kinds[kind],
                     before=before,
                     error=error,
                 )
@@ -265,19 +266,19 @@ class Book:
         kind: int,
         count: int,
         total: Certificate,
-    ) -> str:
+    ) -> Statement:
         spent = self.ceiling.spent(self._composed(before) if before else None)
         about = "" if table is None else Statement("ledger.about_table", table=table)
         number = sum(before.values()) + count
         said = "1 release" if number == 1 else f"{number} releases"
         return Statement(
             "ledger.ceiling_exceeded",
-            kinds=self._kinds[kind],
+            certificate=self._kinds[kind],
             said=said,
             about=about,
-            spent=self.ceiling.spent(total),
+            total=self.ceiling.spent(total),
             ceiling=self.ceiling,
-            spent2=spent,
+            spent=spent,
         )
 
 

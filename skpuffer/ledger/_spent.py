@@ -130,7 +130,7 @@ class Spent:
                 Statement(
                     "ledger.release_is_estimate",
                     certificate=certificate,
-                    assumptions="; ".join(certificate.assumptions[-2:]),
+                    assumptions=certificate.assumptions[-2:],
                 )
             )
         if certificate.seeded:

@@ -48,7 +48,7 @@ class Start:
     """
 
     parameters: Floats
-    assumption: str
+    assumption: Statement
     certificate: Certificate | None = None
     name: str = "init"
 

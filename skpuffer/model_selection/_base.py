@@ -19,12 +19,7 @@ from skpuffer._preview import _labels, _made_up_target
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_weakness
 from skpuffer.accountants import Accountant, OverlapAmplification, PrivacyLoss
-from skpuffer.base import (
-    DEFAULT_DELTA,
-    DEFAULT_EPSILON,
-    UNNOISED_STEP,
-    refuse_arguments,
-)
+from skpuffer.base import DEFAULT_DELTA, DEFAULT_EPSILON, refuse_arguments
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.compose._audit_pipeline import StepAudit, _step, audited
 from skpuffer.compose._delegation import delegates, inherit_tags
@@ -239,7 +234,7 @@ class BasePrivateSearch(
         if seeded:
             certificate = certificate.as_seeded()
         # what scikit-learn tells of the steps before this one
-        leaks = tuple(map(UNNOISED_STEP.format, unnoised_steps(callback)))
+        leaks = unnoised_steps(callback)
         for leak in leaks:
             certificate = certificate.as_estimate(leak)
         # before a ledger hears of it: where warnings are errors, nothing is spent

@@ -136,7 +136,9 @@ def one_trial(
     Certificate
     """
     _refuse_unfit(trials)
-    return _certificate(trials, _worst(_curves(trials)), "one trial", alpha, delta)
+    return _certificate(
+        trials, _worst(_curves(trials)), Statement("source.one_trial"), alpha, delta
+    )
 
 
 def _sides(trials: Sequence[Trial]) -> tuple[list[Certificate], list[Certificate]]:
@@ -240,7 +242,7 @@ def _refuse_unfit(trials: Sequence[Trial]) -> None:
 def _certificate(
     trials: Sequence[Trial],
     plain: PrivacyCurve,
-    source: str,
+    source: Statement,
     alpha: float | None,
     delta: float | None,
 ) -> Certificate:
@@ -266,7 +268,11 @@ def _certificate(
         norm=None,
         record_sensitivity=None,
         noise_gain=None,
-        source="; ".join([source, *sorted({c.source for c in parts})]),
+        source=Statement(
+            "source.with_parts",
+            source=source,
+            parts=sorted({c.source for c in parts}, key=str),
+        ),
         choice="",
         release=" | ".join(dict.fromkeys(c.release for c in parts)),
         n_releases=1,

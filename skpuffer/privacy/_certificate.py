@@ -241,7 +241,7 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
             return None
         return float(self.curve.curve.epsilon(self.delta - self.event_delta))
 
-    def _refuse_estimate(self, what: str) -> None:
+    def _refuse_estimate(self, what: Statement) -> None:
         if not self.certified:
             raise UncertifiedError(
                 Statement("certificate.estimate_no_guarantee", what=what)
@@ -251,11 +251,13 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
         """Raise where this is nothing that others may be added to."""
         if not self.certified:
             raise CompositionError(
-                Statement("compose.estimate_not_addable", self_=self)
+                Statement("compose.estimate_not_addable", certificate=self)
             )
         if self.seeded:
             raise CompositionError(
-                Statement("compose.noise_from_seed", self_=self, release=self.release)
+                Statement(
+                    "compose.noise_from_seed", certificate=self, release=self.release
+                )
             )
 
     def as_asked(self, asked: float | None, field: str = "epsilon") -> "Certificate":

@@ -232,10 +232,10 @@ def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
         noise_gain=None,
         source=Statement(
             "source.coupling_composition",
-            value="; ".join(sorted({c.source for c in certificates})),
+            sources=sorted({c.source for c in certificates}, key=str),
         ),
         accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
-        choice=" + ".join(dict.fromkeys(c.choice for c in certificates if c.choice)),
+        choice=_choices(certificates),
         release=" + ".join(c.release for c in certificates),
         n_releases=sum(c.n_releases for c in certificates),
     )
@@ -286,4 +286,14 @@ def promise_of(
     rpp = math.inf if event or total.relation == "add_remove" else epsilon
     return replace(
         total, notion=notion, epsilon=epsilon, alpha=alpha, delta=event, rpp_epsilon=rpp
+    )
+
+
+def _choices(certificates: Sequence[Certificate]) -> Statement | str:
+    """All that was chosen for the parts, each once."""
+    found = list(dict.fromkeys(c.choice for c in certificates if c.choice))
+    return (
+        Statement("plain.listed", parts=found)
+        if len(found) > 1
+        else next(iter(found), "")
     )

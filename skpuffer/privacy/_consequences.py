@@ -96,7 +96,7 @@ class ConsequencesMixin:
         # from an average over subsamples or projections, say, no (epsilon, delta)
         # follows
         if self.notion.approximate is None:
-            of_slices = ""
+            of_slices: Statement | str = ""
             if self.notion in SLICED:
                 of_slices = Statement("certificate.remedy_sliced_approximate")
             raise UncertifiedError(

@@ -78,7 +78,7 @@ def certificate_rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
     if c.accountant:
         yield "accountant", c.accountant
     if c.choice:
-        yield "chosen", c.choice
+        yield "chosen", str(c.choice)
     if c.sensitivity is not None and c.norm is not None:
         norm = "∞" if math.isinf(c.norm) else f"{c.norm:g}"
         yield "shift covered", f"{c.sensitivity:.6g} (l{norm}, in units of the release)"
@@ -86,7 +86,7 @@ def certificate_rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
         plain = "RecordScenario(relation='replace')"
         # against as many records as are believed of together
         if isinstance(c.curve, OverlapCurve):
-            plain = plain_privacy(c)
+            plain = str(plain_privacy(c))
         if c.gain <= 1 + 1e-9:
             text = f"none: {plain} would have needed no more noise"
         elif math.isinf(c.gain):
@@ -98,7 +98,7 @@ def certificate_rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
         yield from _of_belief(c, c.curve)
     yield "composition", _composition(c)
     if c.source:
-        yield "source", c.source
+        yield "source", str(c.source)
 
 
 def _of_vector(c: "Certificate") -> str:

@@ -131,7 +131,7 @@ class GuessesMixin:
         >>> round(bound.dp_equivalent(), 6)
         1.070228
         """
-        budget = self._information("no equivalent")
+        budget = self._information(Statement("certificate.no_equivalent"))
         if budget == 0 and delta == 0:
             return 0.0
         return dp_equivalent(budget, delta)
@@ -196,7 +196,7 @@ class GuessesMixin:
         value = self.entropy if value is None else value
         return ResidualReport(entropy=self.entropy, information=told, value=value)
 
-    def _information(self: "Certificate", what: str) -> float:  # type: ignore[misc]
+    def _information(self: "Certificate", what: Statement) -> float:  # type: ignore[misc]
         """Mutual information that is promised."""
         if self.mutual_information is None:
             raise UnsupportedError(

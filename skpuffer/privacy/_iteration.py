@@ -230,8 +230,7 @@ def iteration_cost(
         diameter = check_positive(diameter=diameter)
     if coupling == "independent":
         warnings.warn(
-            Statement("iteration.independent_coupling_of_steps"),
-            PrivacyWarning,
+            PrivacyWarning(Statement("iteration.independent_coupling_of_steps")),
             stacklevel=2,
         )
     if noise_cost is None:

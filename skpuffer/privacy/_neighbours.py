@@ -28,7 +28,7 @@ def arbitrary_count(certificate: "Certificate") -> int | None:
     return int(count)
 
 
-def plain_privacy(certificate: "Certificate") -> str:
+def plain_privacy(certificate: "Certificate") -> Statement | str:
     """Return whose differential privacy a promise under a belief falls back to.
 
     Parameters

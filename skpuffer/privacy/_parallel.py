@@ -85,18 +85,18 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
             )
     kinds = {(c.notion, c.alpha, c.relation) for c in certificates}
     if len(kinds) > 1:
-        listed = "; ".join(
-            sorted(
-                Statement(
-                    "parallel.listed_promise",
-                    title=notion.title,
-                    alpha=alpha,
-                    relation=relation,
-                )
-                for notion, alpha, relation in kinds
+        promises = [
+            Statement(
+                "parallel.listed_promise",
+                title=notion.title,
+                alpha=alpha,
+                relation=relation,
             )
+            for notion, alpha, relation in kinds
+        ]
+        raise CompositionError(
+            Statement("parallel.promises_differ", promises=sorted(promises, key=str))
         )
-        raise CompositionError(Statement("parallel.promises_differ", listed=listed))
     if len(certificates) == 1:
         return certificates[0]
     epsilons = [c.epsilon for c in certificates if c.epsilon is not None]
@@ -138,7 +138,7 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
         noise_gain=None,
         source=Statement(
             "source.parallel_composition",
-            value="; ".join(sorted({c.source for c in certificates})),
+            sources=sorted({c.source for c in certificates}, key=str),
         ),
         scenario="; ".join(dict.fromkeys(c.scenario for c in certificates)),
         accountant="; ".join(dict.fromkeys(c.accountant for c in certificates)),

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
-from skpuffer.exceptions import Statement, stated
+from skpuffer.exceptions import Statement
 from skpuffer.utils._digest import digest_of_plain
 from skpuffer.utils._plain import from_plain, to_plain
 

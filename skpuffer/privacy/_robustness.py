@@ -209,7 +209,9 @@ def _general(base: "Certificate", divergence: Any, orders: Any) -> "Certificate"
     first = check_non_negative(divergence=first)
     second = check_non_negative(divergence=second)
     epsilon = _spread(alpha, (p, q, r), _cost(base, alpha, p, q), first, second)
-    out = _at_one_order(base, alpha, epsilon, "Thm A.4")
+    out = _at_one_order(
+        base, alpha, epsilon, Statement("source.close_prior_renyi_theorem")
+    )
     return out.assuming(
         Statement(
             "assume.belief_within_renyi_divergences",
@@ -236,7 +238,9 @@ def _additive(base: "Certificate", distance: float, orders: Any) -> "Certificate
         return _spread(alpha, (p, q, r), _cost(base, alpha, p, q), first, second)
 
     exponents = _best_orders(bound) if orders is None else _check_orders(orders)
-    out = _at_one_order(base, alpha, bound(*exponents), "Thm A.5")
+    out = _at_one_order(
+        base, alpha, bound(*exponents), Statement("source.close_distributions_theorem")
+    )
     return out.assuming(_close_distributions(base, distance))
 
 
@@ -359,7 +363,7 @@ def _restated(out: "Certificate") -> "Certificate":
 
 
 def _at_one_order(
-    base: "Certificate", alpha: float, epsilon: float, theorem: str
+    base: "Certificate", alpha: float, epsilon: float, theorem: Statement
 ) -> "Certificate":
     """Return a certificate that promises epsilon at alpha and nothing elsewhere."""
     # the theorem is about one order: the curve of the noise no longer holds
@@ -376,7 +380,7 @@ def _at_one_order(
     )
 
 
-def _close_distributions(base: "Certificate", distance: float) -> str:
+def _close_distributions(base: "Certificate", distance: float) -> Statement:
     shift = _additive_curve(base).shift
     units = "" if shift.weights is None else Statement("assume.units_of_noise")
     return Statement(

@@ -14,10 +14,10 @@ from ._certificate import Certificate
 from ._neighbours import arbitrary_count, plain_privacy
 from ._notions import Notion
 
-__all__ = ["BELIEVERS", "amplified", "beside_beliefs", "on_one_coupling"]
+__all__ = ["amplified", "beside_beliefs", "on_one_coupling"]
 
-#: How the assumption begins that says for whom a promise under a belief holds.
-BELIEVERS = Statement("assume.against_believers")
+# The assumptions that say for whom a promise under a belief holds.
+_OF_BELIEVERS = ("assume.belief_independent_of_rows",)
 
 
 def on_one_coupling(certificates: Sequence[Certificate]) -> list[Certificate]:
@@ -159,7 +159,7 @@ def _without_belief(c: Certificate, together: bool) -> Certificate:
     if together:
         return plain
     # at the fallback it holds for everyone
-    rest = tuple(text for text in c.assumptions if not text.startswith(BELIEVERS))
+    rest = tuple(text for text in c.assumptions if text.code not in _OF_BELIEVERS)
     return replace(plain, record=None, confidence=1.0, assumptions=rest).assuming(
         Statement(
             "assume.release_counts_at_fallback",

@@ -288,7 +288,7 @@ def declared_bounds(
     return _widened(low, high)
 
 
-def _of_length(low: Floats, high: Floats, n_features: int, what: str) -> Bounds:
+def _of_length(low: Floats, high: Floats, n_features: int, what: Statement) -> Bounds:
     """Bounds of `n_features` features, from numbers or arrays of that length."""
     # a single number stands for all features
     for side in (low, high):

@@ -421,9 +421,9 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
     low, high = _extreme_eigenvalues(array)
     # relative to the largest, as the matrix may be in any unit
     if low < least * high or (least > 0 and low <= least * high):
-        kind = "semi-definite"
+        kind: Statement | str = "semi-definite"
         if least > 0:
-            kind = Statement("parameter.covariance_condition_number", value=1 / least)
+            kind = Statement("parameter.covariance_condition_number", most=1 / least)
         raise ValueError(
             Statement(
                 "parameter.covariance_not_positive_definite",

@@ -466,7 +466,7 @@ def read_groups(groups: Any) -> Indices:
     return codes
 
 
-def as_numbers(values: NDArray[Any], where: str) -> NDArray[Any]:
+def as_numbers(values: NDArray[Any], where: object) -> NDArray[Any]:
     """Return an array of numbers, NaN where one is missing.
 
     Text that reads as a number is one; dates are none, even if NumPy could read them.
@@ -606,7 +606,7 @@ def _plain_array(values: Any) -> NDArray[Any] | None:
     return array
 
 
-def _refuse_complex(array: Any, where: str) -> None:
+def _refuse_complex(array: Any, where: object) -> None:
     kinds = {array.dtype.type}
     if array.dtype.kind == "O":
         kinds = set(map(type, array.flat))
@@ -705,9 +705,7 @@ def validate_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:
     check_classification_targets(y)
     if len(classes) < 2:
         raise ValueError(
-            Statement(
-                "target.one_class_only_2", estimator_type=type(estimator).__name__
-            )
+            Statement("target.one_class_only", estimator=type(estimator).__name__)
         )
     # last: an attribute that only a sound target sets
     estimator.classes_ = classes

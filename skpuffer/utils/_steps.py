@@ -4,14 +4,16 @@ from collections.abc import Iterator
 
 from sklearn.callback import CallbackContext
 
+from skpuffer.exceptions import Statement
+
 __all__ = ["unnoised_steps"]
 
 #: Names of the tasks in which a pipeline fits its steps.
 _STEP = ("fit-transform-", "fit-final-", "fit-predict-final-")
 
 
-def unnoised_steps(task: CallbackContext) -> tuple[str, ...]:
-    """Return the classes of steps before an estimator that released nothing.
+def unnoised_steps(task: CallbackContext) -> tuple[Statement, ...]:
+    """State each step before an estimator that was fitted without noise.
 
     Parameters
     ----------
@@ -20,7 +22,7 @@ def unnoised_steps(task: CallbackContext) -> tuple[str, ...]:
 
     Returns
     -------
-    tuple of str
+    tuple of Statement
         Those that are known: steps that support callbacks name themselves, as
         `StandardScaler` does, and others do not.
     """
@@ -31,7 +33,10 @@ def unnoised_steps(task: CallbackContext) -> tuple[str, ...]:
                 if other.parent is task.parent and other.task_id < task.task_id:
                     found += _fitted_alone(other)
         task = task.parent
-    return tuple(dict.fromkeys(found))
+    return tuple(
+        Statement("pipeline.unnoised_step_before", step=step)
+        for step in dict.fromkeys(found)
+    )
 
 
 def _fitted_alone(step: CallbackContext) -> Iterator[str]:

@@ -14,7 +14,7 @@ from ._silence import silence
 __all__ = ["unquoted"]
 
 
-def unquoted(owner: str, call: Callable[..., Any], *args: Any) -> Any:
+def unquoted(owner: object, call: Callable[..., Any], *args: Any) -> Any:
     """Call a function of private values and withhold its error messages.
 
     An error of a transformer or an estimator may quote a cell of the table. Its kind is
@@ -70,7 +70,7 @@ def unquoted(owner: str, call: Callable[..., Any], *args: Any) -> Any:
 _WITHHELD = Statement("table.withheld_private_values")
 
 
-def _given(args: tuple[Any, ...]) -> str:
+def _given(args: tuple[Any, ...]) -> Statement | str:
     """Public description of the table that the call was given."""
     # the number of records and of features is public by assumption
     shape: tuple[int, ...] = getattr(args[0], "shape", ())

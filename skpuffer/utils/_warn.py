@@ -8,14 +8,14 @@ from types import FrameType
 _LIBRARIES = ("joblib", "skpuffer", "sklearn")
 
 
-def warn(message: str, category: type[Warning]) -> None:
+def warn(message: object, category: type[Warning]) -> None:
     """Warn at the first line up the stack that is outside of these libraries."""
     # a filter by module, and the line shown, must be the user's
     frame, level = sys._getframe(1), 2
     # the outermost frame is a fallback: there is always a line to point at
     while frame.f_back is not None and _package(frame) in _LIBRARIES:
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(category(message), stacklevel=level)
 
 
 def _package(frame: FrameType) -> str:

@@ -16,12 +16,8 @@ def __getattr__(name: str) -> Any:
     # whatever else is asked for, such as by inspection, is answered as by any module
     if name not in _MOVED:
         raise AttributeError(
-            Statement("module.attribute_unknown", name__=__name__, name=name)
+            Statement("module.attribute_unknown", module=__name__, name=name)
         )
-    warnings.warn(
-        Statement("module.has_moved", name=name),
-        FutureWarning,
-        stacklevel=2,
-    )
+    warnings.warn(FutureWarning(Statement("module.has_moved", name=name)), stacklevel=2)
     # imported on demand: this package stands below the one that holds them
     return getattr(importlib.import_module("skpuffer.testing"), name)

@@ -126,7 +126,7 @@ def _check_numbers(plain):
 def test_which_numbers_there_are():
     plain = {
         "schema": 1,
-        "version": 3,
+        "version": 4,
         "digest": 3,
         "none": 0,
         "zero": 0.0,
@@ -381,4 +381,4 @@ def test_the_digest_is_of_everything_else():
 )
 def test_another_schema_is_refused_before_its_fields(changes):
     with pytest.raises(CertificateFileError, match="certificate.(schema|version) must"):
-        read_certificate({"schema": "skpuffer.certificate", "version": 3} | changes)
+        read_certificate({"schema": "skpuffer.certificate", "version": 4} | changes)

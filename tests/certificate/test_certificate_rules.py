@@ -47,7 +47,7 @@ def stated(curve, **fields):
     """All of a certificate about tables, of which a record is replaced."""
     usual = {
         "schema": "skpuffer.certificate",
-        "version": 3,
+        "version": 4,
         "notion": "approximate_dp",
         "relation": "replace",
         "coupling_id": "replace:2",

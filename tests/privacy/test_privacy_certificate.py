@@ -404,7 +404,7 @@ def test_samples_are_never_a_promise():
 
 def test_data_of_a_certificate_names_its_schema_and_version():
     plain = Certificate(notion="pure_dp", epsilon=1.0, alpha=math.inf).to_dict()
-    assert (plain["schema"], plain["version"]) == ("skpuffer.certificate", 3)
+    assert (plain["schema"], plain["version"]) == ("skpuffer.certificate", 4)
     assert Certificate.from_dict(plain).epsilon == 1.0
     for wrong in ({"schema": "other"}, {"schema": None}, {"version": "1"}):
         with pytest.raises(ValueError, match="not that of a certificate"):

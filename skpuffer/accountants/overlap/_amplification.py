@@ -17,7 +17,6 @@ from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.privacy._shared_coupling import BELIEVERS
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.privacy_loss.overlap import (
@@ -305,7 +304,6 @@ default='auto'
             assumptions=(
                 Statement(
                     "assume.belief_independent_of_rows",
-                    believers=BELIEVERS,
                     one=one,
                     belief=fact.belief,
                 ),

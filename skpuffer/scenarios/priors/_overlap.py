@@ -13,10 +13,14 @@ from skpuffer.utils._types import Floats
 
 from ._tables import ReferenceTable
 
-__all__ = ["OVERLAP", "columns_of", "prior_leaks", "shares_records"]
+__all__ = ["columns_of", "holds_private_rows", "prior_leaks", "shares_records"]
+
 
 #: What is said of public rows, by who has them, that private records were taken for.
-OVERLAP = Statement("prior.holds_private_records")
+def holds_private_rows(subject: Statement) -> Statement:
+    """Say of public rows that private ones are among them."""
+    return Statement("prior.holds_private_records", subject=subject)
+
 
 #: Steps that numbers are rounded to, in standard deviations of the public column. The
 #: first tells rows apart, the second finds rows that were rounded or blurred.
@@ -65,7 +69,7 @@ def columns_of(table: Any, names: Any = None) -> dict[Hashable, pd.Series]:
 
 def prior_leaks(
     scenario: Any, X: Any, y: Any, secret: Any, target: Hashable | None
-) -> tuple[str, ...]:
+) -> tuple[Statement, ...]:
     """Return a sentence if public rows of a scenario hold private records.
 
     Parameters
@@ -96,7 +100,7 @@ def prior_leaks(
             if name is not None and values is not None and np.size(values) == len(X):
                 mine[name] = values
         if shares_records(mine, columns_of(table), (column, target)):
-            return (OVERLAP.format("the prior"),)
+            return (holds_private_rows(Statement("prior.subject_prior")),)
     return ()
 
 

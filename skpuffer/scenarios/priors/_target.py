@@ -62,7 +62,7 @@ def target_statement(scenario: Any, context: PublicContext) -> str:
 
 def target_leaks(
     scenario: Any, y: Any, secret: Any, name: Hashable | None
-) -> tuple[str, ...]:
+) -> tuple[Statement, ...]:
     """Return a sentence if the target is nearly the secret; refuse if it is the secret.
 
     Parameters
