@@ -109,7 +109,7 @@ class Scenario(DocLinkMixin, NestedParametersMixin, BaseEstimator, ABC):  # type
     needs_empirical: bool = False
 
     #: What it is for, as a clause, where the facts it offers are read by few.
-    _purpose: str | None = None
+    _purpose: Statement | None = None
 
     #: Whether the table given is a pool, known to the attacker, of which what a query
     #: is run on is drawn; see :meth:`table_size` and :meth:`BoundScenario.realise`.
@@ -504,7 +504,7 @@ def finite_output(
     release: QueryRelease,
     X: Any,
     y: Any,
-    what: str = Statement("simulation.one_simulated_table"),
+    what: object = Statement("simulation.one_simulated_table"),
 ) -> Floats:
     """Run a release on a simulated table and refuse an output that is not finite.
 
@@ -618,18 +618,16 @@ def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int
     whole = times.ndim == 1 and times.size and times.dtype.kind in "iu"
     if not whole or times.min() < 0 or (n is not None and times.max() >= n):
         raise ScenarioError(
-            Statement(
-                "scenario.protected_not_record_indices",
-                value="up" if n is None else f"to {n - 1}",
-                given=given,
-            )
+            Statement("scenario.protected_not_record_indices", given=given)
+            if n is None
+            else Statement("scenario.protected_out_of_range", most=n - 1, given=given)
         )
     # sorted and each once: a record given twice is still one record
     return [int(record) for record in np.unique(times)]
 
 
 def resolve_pairs(
-    pairs: Pairs, secrets: Iterable[Any], owner: str, public: bool = True
+    pairs: Pairs, secrets: Iterable[Any], owner: object, public: bool = True
 ) -> tuple[tuple[int, int], ...]:
     """Pairs of secrets as indices, each unordered pair once.
 
@@ -638,7 +636,7 @@ def resolve_pairs(
     pairs : 'all' or list of (value, value)
     secrets : sequence
         The secrets known.
-    owner : str
+    owner : Statement
         Where secrets come from, for the message.
     public : bool, default=True
         Whether messages may quote the secrets: not if they are read off private rows.
@@ -669,7 +667,11 @@ def resolve_pairs(
         raise ScenarioError(
             Statement(
                 "scenario.fewer_than_two_secrets",
-                there=there if public else f"{owner} has {len(secrets)}",
+                there=there
+                if public
+                else Statement(
+                    "scenario.secrets_counted", owner=owner, n_secrets=len(secrets)
+                ),
             )
         )
     # unordered: noise and divergences are taken in both directions of a pair

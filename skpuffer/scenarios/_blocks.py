@@ -443,10 +443,13 @@ class _BoundBlocks(BoundScenario):
         record = worst.record
         if record is not None:
             blocks = sorted(block.tolist() for block in self.members)
-            record += f" of blocks {joblib.hash(blocks)[:16]}"
+            digest = joblib.hash(blocks)[:16]
+            record = str(
+                Statement("prior.speaks_of_blocks", record=record, digest=digest)
+            )
         # what is believed of a block is the same whatever its size
         together = worst.together and Statement(
-            "assume.together_one_block", listed=self._listed
+            "assume.together_one_block", sizes=list(self.sizes)
         )
         members = RecordScenario(worst.count, relation="replace")
         return replace(
@@ -483,11 +486,6 @@ class _BoundBlocks(BoundScenario):
             for sequence in of_size[len(block)] or (np.arange(len(block)),)
         )
 
-    @property
-    def _listed(self):
-        """Sizes of the blocks, in words."""
-        return ", ".join(map(str, self.sizes))
-
     def _trust(self, found):
         """Certainty of several facts together, as fields of a fact."""
         where = Statement("assume.blocks_in_table_order")
@@ -500,9 +498,9 @@ class _BoundBlocks(BoundScenario):
             "confidence": 1 - min(1.0, sum(1 - fact.confidence for fact in found)),
             "assumptions": (
                 Statement(
-                    "assume.blocks_independent_2",
+                    "assume.blocks_of_sizes_independent",
                     n_records=self.context.n_records,
-                    listed=self._listed,
+                    sizes=list(self.sizes),
                     where=where,
                 ),
                 *(

@@ -261,7 +261,7 @@ class _BoundGroup(BoundScenario):
         return self._table.secrets
 
     @property
-    def target_assumption(self) -> str:
+    def target_assumption(self) -> Statement:
         """Which column the target is, beside the group."""
         return self._table.target_assumption
 
@@ -367,10 +367,10 @@ class _BoundGroup(BoundScenario):
         """Assumptions of the groups and of the prior, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         tables = self._table._tables
-        named = " and ".join(
+        named = tuple(
             Statement(
                 "assume.group_rows_and_digest",
-                n_table=len(table),
+                n_rows=len(table),
                 digest=table.digest[:12],
             )
             for table in tables
@@ -391,17 +391,18 @@ class _BoundGroup(BoundScenario):
             )
         if scenario.trust == "law":
             belief = Statement(
-                "assume.group_belief_exact", of=of, named=named, world=world
+                "assume.group_belief_exact", of=of, tables=named, world=world
             )
         else:
             belief = Statement(
-                "assume.group_belief_sampled", of=of, named=named, world=world
+                "assume.group_belief_sampled", of=of, tables=named, world=world
             )
         _, _, _, columns, *rest = self._table.statements()
-        labels = ", ".join(repr(s) for s in self.secrets)
         return (
             Statement(
-                "assume.group_secret_of_table", column=scenario.column, labels=labels
+                "assume.group_secret_of_table",
+                column=scenario.column,
+                secrets=list(self.secrets),
             ),
             Statement("assume.group_sizes_public", n=n),
             belief,

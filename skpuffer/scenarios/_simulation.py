@@ -132,7 +132,7 @@ def run_tables(
     return array
 
 
-def _output(release: QueryRelease, what: str, X: Any, y: Any) -> tuple[Floats, Any]:
+def _output(release: QueryRelease, what: object, X: Any, y: Any) -> tuple[Floats, Any]:
     """Output on one table, and the shapes of its parts where the query knows them."""
     try:
         output = finite_output(

@@ -150,7 +150,9 @@ class _BoundSimulator(BoundScenario):
 
     def _pairs(self):
         scenario = self.scenario
-        return resolve_pairs(scenario.pairs, scenario.secrets, "the simulator")
+        return resolve_pairs(
+            scenario.pairs, scenario.secrets, Statement("simulation.owner_simulator")
+        )
 
     def _read(self, table):
         """What a table is, and the arrays that the query reads."""

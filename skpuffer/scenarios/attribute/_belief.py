@@ -91,7 +91,7 @@ class BoundBelief(BoundScenario):
         return X
 
     @property
-    def target_assumption(self) -> str:
+    def target_assumption(self) -> Statement:
         """Which column the target is, beside the secret."""
         return target_statement(self.scenario, self.context)
 
@@ -148,7 +148,7 @@ class BoundBelief(BoundScenario):
         scenario = self.scenario
         overlap, wider = believed(scenario)
         trust = scenario.trust
-        belief = "; or ".join(one.statement() for one in scenario._beliefs())
+        beliefs = tuple(one.statement() for one in scenario._beliefs())
         alone = scenario.level == "record"
         return RecordBelief(
             count=self._count,
@@ -159,7 +159,9 @@ class BoundBelief(BoundScenario):
             wider=wider,
             pairwise=self._pairwise(release, norm),
             record=self._record(overlap),
-            belief=belief,
+            belief=beliefs[0]
+            if len(beliefs) == 1
+            else Statement("assume.belief_any_of", beliefs=beliefs),
             # a sample of what is believed is none of it
             certified=trust != "sample",
             confidence=float(scenario.confidence) if trust == "confidence" else 1.0,
@@ -213,17 +215,26 @@ class BoundBelief(BoundScenario):
             return None
         digest = joblib.hash(overlap.to_dict())[:16]
         if scenario.level != "record":
-            parts.append(f"{self._count} records together")
-        return f"{' and '.join(parts)}, secret {scenario.column!r} (belief {digest})"
+            parts.append(Statement("prior.speaks_records_together", count=self._count))
+        # a name, by which certificates tell beliefs apart
+        return str(
+            Statement(
+                "prior.speaks_of_record",
+                parts=tuple(parts),
+                column=scenario.column,
+                digest=digest,
+            )
+        )
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
-        which = "the record" if self._count == 1 else "each record"
         return Adjacency.arbitrary(
             self._count,
             (
                 *self._statements(),
-                Statement("assume.belief_not_used", which=which),
+                Statement("assume.belief_not_used_one")
+                if self._count == 1
+                else Statement("assume.belief_not_used_each"),
             ),
         )
 
@@ -258,7 +269,7 @@ def believed(scenario: Any) -> tuple[Overlap, tuple[tuple[str, Overlap], ...]]:
     overlaps = [belief.overlap(scenario) for belief in beliefs]
     # one belief is off at a time, beside the others as they are
     wider = [
-        (name, _worst([*overlaps[:i], other, *overlaps[i + 1 :]]))
+        (str(name), _worst([*overlaps[:i], other, *overlaps[i + 1 :]]))
         for i, belief in enumerate(beliefs)
         for name, other in belief.wider(scenario)
     ]

@@ -192,7 +192,7 @@ class BoundAttribute(BoundScenario):
         return np.maximum(level_places(self.secrets, np.asarray(secret)), -1)
 
     @property
-    def target_assumption(self) -> str:
+    def target_assumption(self) -> Statement:
         """Which column the target is, beside the secret."""
         return target_statement(self.scenario, self.context)
 
@@ -241,7 +241,6 @@ class BoundAttribute(BoundScenario):
         reading = (
             _LEAK if self._empirical else Statement("assume.prior_reading", given=given)
         )
-        names = ", ".join(repr(s) for s in self.secrets)
         asked = scenario.pairs
         chosen = (
             Statement(
@@ -253,7 +252,9 @@ class BoundAttribute(BoundScenario):
         positional = (Statement("assume.columns_matched_by_position"),)
         return (
             Statement(
-                "assume.attribute_secret_column", column=scenario.column, names=names
+                "assume.attribute_secret_column",
+                column=scenario.column,
+                secrets=list(self.secrets),
             ),
             _LEVELS[scenario.level],
             reading,
@@ -417,11 +418,9 @@ class BoundAttribute(BoundScenario):
         """Adjacency by which records may become any others: no prior is needed."""
         assumptions = (
             *self.statements()[:2],
-            Statement(
-                "assume.attribute_any_record",
-                reason=reason,
-                value="it" if count == 1 else "each record",
-            ),
+            Statement("assume.attribute_record_any_other", reason=reason)
+            if count == 1
+            else Statement("assume.attribute_each_record_any_other", reason=reason),
             Statement(
                 "assume.dependence_count_public", n_records=self.context.n_records
             ),

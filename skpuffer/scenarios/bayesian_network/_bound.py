@@ -137,16 +137,16 @@ class BoundNetwork(BoundScenario):
     def statements(self) -> tuple[Statement, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         beliefs = (
-            "the network"
+            Statement("assume.network_one")
             if len(self.joints) == 1
             else Statement("assume.network_one_of_several")
         )
-        secrets = ", ".join(str(self.names[at]) for at in self.positions)
+        secrets = [self.names[at] for at in self.positions]
         if self.scenario.level == "record":
             return (
                 Statement(
                     "assume.network_of_records",
-                    n_names=len(self.names),
+                    n_records=len(self.names),
                     beliefs=beliefs,
                     secrets=secrets,
                 ),

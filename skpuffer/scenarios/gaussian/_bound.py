@@ -420,9 +420,9 @@ class BoundGaussian(BoundScenario):
         count = 1 if one else self.context.n_records
         assumptions = (
             *self.statements()[:1],
-            Statement(
-                "assume.gaussian_any_record", value="it" if one else "each record"
-            ),
+            Statement("assume.gaussian_record_any_other")
+            if one
+            else Statement("assume.gaussian_each_record_any_other"),
             Statement(
                 "assume.dependence_count_public", n_records=self.context.n_records
             ),

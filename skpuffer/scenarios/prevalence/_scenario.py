@@ -252,7 +252,7 @@ class PrevalenceScenario(Scenario):
                     low=self.low,
                     high=self.high,
                     n=n,
-                    low2=low,
+                    count=low,
                 )
             )
 
@@ -403,8 +403,10 @@ class _BoundPrevalence(BoundScenario):
     def statements(self, count: int) -> tuple[Statement, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
-        column = "the target" if scenario.column is None else repr(scenario.column)
-        value = repr(scenario.value)
+        column: object = repr(scenario.column)
+        if scenario.column is None:
+            column = Statement("prior.the_target")
+        value: object = repr(scenario.value)
         if scenario.value is None:
             value = Statement("assume.prevalence_second_value")
         low, high = self.counts
@@ -434,7 +436,7 @@ class _BoundPrevalence(BoundScenario):
             what = Statement("assume.prevalence_targets_alone")
             if scenario.law == "binomial":
                 # features with a law of their own given the value would tell of it too
-                what += Statement("assume.prevalence_same_law")
+                what = Statement("assume.prevalence_targets_alone_same_law")
         return (
             worlds,
             Statement("assume.prevalence_worlds_differ", differ=differ, what=what, n=n),

@@ -41,7 +41,7 @@ class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] #
         """
 
     @abstractmethod
-    def wider(self, scenario: Any = None) -> tuple[tuple[str, Overlap], ...]:
+    def wider(self, scenario: Any = None) -> tuple[tuple[Statement, Overlap], ...]:
         """Return what would be so if the belief is off, each under a name.
 
         Parameters

@@ -324,8 +324,8 @@ class BinnedLaw(RowBelief):
         """Return the belief in a sentence."""
         return Statement(
             "assume.belief_binned_law",
-            n_table=len(self.table()),
-            rest_statement=self._rest_statement(),
+            n_rows=len(self.table()),
+            rest=self._rest_statement(),
         )
 
 

@@ -66,7 +66,7 @@ class BoundedInference(Belief):
         """Return the divergences of two normal distributions with this AUC."""
         return self._overlap(float(self.auc))
 
-    def wider(self, scenario: Any = None) -> tuple[tuple[str, Overlap], ...]:
+    def wider(self, scenario: Any = None) -> tuple[tuple[Statement, Overlap], ...]:
         """Return the overlap where the secret is guessed a little better."""
         auc = float(self.auc) + _OFF
         return (
@@ -87,10 +87,10 @@ class BoundedInference(Belief):
 
     def statement(self) -> Statement:
         """Return the belief in a sentence."""
-        what = Statement("assume.auc_whole_row")
-        if self.rest is not None:
-            what = Statement("assume.auc_columns_read")
-        text = Statement("assume.belief_bounded_auc", what=what, auc=float(self.auc))
-        if self.rest is not None:
-            text += Statement("assume.auc_rest_odds_bounded", w=float(self.rest.w))
-        return text
+        if self.rest is None:
+            return Statement("assume.belief_auc_of_row", auc=float(self.auc))
+        return Statement(
+            "assume.belief_auc_of_columns_read",
+            auc=float(self.auc),
+            w=float(self.rest.w),
+        )

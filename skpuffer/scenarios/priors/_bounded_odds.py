@@ -59,7 +59,7 @@ class BoundedOdds(Belief):
         """Return the largest divergences that the range allows."""
         return OddsOverlap(float(self.w), float(self.share))
 
-    def wider(self, scenario: Any = None) -> tuple[tuple[str, Overlap], ...]:
+    def wider(self, scenario: Any = None) -> tuple[tuple[Statement, Overlap], ...]:
         """Return the overlap where the range is twice as wide."""
         twice = 2 * float(self.w)
         return (
@@ -75,11 +75,13 @@ class BoundedOdds(Belief):
 
     def statement(self) -> Statement:
         """Return the belief in a sentence."""
-        text = Statement("assume.belief_bounded_odds", w=float(self.w))
-        if self.share:
-            text += Statement("assume.odds_except_share", share=float(self.share))
-            text += Statement("assume.odds_share_each_value")
-        return text
+        if not self.share:
+            return Statement("assume.belief_bounded_odds", w=float(self.w))
+        return Statement(
+            "assume.belief_bounded_odds_except_share",
+            w=float(self.w),
+            share=float(self.share),
+        )
 
 
 def check_rest(rest: Any) -> None:

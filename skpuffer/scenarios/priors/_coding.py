@@ -277,7 +277,7 @@ def _levels(column: pd.Series, bins: Any, name: Hashable) -> Levels:
     return Levels(held)
 
 
-def _wrong(name: Hashable, what: str) -> ScenarioError:
+def _wrong(name: Hashable, what: Statement) -> ScenarioError:
     return ScenarioError(
         Statement("prior.bins_invalid_at_column", name=name, what=what)
     )

@@ -178,6 +178,6 @@ class DeclaredOdds(RowBelief):
         """Return the belief in a sentence."""
         return Statement(
             "assume.belief_propensity",
-            n_table=len(self.table()),
-            rest_statement=self._rest_statement(),
+            n_rows=len(self.table()),
+            rest=self._rest_statement(),
         )

@@ -162,14 +162,17 @@ class RowBelief(PublicRowsBelief):
         covered = self.covered(scenario)
         # columns without names are as many as the rows have; see `position`
         names = context.feature_names or ()
-        missing = [repr(name) for name in names if name not in covered]
+        missing: list[object] = [repr(name) for name in names if name not in covered]
         if context.has_target and target_of(scenario, context) not in covered:
-            missing.append("the target" if context.n_targets == 1 else "its targets")
+            one = context.n_targets == 1
+            missing.append(
+                Statement("prior.the_target" if one else "prior.its_targets")
+            )
         if missing:
             raise ScenarioError(
                 Statement(
                     "prior.columns_read_not_covered",
-                    missing=list(missing),
+                    missing=missing,
                     owner=type(self).__name__,
                     covered=list(covered),
                 )
@@ -178,11 +181,10 @@ class RowBelief(PublicRowsBelief):
     def speaks_of(self, scenario: Any, context: PublicContext) -> Statement:
         """Return the columns covered, with a digest of what is believed of them."""
         laws = self.laws(scenario)
-        names = ", ".join(map(str, self.covered(scenario)))
         return Statement(
             "prior.speaks_columns",
-            names=names,
-            hash=joblib.hash([*laws.content()])[:16],
+            names=list(self.covered(scenario)),
+            digest=joblib.hash([*laws.content()])[:16],
         )
 
     # -- overlaps -----------------------------------------------------------------
@@ -201,17 +203,19 @@ class RowBelief(PublicRowsBelief):
         """Return the overlap of the distributions, as far as they are trusted."""
         return self._overlap(scenario, 1.0 if self.rest is None else float(self.rest.w))
 
-    def wider(self, scenario: Any = None) -> tuple[tuple[str, Overlap], ...]:
+    def wider(self, scenario: Any = None) -> tuple[tuple[Statement, Overlap], ...]:
         """Return the overlap of distributions that are off, and of a wider rest."""
         if scenario.trust == "support":
             return ()
         overlap = self.overlap(scenario)
         # each of those compared: where some columns may be known, it is the
         # distributions given these that are off by so much, not those of all records
-        which = Statement("prior.wider_given_known") if self.known else "distributions"
-        found: list[tuple[str, Overlap]] = [
+        which = (
+            "prior.wider_conditional" if self.known else "prior.wider_total_variation"
+        )
+        found: list[tuple[Statement, Overlap]] = [
             (
-                Statement("prior.wider_total_variation", which=which, t=t),
+                Statement(which, t=t),
                 NearOverlap(overlap, t),
             )
             for t in _OFF
@@ -263,11 +267,10 @@ class RowBelief(PublicRowsBelief):
             for p, q, _ in laws.pairs(scenario.pairs_of(laws.values))
         ]
 
-    def _rest_statement(self) -> str:
-        known = ""
+    def _rest_statement(self) -> Statement:
+        known: Statement | str = ""
         if self.known:
-            names = ", ".join(map(str, self.known))
-            known = Statement("assume.belief_known_columns", names=names)
+            known = Statement("assume.belief_known_columns", names=list(self.known))
         if self.rest is None:
             return Statement("assume.belief_nothing_else_read", known=known)
         return Statement(

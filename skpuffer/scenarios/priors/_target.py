@@ -45,7 +45,7 @@ def target_of(scenario: Any, context: PublicContext) -> Hashable | None:
     return context.target_name
 
 
-def target_statement(scenario: Any, context: PublicContext) -> str:
+def target_statement(scenario: Any, context: PublicContext) -> Statement:
     """Return what a certificate says of which column the target is."""
     name = target_of(scenario, context)
     target = (
@@ -102,7 +102,7 @@ def target_leaks(
         return ()
     if column in (name, getattr(inner, "target", None)):
         return ()
-    leaks: tuple[str, ...] = ()
+    leaks: tuple[Statement, ...] = ()
     for target in np.asarray(y, dtype=object).reshape(len(secret), -1).T:
         equal, nearly = _agreement(_levels(target), _levels(secret))
         if equal:

@@ -181,7 +181,7 @@ class BoundSubsample(BoundScenario):
         again = 0 if scenario.prior == "sampled" else 1
         n_runs = len(masks) + again
 
-        def tables() -> Iterator[tuple[str, Any, Any]]:
+        def tables() -> Iterator[tuple[Statement, Any, Any]]:
             for i, mask in enumerate(itertools.chain(masks, masks[:again])):
                 what = Statement(
                     "simulation.subset_of_pool", i=i + 1, n_runs=n_runs, remedy=_REMEDY

@@ -224,16 +224,11 @@ class SubsampleScenario(Scenario):
         share = not isinstance(given, int | np.integer)
         n = round(given * n_pool) if share else int(given)
         if not 1 <= n < n_pool:
-            least = "larger" if n < 1 else "smaller"
+            given = {"given": given, "n": n, "n_pool": n_pool, "most": n_pool - 1}
             raise ScenarioError(
-                Statement(
-                    "subsample.size_leaves_no_secret",
-                    given=given,
-                    n=n,
-                    n_pool=n_pool,
-                    most=n_pool - 1,
-                    least=least,
-                )
+                Statement("subsample.size_too_small", **given)
+                if n < 1
+                else Statement("subsample.size_too_large", **given)
             )
         return n
 
