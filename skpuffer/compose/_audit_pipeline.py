@@ -67,7 +67,7 @@ class StepAudit:
         noise, lets rows change others, or counts a record more than once; no
         certificate holds behind it. 'scores' chooses by private rows without noise: the
         certificates of what is fitted hold, and what was chosen is outside of them.
-    reason : str
+    reason : Statement
         Why, and what would do instead.
 
     Examples
@@ -90,8 +90,17 @@ class StepAudit:
     kind: str
     reason: Statement
 
+    def statement(self) -> Statement:
+        """Return what the step does, with its name, as a statement."""
+        return Statement(
+            "pipeline.step_with_reason",
+            name=self.name,
+            estimator=self.estimator,
+            reason=self.reason,
+        )
+
     def __str__(self) -> str:
-        return f"{self.name} ({self.estimator}) {self.reason}"
+        return str(self.statement())
 
 
 @dataclass(frozen=True)
@@ -148,7 +157,8 @@ class PipelineAudit:
         rows = "".join(
             "<tr>"
             + "".join(
-                f"<td style='text-align:left'>{html.escape(text)}</td>" for text in row
+                f"<td style='text-align:left'>{html.escape(str(text))}</td>"
+                for text in row
             )
             + "</tr>"
             for row in cells

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +35,20 @@ from ._fixed_steps import chooses_by_rows
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Floats, Table
 
-__all__ = ["TRANSFORMER", "FeatureMap", "is_fixed", "refuse_mixing"]
+__all__ = ["TRANSFORMER", "FeatureMap", "is_fixed", "refuse_mixing", "subject_of"]
 
 #: How many columns are given another type, to see whether a map goes by types.
 _TYPES_TRIED = 16
 
 #: Whose code it is that maps records, for messages.
 TRANSFORMER = Statement("preprocessing.subject_parameter_transformer")
+
+
+def subject_of(names: Sequence[str]) -> Statement:
+    """Return one step, or a chain of them, as the subject of a message."""
+    if len(names) == 1:
+        return Statement("pipeline.subject_named_step", name=names[0])
+    return Statement("pipeline.subject_chain_of_steps", names=names)
 
 
 class FeatureMap:
@@ -56,11 +63,11 @@ class FeatureMap:
         Fitted, or one that needs no fit. Not to be changed afterwards.
     columns : tuple of str or None
         Columns of a data frame that it reads; None for arrays.
-    assumption : str
+    assumption : Statement
         Sentence of the certificate on what makes it public.
-    leaks : tuple of str, default=()
+    leaks : tuple of Statement, default=()
         What of the private data it was fitted on, in sentences.
-    owner : str, default=TRANSFORMER
+    owner : Statement, default=TRANSFORMER
         Whose code it is that maps records, for messages.
 
     Notes
@@ -74,9 +81,9 @@ class FeatureMap:
         self,
         transformer: Any,
         columns: tuple[str, ...] | None,
-        assumption: str,
-        leaks: tuple[str, ...] = (),
-        owner: str = TRANSFORMER,
+        assumption: Statement,
+        leaks: tuple[Statement, ...] = (),
+        owner: Statement = TRANSFORMER,
     ):
         self.leaks, self._owner = leaks, owner
         self._transformer = transformer
@@ -91,7 +98,7 @@ class FeatureMap:
         self._digest = content
 
     @property
-    def assumption(self) -> str:
+    def assumption(self) -> Statement:
         """Assumption that makes the map public, in a sentence."""
         return self._assumption
 
@@ -210,7 +217,7 @@ class FeatureMap:
 
 
 def refuse_mixing(
-    apply: Callable[[Any], Any], rows: Any, owner: str, n_alone: int = 8
+    apply: Callable[[Any], Any], rows: Any, owner: Statement, n_alone: int = 8
 ) -> None:
     """Refuse a map that gives a record something else in other company.
 
@@ -219,7 +226,7 @@ def refuse_mixing(
     apply : callable
         Takes a table and returns an ndarray with a row for each record.
     rows : {DataFrame, ndarray, sparse matrix} of shape (n_records, n_columns)
-    owner : str
+    owner : Statement
         Whose code it is, for messages.
     n_alone : int, default=8
         How many of the first rows are mapped again on their own.
@@ -247,7 +254,7 @@ def refuse_mixing(
 
 
 def _refuse_types(
-    apply: Callable[[Any], Any], rows: Any, together: Array, owner: str
+    apply: Callable[[Any], Any], rows: Any, together: Array, owner: Statement
 ) -> None:
     """Refuse a map that goes by the types of columns, which one cell can change."""
     if not isinstance(rows, pd.DataFrame) or len(rows) < 2:

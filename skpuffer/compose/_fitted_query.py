@@ -141,9 +141,10 @@ class FittedQuery(VectorQuery):
         assert self._classes is not None
         return ValueError(
             Statement(
-                "query.table_lacks_a_class",
+                "query.table_has_one_class"
+                if n_seen == 1
+                else "query.table_lacks_a_class",
                 n_seen=n_seen,
-                value="es" * (n_seen > 1),
                 n_classes=len(self._classes),
             )
         )

@@ -419,13 +419,17 @@ class OutputPerturbation(
                 obj=self,
             ) from error
 
-    def _remedy(self, missing: Any) -> str:
+    def _remedy(self, missing: Any) -> Statement:
         if missing.startswith("_") or not missing.endswith("_"):
             return Statement("query.remedy_take_value")
         query: Any = self.query  # of names: a function sets no attributes
         asked = [query] if isinstance(query, str) else list(query)
-        more = Statement("query.remedy_no_intercept") if missing == "intercept_" else ""
-        return Statement("query.remedy_ask_too", query=[*asked, missing], more=more)
+        return Statement(
+            "query.remedy_ask_intercept_too"
+            if missing == "intercept_"
+            else "query.remedy_ask_too",
+            query=[*asked, missing],
+        )
 
     @offered("get_feature_names_out")
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:

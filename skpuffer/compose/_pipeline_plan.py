@@ -560,9 +560,9 @@ def as_planned(name: str, plan: PipelinePlan | None) -> Any:
                 Statement(
                     "pipeline.step_promises_otherwise",
                     name=name,
-                    fields=list(other),
-                    reason="; ".join(found.leaks)
-                    or "its accounting depends on the rows",
+                    fields=other,
+                    reasons=found.leaks
+                    or (Statement("pipeline.accounting_depends_on_rows"),),
                 )
             )
 

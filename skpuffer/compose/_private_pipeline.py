@@ -319,9 +319,11 @@ class PrivatePipeline(
         except BaseException as error:
             if fitted:
                 error.add_note(
-                    Statement(
-                        "pipeline.steps_released_before_failure",
-                        steps=list(fitted),
+                    str(
+                        Statement(
+                            "pipeline.steps_released_before_failure",
+                            steps=list(fitted),
+                        )
                     )
                 )
             raise

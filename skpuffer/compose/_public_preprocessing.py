@@ -226,7 +226,7 @@ class PublicPreprocessing(
         self.transformer_, assumption, public = self._public_transformer(
             inner, scenario, X
         )
-        leaks: tuple[str, ...] = ()
+        leaks: tuple[Statement, ...] = ()
         # a prior is looked at with the scenario
         looked_at = self.reference is not None and public is not None and not made_up
         if looked_at and share_records(given, self.reference, X, public):
@@ -278,7 +278,7 @@ class PublicPreprocessing(
 
     def _public_transformer(
         self, inner: PrivateEstimatorMixin, scenario: Scenario, X: Any
-    ) -> tuple[Any, str, Any]:
+    ) -> tuple[Any, Statement, Any]:
         """Transformer fitted on public rows, its assumption, and these rows."""
         transformer = clone(self.transformer)
         if is_fixed(transformer):
@@ -315,13 +315,11 @@ class PublicPreprocessing(
                     scenario_type=type(scenario).__name__,
                 )
             )
-        what = (
-            Statement("preprocessing.subject_a_reference_table")
-            if self.reference is not None
-            else "the prior"
+        assumption = Statement(
+            "assume.preprocessing_fitted_on_prior"
+            if self.reference is None
+            else "assume.preprocessing_fitted_on_reference"
         )
-        assumption = Statement("assume.preprocessing_fitted_on_public", what=what)
-        assumption += Statement("assume.preprocessing_maps_records_singly")
         public = rows_like(public, X, owner)
         return transformer.fit(public, None), assumption, public
 

@@ -24,7 +24,7 @@ def rows_like(public: Any, X: Any, owner: object) -> Any:
         Columns that the data lacks (the secret, the target) are left out.
     X : data frame or ndarray of shape (n_records, n_columns)
         The data, for the names and the number of its columns.
-    owner : str
+    owner : Statement
         Where the rows come from, for messages.
 
     Returns

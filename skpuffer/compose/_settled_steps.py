@@ -20,16 +20,11 @@ from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import safe_indexing
 from skpuffer.utils._unquoted import unquoted
 
-from ._feature_map import FeatureMap
+from ._feature_map import FeatureMap, subject_of
 from ._fixed_steps import Chain, ColumnSelection, as_read, foreign_frozen, is_known
 from ._step_kinds import is_passed_over, under
 
 __all__ = ["AS_IT_IS", "FitPrivate", "Flow", "chosen_rows", "settle", "settle_all"]
-
-#: What a certificate says of the steps before a private one.
-_FIXED = Statement("assume.steps_fixed_or_public")
-_RELEASED = Statement("assume.steps_released_are_public")
-
 
 #: The map of rows that reach a private step as they are.
 AS_IT_IS = FeatureMap(Chain(), None, Statement("pipeline.no_step_before"))
@@ -67,17 +62,17 @@ class Flow:
         """Map from `base` to here, None where there is no step between."""
         if not self.steps:
             return AS_IT_IS if self.is_cut else None
-        names = ", ".join(repr(name) for name, _ in self.steps)
-        said = _FIXED.format(names)
+        names = [name for name, _ in self.steps]
+        said = Statement("assume.steps_fixed_or_public", steps=names)
         if self.released:
-            said = _RELEASED.format(names, ", ".join(map(repr, self.released)))
-        owner = (
-            Statement("pipeline.subject_step_before", names=names)
-            if len(self.steps) == 1
-            else Statement("pipeline.subject_chain_of_steps", names=names)
-        )
+            said = Statement(
+                "assume.steps_released_are_public", steps=names, released=self.released
+            )
         return FeatureMap(
-            Chain(self.steps), matching_names(self.base), said, owner=owner
+            Chain(self.steps),
+            matching_names(self.base),
+            said,
+            owner=subject_of(names),
         )
 
     def selecting(self, name: str, columns: Any) -> Flow:

@@ -60,7 +60,7 @@ def refuse_steps(kinds: Sequence[StepAudit], row_wise: Collection[str]) -> None:
     """
     refused = [step for step in kinds if step.kind == "leak"]
     if refused:
-        reasons = "; ".join(map(str, refused))
+        reasons = tuple(step.statement() for step in refused)
         raise ValueError(Statement("pipeline.steps_refused", reasons=reasons))
     names = [step.name for step in kinds]
     if twice := sorted({name for name in names if names.count(name) > 1}):

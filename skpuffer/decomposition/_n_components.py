@@ -26,13 +26,9 @@ def check_n_components(given: Any) -> None:
         number = 0 < given < 1
     if not number:
         raise ValueError(
-            Statement(
-                "decomposition.n_components_not_valid",
-                given=given,
-                value=": the number that is most likely by the data is known for data without noise only."
-                if given == "mle"
-                else ".",
-            )
+            Statement("decomposition.n_components_by_likelihood")
+            if given == "mle"
+            else Statement("decomposition.n_components_not_valid", given=given)
         )
 
 

@@ -231,7 +231,7 @@ class PrivatePCA(
             raise ValueError(
                 Statement(
                     "decomposition.n_components_above_columns",
-                    d=d,
+                    n_columns=d,
                     n_components=n_components,
                 )
             )
@@ -277,7 +277,9 @@ class PrivatePCA(
         if centre.ndim and len(centre) != d:
             raise ValueError(
                 Statement(
-                    "decomposition.center_length_mismatch", n_centre=len(centre), d=d
+                    "decomposition.center_length_mismatch",
+                    n_centre=len(centre),
+                    n_features=d,
                 )
             )
         return SecondMoments(

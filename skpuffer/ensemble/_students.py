@@ -109,7 +109,7 @@ class _Student(ABC):
                 Statement("pate.student_could_not_learn", error=error),
             )
 
-    def _constant(self, label: int, why: str) -> Any:
+    def _constant(self, label: int, why: Statement) -> Any:
         """Return a constant classifier, and warn why."""
         warn(
             Statement("pate.student_predicts_one_class", why=why),

@@ -33,9 +33,6 @@ __all__ = [
     "with_intercept",
 ]
 
-#: What a certificate says of targets that are no numbers.
-_NO_NUMBER = Statement("assume.record_without_target")
-
 
 class BoundedTargetMixin:
     """Mixin of regressors whose target is clipped to public bounds."""
@@ -85,10 +82,8 @@ class LinearRegressorMixin(BoundedTargetMixin, RegressorMixin):  # type: ignore[
         if not self._target_may_lack:
             return None
         if self._fills_targets:
-            return Statement(
-                "assume.missing_target_read_as_middle", no_number=_NO_NUMBER
-            )
-        return Statement("assume.missing_target_counts_nothing", no_number=_NO_NUMBER)
+            return Statement("assume.missing_target_read_as_middle")
+        return Statement("assume.missing_target_counts_nothing")
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         if not self._target_may_lack:

@@ -35,8 +35,8 @@ def scale_advice(low: Floats, high: Floats, data_norm: float) -> Statement | Non
 
     Returns
     -------
-    str or None
-        A sentence with the remedy.
+    Statement or None
+        With the remedy.
 
     Notes
     -----
@@ -48,8 +48,8 @@ def scale_advice(low: Floats, high: Floats, data_norm: float) -> Statement | Non
     >>> import numpy as np
     >>> from skpuffer.linear_model._scale import scale_advice
     >>> scale_advice(np.zeros(2), np.array([0.9, 0.7]), 1.0)
-    >>> scale_advice(np.zeros(2), np.array([90.0, 99_999.0]), 1.0)[:10]
-    'rows are a'
+    >>> scale_advice(np.zeros(2), np.array([90.0, 99_999.0]), 1.0).code
+    'linear.rows_longer_than_data_norm'
     """
     middle, half = (low + high) / 2, (high - low) / 2
     usual = math.sqrt(float(middle @ middle + half @ half / 3))
@@ -105,7 +105,7 @@ def warn_of_scale(estimator: Any, task: Task) -> None:
             _say(estimator, found)
 
 
-def _say(estimator: Any, found: str) -> None:
+def _say(estimator: Any, found: Statement) -> None:
     warn(
         Statement(
             "linear.scale_found_by_bounds",

@@ -39,7 +39,7 @@ class Start:
     Parameters
     ----------
     parameters : ndarray of shape (dim,)
-    assumption : str
+    assumption : Statement
         What the certificate of the run takes for granted of them.
     certificate : Certificate or None, default=None
         Of their own release, where it is to be added to that of the run.
@@ -89,7 +89,7 @@ class Start:
                     "assume.init_certificate_weak",
                     assumption=self.assumption,
                     weak=weak,
-                    certificate=self.certificate,
+                    certificate=repr(self.certificate),
                 )
             )
         # an estimate stays one, whatever was promised before it
@@ -98,7 +98,7 @@ class Start:
                 Statement(
                     "assume.init_certificate_kept",
                     assumption=self.assumption,
-                    certificate=self.certificate,
+                    certificate=repr(self.certificate),
                 )
             )
         try:
@@ -113,7 +113,7 @@ class Start:
 
 def read_init(
     init: Any, names: tuple[str, str], columns: Sequence[str] | None
-) -> tuple[Any, Any, str, Certificate | None]:
+) -> tuple[Any, Any, Statement, Certificate | None]:
     """Read what `init` holds: a fitted estimator, or a pair of coefficients.
 
     Parameters
@@ -128,7 +128,7 @@ def read_init(
     -------
     weights, intercepts : object
         As they were given.
-    assumption : str
+    assumption : Statement
     certificate : Certificate or None
 
     Raises
@@ -151,7 +151,6 @@ def read_init(
             Statement(
                 "linear.init_not_fitted",
                 names=list(names),
-                pair=list(names),
             )
         )
     theirs = getattr(init, "feature_names_in_", None)

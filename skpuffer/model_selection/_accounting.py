@@ -98,12 +98,11 @@ def check_accountant(accountant: Accountant) -> None:
     accountant.check()
     # by exact type: what a subclass promises may be something else
     if type(accountant) not in _KINDS:
-        names = ", ".join(kind.__name__ for kind in _KINDS)
         raise UnsupportedError(
             Statement(
                 "search.accountant_unsupported",
-                name_of=name_of(accountant),
-                names=names,
+                accountant=name_of(accountant),
+                names=[kind.__name__ for kind in _KINDS],
             )
         )
 
@@ -267,7 +266,7 @@ def _gain(plain: SearchPlan, found: SearchPlan) -> float | None:
 
 def _compared(
     trials: Sequence[Trial], runs: RandomRuns | None, asked: dict[str, float | None]
-) -> str:
+) -> Statement:
     """What the noise of a trial would promise without a search, and of a plain one."""
     single = one_trial(trials, **asked).epsilon
     if runs is None:

@@ -90,7 +90,7 @@ _OFFERED = frozenset(
 )
 
 #: What every certificate of a search rests on.
-ASSUMED: tuple[str, ...] = (
+ASSUMED: tuple[Statement, ...] = (
     Statement("assume.candidates_and_held_out_public"),
     Statement("assume.trial_errors_not_hidden"),
 )
@@ -587,14 +587,15 @@ def _(node: Any, name: str) -> Iterator[StepAudit]:
 def _stated(
     certificate: Certificate,
     runs: RandomRuns | None,
-    assumed: Sequence[str],
+    assumed: Sequence[Statement],
 ) -> Certificate:
     """Return the certificate of a search with what it rests on besides its trials."""
     if runs is None:
         return certificate.assuming(*assumed, _EVERY)
-    law = next((name for name, shape in _SHAPES.items() if shape == runs.shape), None)
-    if law is None:
-        law = Statement("assume.law_negative_binomial", shape=runs.shape)
+    law = next(
+        (name for name, shape in _SHAPES.items() if shape == runs.shape),
+        Statement("assume.law_negative_binomial", shape=runs.shape),
+    )
     number = Statement(
         "assume.number_of_trials_drawn_secretly", law=law, mean=runs.mean
     )

@@ -20,7 +20,7 @@ from skpuffer._targets import (
 from skpuffer._template._plan import FitPlan, Opening, TableRead
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
-from skpuffer.compose._feature_map import refuse_mixing
+from skpuffer.compose._feature_map import refuse_mixing, subject_of
 from skpuffer.compose._fixed_steps import foreign_frozen
 from skpuffer.compose._step_kinds import step_kinds
 from skpuffer.exceptions import Statement, UnsupportedError
@@ -129,12 +129,7 @@ class Candidate:
         """
         if not steps:
             return
-        names = ", ".join(repr(name) for name, _ in steps)
-        owner = Statement(
-            "search.which_steps",
-            value="step" if len(steps) == 1 else "chain of steps",
-            names=names,
-        )
+        owner = subject_of([name for name, _ in steps])
         some = safe_indexing(X, np.arange(min(_LOOKED_AT, row_count(X))), axis=0)
         refuse_mixing(lambda rows: _as_array(self.mapped(steps, rows)), some, owner)
 
@@ -522,7 +517,7 @@ def targets_of(estimator: Any, y: Any) -> Array:
     return numeric_targets(estimator, y)
 
 
-def _leaking(estimator: Any, leak: str) -> UnsupportedError:
+def _leaking(estimator: Any, leak: Statement) -> UnsupportedError:
     return UnsupportedError(
         Statement(
             "search.estimator_leaks", estimator_type=type(estimator).__name__, leak=leak

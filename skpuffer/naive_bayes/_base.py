@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivateNaiveBayes"]
 
-_PUBLIC = Statement("assume.values_clipped_labels_public")
-_FOUND = Statement("assume.labels_found_in_data")
-
 
 class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):
     """Base of naive Bayes classifiers by one noisy sum over records.
@@ -49,10 +46,14 @@ class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):
         check_records(self, X)
         return X, class_indices(self, X, y), reading
 
-    def _public_facts(self, task: Task) -> str:
+    def _public_facts(self, task: Task) -> Statement:
         """What is taken as public, for the certificate."""
-        found = _FOUND if declared_classes(self) is None else ""
-        return _PUBLIC.format(task.context.classes) + found
+        return Statement(
+            "assume.values_clipped_labels_found"
+            if declared_classes(self) is None
+            else "assume.values_clipped_labels_public",
+            classes=task.context.classes,
+        )
 
     # -- post-processing ----------------------------------------------------------
 

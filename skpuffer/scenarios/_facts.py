@@ -588,7 +588,7 @@ class RecordBelief(Fact):
     ----------
     overlap : Overlap
         Divergences between the two distributions, or bounds on them.
-    belief : str
+    belief : Statement
         The belief, in a sentence.
     wider : tuple of (str, Overlap)
         What the overlap would be if the belief is off, each under a name.
@@ -601,7 +601,7 @@ class RecordBelief(Fact):
     count : int
         How many records it takes together for one, such as those of a household: all
         of them may become any others.
-    together : str or None
+    together : Statement or None
         Which records these are, in words; None is one by itself.
     anyone : Scenario or None
         What is promised whatever is believed of these: differential privacy. None is
@@ -624,12 +624,12 @@ class RecordBelief(Fact):
     """
 
     overlap: Overlap
-    belief: str
+    belief: Statement
     wider: tuple[tuple[str, Overlap], ...] = ()
     pairwise: PairwiseOverlap | None = field(default=None, repr=False)
     record: str | None = None
     count: int = 1
-    together: str | None = None
+    together: Statement | None = None
     anyone: Any = None
 
 

@@ -342,7 +342,7 @@ class _BoundGroup(BoundScenario):
                     )
                 )
 
-    def _tables(self, known: list[Any]) -> Iterator[tuple[str, Any, Any]]:
+    def _tables(self, known: list[Any]) -> Iterator[tuple[Statement, Any, Any]]:
         """Tables of each group, one after the other."""
         scenario, n = self.scenario, self.context.n_records
         for prior, code in known:
@@ -391,11 +391,11 @@ class _BoundGroup(BoundScenario):
             )
         if scenario.trust == "law":
             belief = Statement(
-                "assume.group_belief_exact", of=of, tables=named, world=world
+                "assume.group_belief_exact", prior=of, tables=named, world=world
             )
         else:
             belief = Statement(
-                "assume.group_belief_sampled", of=of, tables=named, world=world
+                "assume.group_belief_sampled", prior=of, tables=named, world=world
             )
         _, _, _, columns, *rest = self._table.statements()
         return (

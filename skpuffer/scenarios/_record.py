@@ -81,7 +81,7 @@ class _BoundRecord(BoundScenario):
         # it
         what = {
             "add_remove": Statement("assume.record_added_or_removed"),
-            "replace": "replaced",
+            "replace": Statement("assume.record_replaced"),
             "relabel": Statement("assume.record_given_another_target"),
         }[relation]
         who = (

@@ -83,7 +83,7 @@ def fresh_generator(rng: Any) -> np.random.Generator:
 
 def run_tables(
     release: QueryRelease,
-    tables: Iterable[tuple[str, Any, Any]],
+    tables: Iterable[tuple[Statement | str, Any, Any]],
     n_tables: int,
     *,
     n_jobs: int | None = None,
@@ -94,7 +94,7 @@ def run_tables(
     Parameters
     ----------
     release : QueryRelease
-    tables : iterable of (str, X, y)
+    tables : iterable of (Statement or '', X, y)
         What a table is, for messages about public ones, else ''; and the arrays that
         the query reads. Drawn one after the other, whatever `n_jobs` is.
     n_tables : int

@@ -126,7 +126,7 @@ def _check_bounds(schema: Schema, given: Any) -> None:
         said = dict(zip(numbers, zip(lows, highs, strict=True), strict=True))
     for name, pair in said.items():
         if pair != numbers[name]:
-            raise _disagreement("bounds", pair, numbers[name], f" of {name!r}")
+            raise _disagreement("bounds", pair, numbers[name], name)
 
 
 def _check_categories(schema: Schema, given: Mapping[Any, Any]) -> None:
@@ -142,24 +142,24 @@ def _check_categories(schema: Schema, given: Mapping[Any, Any]) -> None:
         lacking = len(said) < len(list(listed)) and not schema[name].missing_level
         same = list(map(cell_key, said)) == list(map(cell_key, levels[name]))
         if not same or lacking:
-            raise _disagreement("categories", listed, levels[name], f" of {name!r}")
+            raise _disagreement("categories", listed, levels[name], name)
 
 
 def _check_classes(schema: Schema, given: Any) -> None:
     if schema.classes is None:
         return
     if set(map(cell_key, given)) != set(map(cell_key, schema.classes)):
-        raise _disagreement("classes", given, schema.classes, "")
+        raise _disagreement("classes", given, schema.classes)
 
 
 def _check_target_bounds(schema: Schema, given: Any) -> None:
     if schema.target_bounds is None:
         return
     if tuple(given) != schema.target_bounds:
-        raise _disagreement("target_bounds", given, schema.target_bounds, "")
+        raise _disagreement("target_bounds", given, schema.target_bounds)
 
 
-def _check_names(parameter: str, given: Any, known: Any, what: str) -> None:
+def _check_names(parameter: str, given: Any, known: Any, what: Statement) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ValueError(
@@ -173,13 +173,12 @@ def _check_names(parameter: str, given: Any, known: Any, what: str) -> None:
         )
 
 
-def _disagreement(parameter: str, given: Any, held: Any, where: str) -> ValueError:
-    return ValueError(
-        Statement(
-            "schema.parameter_disagrees",
-            parameter=parameter,
-            where=where,
-            given=given,
-            held=held,
+def _disagreement(
+    parameter: str, given: Any, held: Any, column: Any = None
+) -> ValueError:
+    facts = {"parameter": parameter, "given": given, "held": held}
+    if column is not None:
+        return ValueError(
+            Statement("schema.parameter_disagrees_at_column", column=column, **facts)
         )
-    )
+    return ValueError(Statement("schema.parameter_disagrees", **facts))

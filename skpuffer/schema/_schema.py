@@ -90,7 +90,9 @@ class Schema:
         held = {name: as_column(name, given) for name, given in columns.items()}
         if target is not None and target not in held:
             raise ValueError(
-                Statement("schema.target_not_a_column", held=list(held), target=target)
+                Statement(
+                    "schema.target_not_a_column", columns=list(held), target=target
+                )
             )
         self._columns: dict[Hashable, Column] = held
         self._target = target

@@ -78,7 +78,7 @@ def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
         raise ValueError(
             Statement(
                 "schema.array_column_count_differs",
-                shape=X.shape[1],
+                n_columns=X.shape[1],
                 n_names=len(names),
                 names=list(names),
             )

@@ -209,18 +209,20 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         given = np.asarray(self.resolution, dtype=float)
         if given.ndim and given.size != d:
             raise ValueError(
-                Statement("quantile.resolution_count_differs", size=given.size, d=d)
+                Statement(
+                    "quantile.resolution_count_differs", size=given.size, n_features=d
+                )
             )
         steps = np.broadcast_to(given, d).tolist()
         for low, high, step in zip(bounds.low, bounds.high, steps, strict=True):
             size = grid_size(low, high, step)
             if not 2 <= size <= MOST:
-                fault = "coarse" if size < 2 else "fine"
                 raise ValueError(
                     Statement(
-                        "quantile.resolution_unfit_for_bounds",
+                        "quantile.resolution_too_coarse"
+                        if size < 2
+                        else "quantile.resolution_too_fine",
                         step=step,
-                        fault=fault,
                         low=low,
                         high=high,
                         most=MOST,

@@ -243,7 +243,7 @@ def check_levels(name: Hashable, levels: Any) -> tuple[Any, ...]:
     # NaN, NaT and NA are all None here: missing values have one level at most
     if not plain or plain.count(None) > 1:
         raise ValueError(
-            Statement("summary.levels_repeated", name=name, plain=list(plain))
+            Statement("summary.levels_repeated", name=name, levels=list(plain))
         )
     refuse_ambiguous([level for level in plain if level is not None], "categories")
     return plain

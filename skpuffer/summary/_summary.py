@@ -269,7 +269,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         named = tuple(name for name in named if isinstance(name, str))
         position = scenario.secret_position(named, len(named)) if named else None
         if position is not None:
-            raise ValueError(_SECRET.format(named[position]))
+            raise _secret(named[position])
 
     def _check_named(self, named):
         """Refuse columns that the code book lacks, and groups by numbers."""
@@ -386,7 +386,7 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
                     continue
                 if parameter in ("by", "columns", "statistics"):
                     if _is_secret(self.scenario, name):
-                        raise ValueError(_SECRET.format(name))
+                        raise _secret(name)
                 elif _is_secret(self.scenario, name):
                     continue  # public facts of the whole table, the secret included
                 raise ValueError(
@@ -571,7 +571,8 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         return table.reindex(index=rows, columns=heads)
 
 
-_SECRET = Statement("summary.secret_column_summarised")
+def _secret(name: object) -> ValueError:
+    return ValueError(Statement("summary.secret_column_summarised", name=name))
 
 
 def _is_secret(scenario, name):

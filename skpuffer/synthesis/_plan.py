@@ -80,13 +80,13 @@ class Plan:
         return "tree" if self.target is None else "classes"
 
     @property
-    def given_up(self) -> str:
-        """What the noise forbids that was wanted, in words; empty if nothing."""
+    def given_up(self) -> Statement | None:
+        """What the noise forbids that was wanted, None if nothing."""
         if not self.structure.linked and len(self.cells.n_cells) > 1:
             return Statement("synthesis.given_up_links")
         if self.target is None and self.cells.position is not None:
             return Statement("synthesis.given_up_class_links")
-        return ""
+        return None
 
     @property
     def columns(self) -> list[int]:

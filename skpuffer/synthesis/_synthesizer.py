@@ -422,7 +422,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         if unknown or len(set(names)) < len(names) or not names:
             raise ValueError(
                 Statement(
-                    "synthesis.columns_invalid", columns_=self.columns_, columns=columns
+                    "synthesis.columns_invalid", known=self.columns_, columns=columns
                 )
             )
         at = [self.columns_.index(name) for name in names]
@@ -451,8 +451,7 @@ def _check_shares(shares: object) -> None:
 
 def _assumptions(cells: TableCells, scenario: Scenario) -> tuple[Statement, ...]:
     """What the certificate says of the synthetic table, in sentences."""
-    listed = ", ".join(repr(name) for name in cells.names)
-    said = [Statement("assume.synthetic_columns_public", listed=listed)]
+    said = [Statement("assume.synthetic_columns_public", columns=list(cells.names))]
     inner = getattr(scenario, "scenario", scenario)
     if isinstance(inner, AttributeScenario):
         said.append(Statement("assume.synthetic_secret_left_out", column=inner.column))

@@ -112,10 +112,10 @@ class BoundBelief(BoundScenario):
             read = Statement(
                 "assume.no_listed_column_holds_secret", columns=list(names)
             )
-        what, known_as = Statement("assume.secret_named_column", column=column), "name"
-        if not isinstance(column, str):
+        what = Statement("assume.secret_named_column", column=column)
+        named = isinstance(column, str)
+        if not named:
             what = Statement("assume.secret_column_at_position", column=column)
-            known_as = "position"
         whose, who = (
             Statement("assume.secret_of_each_record"),
             Statement("assume.one_record_per_person"),
@@ -129,11 +129,12 @@ class BoundBelief(BoundScenario):
             number = Statement("assume.number_of_these_records")
         return (
             Statement(
-                "assume.belief_secret_column",
+                "assume.belief_secret_column"
+                if named
+                else "assume.belief_secret_position",
                 what=what,
                 whose=whose,
                 read=read,
-                known_as=known_as,
             ),
             Statement(
                 "assume.belief_nothing_else_depends",

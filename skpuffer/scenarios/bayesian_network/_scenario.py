@@ -157,14 +157,14 @@ class BayesianNetworkScenario(Scenario):
         for name, of in self.parents.items():
             if not np.iterable(of) or not all(isinstance(one, Hashable) for one in of):
                 raise ScenarioError(
-                    Statement("network.parents_not_a_sequence", name=name, of=of)
+                    Statement("network.parents_not_a_sequence", name=name, parents=of)
                 )
         nodes = {name: tuple(of) for name, of in self.parents.items()}
         for name, of in nodes.items():
             strangers = [p for p in of if p not in nodes]
             if strangers or len(set(of)) < len(of) or name in of:
                 raise ScenarioError(
-                    Statement("network.parents_repeated_or_self", name=name, of=of)
+                    Statement("network.parents_repeated_or_self", name=name, parents=of)
                 )
         return nodes
 

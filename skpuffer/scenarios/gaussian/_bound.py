@@ -446,13 +446,17 @@ class BoundGaussian(BoundScenario):
             "ball": Statement("assume.gaussian_domain_ball"),
             "points": Statement("assume.gaussian_domain_values"),
         }[scenario.shape]
-        columns = "" if scenario.secret is None else f" in {scenario.secret!r}"
         records = Statement("assume.gaussian_records_independent")
         if self.series:
             records = Statement("assume.gaussian_records_jointly")
         return (
-            Statement(
-                "assume.gaussian_secret", what=what, columns=columns, domain=domain
+            Statement("assume.gaussian_secret", what=what, domain=domain)
+            if scenario.secret is None
+            else Statement(
+                "assume.gaussian_secret_in_columns",
+                what=what,
+                columns=scenario.secret,
+                domain=domain,
             ),
             Statement("assume.gaussian_stated_covariance", n=n, records=records),
             Statement("assume.joint_count_public", n=n),

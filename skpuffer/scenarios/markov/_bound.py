@@ -250,7 +250,7 @@ class BoundMarkovChain(BoundScenario):
             "same_index": Statement("assume.markov_states_same_time"),
             "all": Statement("assume.markov_states_any_time"),
         }[scenario.pairs]
-        times = "any time"
+        times = Statement("assume.markov_any_time")
         if scenario.protected is not None:
             times = Statement(
                 "assume.markov_some_times", n_positions=len(self.positions), n=n
@@ -258,13 +258,12 @@ class BoundMarkovChain(BoundScenario):
         chain = Statement("assume.markov_stated_chain")
         if len(self.chains) > 1:
             chain = Statement("assume.markov_one_of_chains", n_chains=len(self.chains))
-        fewer = (
-            ""
-            if count is None
-            else Statement("assume.markov_all_but_some", count=count)
-        )
         window = (
-            Statement("assume.markov_agree_outside_window", width=width, fewer=fewer),
+            Statement("assume.markov_agree_outside_window", width=width)
+            if count is None
+            else Statement(
+                "assume.markov_agree_outside_all_but", width=width, count=count
+            ),
         )
         return (
             Statement("assume.markov_secret_state", times=times, pair=pair),

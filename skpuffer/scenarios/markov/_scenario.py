@@ -179,7 +179,7 @@ class MarkovChainScenario(Scenario):
                     check_masses(len(row), counts=False, transition=row)
                 except ValueError as error:
                     raise ScenarioError(
-                        Statement("markov.transition_row_invalid", a=a, error=error)
+                        Statement("markov.transition_row_invalid", row=a, error=error)
                     ) from None
         # distributions sum to one up to the round-off of their entries, which errors
         # allow for
@@ -252,7 +252,7 @@ class MarkovChainScenario(Scenario):
                     Statement(
                         "markov.states_features_differ",
                         names=list(names),
-                        shape=rows.shape[1],
+                        n_features=rows.shape[1],
                     )
                 )
             rows = pd.DataFrame(rows, columns=list(names))

@@ -176,11 +176,10 @@ def bound_arrays(
     if context.n_features is not None and (names is None) != (
         matching_names(X) is None
     ):
-        named, unnamed = "public rows", "data"
-        if names is not None:
-            named, unnamed = unnamed, named
         raise ScenarioError(
-            Statement("prior.named_and_unnamed_columns", named=named, unnamed=unnamed)
+            Statement("prior.only_prior_names_columns")
+            if names is None
+            else Statement("prior.only_data_names_columns")
         )
     if is_frame(X):
         if names is not None:
@@ -209,7 +208,7 @@ def bound_arrays(
         raise ScenarioError(
             Statement(
                 "prior.feature_count_differs",
-                shape=X.shape[1],
+                n_public=X.shape[1],
                 n_features=context.n_features,
             )
         )

@@ -224,11 +224,11 @@ class SubsampleScenario(Scenario):
         share = not isinstance(given, int | np.integer)
         n = round(given * n_pool) if share else int(given)
         if not 1 <= n < n_pool:
-            given = {"given": given, "n": n, "n_pool": n_pool, "most": n_pool - 1}
+            facts = {"given": given, "n": n, "n_pool": n_pool, "most": n_pool - 1}
             raise ScenarioError(
-                Statement("subsample.size_too_small", **given)
+                Statement("subsample.size_too_small", **facts)
                 if n < 1
-                else Statement("subsample.size_too_large", **given)
+                else Statement("subsample.size_too_large", **facts)
             )
         return n
 
