@@ -585,7 +585,7 @@ def stated(check: Callable[..., Floats], **named: Any) -> Floats:
     try:
         return check(**named)
     except ValueError as error:
-        raise ScenarioError(str(error)) from None
+        raise ScenarioError(*error.args) from None
 
 
 def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int]:

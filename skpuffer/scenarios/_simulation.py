@@ -61,7 +61,7 @@ def check_running(n_jobs: Any, verbose: Any) -> None:
     try:
         check_jobs(n_jobs=n_jobs)
     except ValueError as error:
-        raise ScenarioError(str(error)) from None
+        raise ScenarioError(*error.args) from None
     check_option((False, True), verbose=verbose)
 
 
