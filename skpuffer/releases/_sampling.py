@@ -109,7 +109,7 @@ class SamplingScheme(ABC):
             raise ValueError(
                 Statement(
                     "sampling.batch_size_exceeds_records",
-                    size=size,
+                    batch_size=size,
                     n_records=n_records,
                 )
             )
