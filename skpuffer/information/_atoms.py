@@ -174,7 +174,7 @@ class Atoms:
 
     def _column(self, column: int) -> Indices:
         if self.memberships is None:
-            raise ValueError(Statement("pac.memberships_missing_2"))
+            raise ValueError(Statement("pac.atoms_without_memberships"))
         return np.asarray(self.memberships)[:, column]
 
     def between(self, column: int, first: int, second: int) -> "Atoms":

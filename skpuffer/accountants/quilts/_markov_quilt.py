@@ -228,7 +228,7 @@ class MarkovQuilt(Accountant):
         except UnsupportedError as error:
             raise UnsupportedError(
                 Statement(
-                    "quilt.release_without_bound",
+                    "compose.release_without_bound",
                     owner=type(self).__name__,
                     name=release.name,
                     scenario_type=type(bound.scenario).__name__,
