@@ -172,7 +172,7 @@ def _one_score(
     return score, budget_label(fitted, param_name), fallback_of(fitted, param_name)
 
 
-_ONE_SCORE = Statement("inspection.scoring_not_one_score")
+_ONE_SCORE = Statement("inspection.one_score_wanted")
 
 
 def _check_one_score(estimator: Any, scoring: Any) -> None:
