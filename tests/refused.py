@@ -8,11 +8,11 @@ import pytest
 
 from skpuffer.exceptions import Statement
 
-__all__ = ["codes_of", "refused", "statements_in", "warned"]
+__all__ = ["codes_of", "refused", "says", "statements_in", "warned"]
 
 
 def statements_in(found: Any) -> Iterator[Statement]:
-    """All statements of an error, a statement, a collection of them, and their parts."""
+    """All statements of an error, of a statement or of a collection of them."""
     if isinstance(found, BaseException):
         yield from statements_in(found.args)
     elif isinstance(found, Statement):
@@ -31,7 +31,7 @@ def codes_of(found: Any) -> set[str]:
 
 
 def says(found: Any, code: str, **parameters: Any) -> bool:
-    """Whether a statement of this code, with these parameters, is among what is said."""
+    """Whether a statement of this code and these parameters is in what is said."""
     return any(
         statement.code == code
         and all(

@@ -374,7 +374,7 @@ def check_masses(
             Statement(
                 "parameter.masses_not_sum_one",
                 name=name,
-                value=" (integers are taken as counts)" if counts else "",
+                counts=Statement("parameter.integers_are_counts") if counts else "",
                 total=total,
             )
         )

@@ -426,7 +426,9 @@ def read_secret(secret: Any, name: str = "secret") -> NDArray[Any]:
                 "table.secret_not_one_per_record",
                 name=name,
                 secret_type=type(secret).__name__,
-                value="" if values is None else f" of shape {values.shape}",
+                found=""
+                if values is None
+                else Statement("table.of_shape", shape=values.shape),
             )
         )
     # they are compared with those of the prior, as members of a set
