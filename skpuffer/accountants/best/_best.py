@@ -101,7 +101,7 @@ class Best(Accountant):
     >>> scenario = LawsScenario([(healthy, infected)])
     >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
     >>> found = Best(epsilon=0.5, alpha=8).calibrate(release, scenario)
-    >>> found.certificate.choice.partition("(")[0]
+    >>> str(found.certificate.choice).partition("(")[0]
     'DistributionAwareWasserstein'
     """
 
