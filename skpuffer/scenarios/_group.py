@@ -276,7 +276,7 @@ class _BoundGroup(BoundScenario):
     ) -> OutputDistributions:
         scenario, n = self.scenario, self.context.n_records
         made_of = (
-            Statement("simulation.made_of_group_tables"),
+            "group_tables",
             scenario.n_worlds,
             scenario.trust,
             int(scenario.random_state),

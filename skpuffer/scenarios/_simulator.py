@@ -187,7 +187,7 @@ class _BoundSimulator(BoundScenario):
             return tuple(map(arranged, outputs.reshape(*shape, -1)))
 
         made_of = (
-            Statement("simulation.made_of_simulator_tables"),
+            "simulator_tables",
             arranged,
             *made_of,
             shape,

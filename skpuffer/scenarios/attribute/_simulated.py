@@ -62,7 +62,7 @@ def _outputs(bound, release, draws, n_tables, *made_of) -> Floats:
         return _run(bound, release, draws(), n_tables)
 
     made_of = (
-        Statement("simulation.made_of_prior_tables"),
+        "prior_tables",
         *made_of,
         scenario.level,
         int(scenario.random_state),

@@ -198,7 +198,7 @@ class BoundSubsample(BoundScenario):
         if not remember:
             return find()
         made_of = (
-            Statement("simulation.made_of_pool_subsets"),
+            "pool_subsets",
             self._digest,
             masks.shape,
             np.packbits(masks),
