@@ -25,6 +25,7 @@ from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._checks import check_option
 from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._rooms import load_room
 from skpuffer.utils._warn import warn
 
@@ -82,7 +83,7 @@ class Calibration:
 
     noise: Noise
     certificate: Certificate
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Statement, ...] = ()
     by_sensitivity: bool = False
     accountant: "Accountant | None" = None
     draws: Any = None
@@ -136,7 +137,7 @@ class Support:
     ----------
     ok : bool
         What it counts as where a truth value is asked for.
-    reason : str
+    reason : Statement or str
         Why not, and what would do; empty if it can.
 
     Examples
@@ -157,7 +158,7 @@ class Support:
     """
 
     ok: bool
-    reason: Statement = ""
+    reason: Statement | str = ""
 
     def __bool__(self) -> bool:
         return self.ok
@@ -477,7 +478,7 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         try:
             self._check_support(release, bind(scenario, release))
         except (UnsupportedError, ScenarioError) as error:
-            return Support(False, str(error))
+            return Support(False, reason_of(error))
         return Support(True)
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
@@ -658,13 +659,13 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         return fact
 
     def _refusal(
-        self, release: Any, bound: BoundScenario, unread: str | None = None
+        self, release: Any, bound: BoundScenario, unread: Statement | None = None
     ) -> UnsupportedError:
         """Say why there is no account of a release, and what would do."""
         unread = unread_fields(self.reads, release) or unread
         provided = bound.provides(release)
         # named only if it reads the release and some fact for it is there
-        others = [
+        others = tuple(
             kind.__name__
             for kind in known_accountants()
             if kind.recommended
@@ -672,18 +673,20 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
             and not kind.last_iterate_only
             and unread_fields(kind.reads, release) is None
             and any(need in provided for need in kind.needs)
-        ]
+        )
         remedy = Statement("accountant.remedy_richer_scenario")
         if others:
-            remedy = Statement(
-                "accountant.remedy_other_accountants", others=" or ".join(others)
-            )
+            remedy = Statement("accountant.remedy_other_accountants", others=others)
         elif unread is None:
             remedy = Statement("accountant.remedy_bound_record", remedy=remedy)
         # what a scenario is for its author says better than can be read off facts
         purpose = bound.scenario._purpose
         if purpose is not None:
-            remedy = f"{remedy}; {purpose}" if others else purpose
+            remedy = (
+                Statement("accountant.remedies", remedies=(remedy, purpose))
+                if others
+                else purpose
+            )
         # the release is to blame before the scenario: no other scenario would help
         if unread is not None:
             return UnsupportedError(
@@ -695,15 +698,14 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
                     remedy=remedy,
                 )
             )
-        needs = " or ".join(need.__name__ for need in self.needs)
-        offers = ", ".join(sorted(f.__name__ for f in provided)) or "nothing"
+        offers = tuple(sorted(f.__name__ for f in provided))
         return UnsupportedError(
             Statement(
                 "accountant.facts_not_offered",
                 owner=type(self).__name__,
-                needs=needs,
+                needs=tuple(need.__name__ for need in self.needs),
                 scenario_type=type(bound.scenario).__name__,
-                offers=offers,
+                offers=offers or (Statement("accountant.nothing_offered"),),
                 name=release.name,
                 remedy=remedy,
             )
@@ -833,30 +835,37 @@ def unread_fields(
 
     Returns
     -------
-    str or None
+    Statement or None
         A clause with the accountant as its subject.
     """
     kind: type = type(release)
     # fields may be inherited from a kind that is read
     known = next((base for base in kind.__mro__ if base in reads), None)
     if known is None:
-        kinds = " or ".join(map(_a, reads))
-        return Statement("accountant.other_kinds_accounted", kinds=kinds, a=_a(kind))
+        return Statement(
+            "accountant.other_kinds_accounted",
+            kinds=tuple(map(_a, reads)),
+            kind=_a(kind),
+        )
     new = sorted({field.name for field in fields(kind)} - reads[known])
     if new:
-        names = ", ".join(map(repr, new))
-        return Statement("accountant.fields_not_read", names=names, a=_a(kind))
+        return Statement(
+            "accountant.fields_not_read", fields=tuple(map(repr, new)), kind=_a(kind)
+        )
     # no new field, but perhaps another meaning of an old one
     if known is not kind:
         return Statement(
-            "accountant.subclass_meaning_unknown", a=_a(known), a2=_a(kind)
+            "accountant.subclass_meaning_unknown", known=_a(known), kind=_a(kind)
         )
     return None
 
 
-def _a(kind: type) -> str:
+def _a(kind: type) -> Statement:
     """Name of a kind with its article."""
-    return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+    name = kind.__name__
+    if name[0] in "AEIOU":
+        return Statement("accountant.a_kind_by_vowel", name=name)
+    return Statement("accountant.a_kind", name=name)
 
 
 def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
@@ -867,9 +876,9 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
             raise ValueError(
                 Statement(
                     "scenario.bound_to_other_record_count",
-                    n_records=scenario.context.n_records,
+                    n_bound=scenario.context.n_records,
                     name=release.name,
-                    n_records2=release.n_records,
+                    n_release=release.n_records,
                 )
             )
         # or of as many records, but about other columns; what one side does not say
@@ -889,10 +898,10 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
                 raise ValueError(
                     Statement(
                         "scenario.bound_to_other_context",
-                        name=name,
-                        brief=brief(bound),
-                        name2=release.name,
-                        brief2=brief(given),
+                        field=name,
+                        bound=brief(bound),
+                        name=release.name,
+                        given=brief(given),
                     )
                 )
         return scenario

@@ -281,7 +281,7 @@ def _table(n: int) -> list[dict[str, Any]]:
                         "scenario": scenario_name,
                         "release": release_name,
                         "works": bool(answer),
-                        "reason": fact or answer.reason,
+                        "reason": fact or str(answer.reason),
                     }
                 )
     return sorted(rows, key=itemgetter("accountant"))

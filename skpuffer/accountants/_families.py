@@ -19,9 +19,9 @@ __all__ = [
     "AUTO",
     "FAMILIES",
     "TRIED",
+    "compared",
     "least_error",
     "mean_square",
-    "ratio",
     "told_choice",
 ]
 
@@ -81,16 +81,18 @@ def least_error(errors: Sequence[float]) -> int:
     return next(i for i, error in enumerate(errors) if error <= near)
 
 
-def ratio(error: float, least: float) -> str:
-    """Return in words how many times the least an error is."""
+def compared(name: str, error: float, least: float) -> Statement:
+    """Say how many times the least the error of some noise is."""
     if error == least:
-        return "(the same)"
+        return Statement("noise.same_error", name=name)
     if least == 0 or math.isinf(error):
-        return "(infinitely more)"
-    return f"({error / least:.3g} ×)"
+        return Statement("noise.error_infinitely_larger", name=name)
+    return Statement("noise.error_larger", name=name, ratio=error / least)
 
 
-def told_choice(families: Sequence[str], errors: Sequence[float], best: int) -> str:
+def told_choice(
+    families: Sequence[str], errors: Sequence[float], best: int
+) -> Statement:
     """Say which family was chosen, and against which others.
 
     Parameters
@@ -104,22 +106,22 @@ def told_choice(families: Sequence[str], errors: Sequence[float], best: int) -> 
 
     Returns
     -------
-    str
+    Statement
         For a certificate.
 
     Examples
     --------
     >>> from skpuffer.accountants._families import told_choice
-    >>> told_choice(["gaussian", "laplace"], [13.9, 2.0], 1)
-    'laplace noise, of the least mean square error; against it gaussian (6.95 ×)'
+    >>> print(told_choice(["gaussian", "laplace"], [13.9, 2.0], 1))
+    laplace noise, of the least mean square error; against it gaussian (6.95 ×)
     """
     names = [family.replace("_", " ") for family in families]
     if len(names) == 1:
-        return Statement("noise.only_family_keeping_promise", names=names[0])
+        return Statement("noise.only_family_keeping_promise", family=names[0])
     others = sorted(
         (error, name)
         for i, (error, name) in enumerate(zip(errors, names, strict=True))
         if i != best
     )
-    against = ", ".join(f"{name} {ratio(e, errors[best])}" for e, name in others)
-    return Statement("noise.family_of_least_error", names=names[best], against=against)
+    against = tuple(compared(name, error, errors[best]) for error, name in others)
+    return Statement("noise.family_of_least_error", family=names[best], against=against)

@@ -17,7 +17,7 @@ __all__ = ["SELECTION_FIELDS", "selection_curve", "selection_noises"]
 SELECTION_FIELDS = frozenset({"assumptions", "context", "n_records", "name", "scores"})
 
 #: Mechanism, and what dominates a round of range r at scale one.
-_MECHANISMS: dict[type[Noise], tuple[str, Callable[[float], DescribedPair]]] = {
+_MECHANISMS: dict[type[Noise], tuple[Statement, Callable[[float], DescribedPair]]] = {
     GumbelNoise: (
         Statement("source.exponential_mechanism_range"),
         BoundedRangePair,
@@ -56,7 +56,7 @@ def selection_curve(
     relation: str,
     count: int,
     max_memory: float = 500.0,
-) -> tuple[PrivacyLossCurve, Shift, str, str]:
+) -> tuple[PrivacyLossCurve, Shift, Statement, Statement]:
     """Return what the choices of a release cost under a noise on their scores.
 
     With c the reciprocal of the scale, the privacy loss of a candidate under Gumbel
@@ -82,9 +82,9 @@ def selection_curve(
     curve : PrivacyLossCurve
     shift : Shift
         The largest range of a round.
-    source : str
+    source : Statement
         Where the cost of a round is proved.
-    statement : str
+    statement : Statement
 
     Raises
     ------
@@ -113,7 +113,7 @@ def selection_curve(
     statement = Statement(
         "selection.choices_in_rounds_stated",
         dim=release.dim,
-        n_ranges=len(ranges),
-        ranges=max(ranges),
+        n_rounds=len(ranges),
+        largest=max(ranges),
     )
     return curve, largest, source, statement

@@ -100,7 +100,7 @@ def largest_accuracy(
         return float(min(max(right.max(), masses.max()), 1.0))
     if k > _MOST_SECRETS:
         raise UnsupportedError(
-            Statement("audit.too_many_secrets", k=k, most_secrets=_MOST_SECRETS)
+            Statement("audit.too_many_secrets", n_secrets=k, most=_MOST_SECRETS)
         )
     rises, runs = np.diff(tpr), np.diff(fpr)
     kept = (runs > 0) & (rises <= _STEEPEST * runs)
@@ -143,7 +143,7 @@ def check_prior(prior: ArrayLike) -> Floats:
     """
     n = np.size(np.asarray(prior))
     if n < 2:
-        raise ValueError(Statement("audit.prior_below_two_secrets", n=n))
+        raise ValueError(Statement("audit.prior_below_two_secrets", n_secrets=n))
     return check_masses(n, prior=prior)
 
 
@@ -156,7 +156,7 @@ def _paired(pairs: Sequence[tuple[int, int]] | None, k: int) -> Floats:
         at = tuple(pair)
         if len(at) != 2 or at[0] == at[1] or not all(0 <= i < k for i in at):
             raise ValueError(
-                Statement("audit.pairs_not_valid_positions", k=k, pair=pair)
+                Statement("audit.pairs_not_valid_positions", n_secrets=k, pair=pair)
             )
         found[at[0], at[1]] = found[at[1], at[0]] = 1.0
     return found

@@ -338,7 +338,9 @@ def _steps_of_membership(certificate: Certificate, relation: str) -> tuple[int, 
         # out with the one, in with the other
         return 2, plain
     raise ValueError(
-        Statement("audit.certificate_of_other_relation", own=own, relation=relation)
+        Statement(
+            "audit.certificate_of_other_relation", certified=own, relation=relation
+        )
     )
 
 

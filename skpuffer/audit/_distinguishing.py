@@ -219,13 +219,17 @@ def distinguishing_attack(
     if p.shape[1] != q.shape[1]:
         raise ValueError(
             Statement(
-                "audit.outputs_lengths_unequal", shape=p.shape[1], shape2=q.shape[1]
+                "audit.outputs_lengths_unequal",
+                first_length=p.shape[1],
+                second_length=q.shape[1],
             )
         )
     heads = int(share * len(p)), int(share * len(q))
     if min(heads) < 1 or len(p) == heads[0] or len(q) == heads[1]:
         raise ValueError(
-            Statement("audit.share_leaves_none", n_p=len(p), n_q=len(q), share=share)
+            Statement(
+                "audit.share_leaves_none", n_first=len(p), n_second=len(q), share=share
+            )
         )
     n, m = heads
     if score is None:

@@ -233,7 +233,7 @@ def map_attack(
         masses = np.full(k, 1 / k)
     if len(masses) != k:
         raise ValueError(
-            Statement("audit.prior_not_per_secret", k=k, n_masses=len(masses))
+            Statement("audit.prior_not_per_secret", n_secrets=k, n_masses=len(masses))
         )
     worlds = _worlds(given, gaussian_noise(noise))
     common: dict[str, Any] = {

@@ -18,6 +18,7 @@ from skpuffer.utils._reading import (
     read_labels,
     row_count,
 )
+from skpuffer.utils._reasons import reason_of
 
 from ._allowed import RELATIONS, promises_at
 from ._lira import likelihood_ratios, stacked
@@ -159,7 +160,7 @@ class MembershipAttack(ScoredAttack):
         n_guesses = check_count(n_guesses=n_guesses, least=2)
         if n_guesses % 2 or n_guesses > n:
             raise ValueError(
-                Statement("audit.guesses_odd_or_many", n=n, n_guesses=n_guesses)
+                Statement("audit.guesses_odd_or_many", n_scores=n, n_guesses=n_guesses)
             )
         order = np.argsort(self.scores, kind="stable")
         half = n_guesses // 2
@@ -320,8 +321,10 @@ def _records(X: Any, y: Any, name: str) -> tuple[Any, Array]:
     try:
         targets = read_labels(y)
     except (TypeError, ValueError) as error:
-        message = str(error).replace("'y'", f"'y_{name}'")
-        raise type(error)(message) from None
+        reason = reason_of(error)
+        raise type(error)(
+            Statement("audit.targets_unreadable", name=name, reason=reason)
+        ) from None
     if targets is None or targets.ndim not in (1, 2):
         raise ValueError(Statement("audit.target_not_per_record", name=name))
     if row_count(X) != len(targets):
@@ -329,7 +332,7 @@ def _records(X: Any, y: Any, name: str) -> tuple[Any, Array]:
             Statement(
                 "audit.records_and_targets_unequal",
                 name=name,
-                row_count=row_count(X),
+                n_records=row_count(X),
                 n_targets=len(targets),
             )
         )
@@ -346,8 +349,8 @@ def _refuse_other_columns(members: Any, others: Any) -> None:
         raise ValueError(
             Statement(
                 "audit.tables_column_counts_differ",
-                shape=members.shape,
-                shape2=others.shape,
+                members_shape=members.shape,
+                others_shape=others.shape,
             )
         )
 
@@ -357,7 +360,10 @@ def _checked(scores: Any, n: int) -> Floats:
     if found.shape != (n,) or found.dtype.kind not in "biuf":
         raise ValueError(
             Statement(
-                "audit.score_not_per_record", shape=found.shape, dtype=found.dtype, n=n
+                "audit.score_not_per_record",
+                shape=found.shape,
+                dtype=found.dtype,
+                n_records=n,
             )
         )
     return found.astype(float)

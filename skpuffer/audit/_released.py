@@ -83,7 +83,7 @@ def read_outputs(outputs: Any) -> Outputs:
         raise ValueError(
             Statement(
                 "audit.released_outputs_lengths_mixed",
-                value=sorted({law.dim for law in laws}),
+                lengths=sorted({law.dim for law in laws}),
             )
         )
     return found

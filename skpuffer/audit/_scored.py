@@ -192,8 +192,8 @@ class ScoredAttack:
             raise ValueError(
                 Statement(
                     "audit.labels_of_one_kind",
-                    kinds=self._kinds[0],
-                    kinds2=self._kinds[1],
+                    first=self._kinds[0],
+                    second=self._kinds[1],
                 )
             )
         # NaN compares with nothing, and two infinities are as good as equal
@@ -275,7 +275,7 @@ class ScoredAttack:
         fpr = check_probability(fpr=fpr)
         mine, others = self._split
         if len(others) < 2:
-            raise ValueError(Statement("audit.one_score_only", kinds=self._kinds[1]))
+            raise ValueError(Statement("audit.one_score_only", kind=self._kinds[1]))
         # not every other one: they may come in any order
         shuffled = np.random.default_rng(0).permutation(others)
         half = len(others) // 2

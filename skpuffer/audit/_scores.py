@@ -52,7 +52,7 @@ def refuse_unknown(model: Any, y: Array, name: str) -> None:
             Statement(
                 "audit.labels_unknown_to_model",
                 name=name,
-                n_classes_of=len(classes_of(model)),
+                n_classes=len(classes_of(model)),
             )
         )
 

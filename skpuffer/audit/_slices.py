@@ -157,7 +157,9 @@ def slice_divergences(
     dim = given.distributions[0].dim
     if profile.dim != dim:
         raise ValueError(
-            Statement("audit.profile_dimension_mismatch", dim=profile.dim, dim2=dim)
+            Statement(
+                "audit.profile_dimension_mismatch", profile_dim=profile.dim, dim=dim
+            )
         )
     added = gaussian_noise(noise)
     first, second = (

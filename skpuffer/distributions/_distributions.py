@@ -252,7 +252,7 @@ class Gaussian(Distribution):
             raise ValueError(
                 Statement(
                     "distribution.covariance_of_wrong_shape",
-                    size=mean.size,
+                    dim=mean.size,
                     shape=covariance.shape,
                 )
             )
@@ -360,7 +360,9 @@ def distribution_distance(
     """
     if u.dim != v.dim:
         raise ValueError(
-            Statement("distribution.coordinates_unequal", dim=u.dim, dim2=v.dim)
+            Statement(
+                "distribution.coordinates_unequal", first_dim=u.dim, second_dim=v.dim
+            )
         )
     units = np.ones(u.dim) if units is None else np.asarray(units, dtype=float)
     return _distance(u, v, norm, units, ceiling)

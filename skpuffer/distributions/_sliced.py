@@ -69,8 +69,8 @@ def sliced_distribution_distances(
             raise ValueError(
                 Statement(
                     "distribution.profile_dimension_mismatch",
-                    dim=profile.dim,
-                    dim2=distribution.dim,
+                    profile_dim=profile.dim,
+                    dim=distribution.dim,
                 )
             )
     scale = np.ones(profile.dim) if units is None else np.asarray(units, dtype=float)

@@ -174,7 +174,7 @@ class Atoms:
 
     def _column(self, column: int) -> Indices:
         if self.memberships is None:
-            raise ValueError(Statement("pac.memberships_missing_2"))
+            raise ValueError(Statement("pac.atoms_without_memberships"))
         return np.asarray(self.memberships)[:, column]
 
     def between(self, column: int, first: int, second: int) -> "Atoms":
@@ -298,7 +298,7 @@ def _checked_memberships(memberships: ArrayLike | None, m: int) -> Indices | Non
     codes = np.asarray(memberships)
     if codes.ndim != 2 or len(codes) != m or not codes.shape[1]:
         raise ValueError(
-            Statement("pac.memberships_shape_wrong", m=m, shape=codes.shape)
+            Statement("pac.memberships_shape_wrong", n_atoms=m, shape=codes.shape)
         )
     if codes.dtype.kind not in "biu" or np.any(codes < 0):
         raise ValueError(Statement("pac.memberships_not_integers"))
@@ -306,6 +306,6 @@ def _checked_memberships(memberships: ArrayLike | None, m: int) -> Indices | Non
     # each value has a column of its own in what is computed
     if int(codes.max()) >= max(2, m):
         raise ValueError(
-            Statement("pac.memberships_not_consecutive", m=m, value=max(2, m))
+            Statement("pac.memberships_not_consecutive", n_atoms=m, limit=max(2, m))
         )
     return codes

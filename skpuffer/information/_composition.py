@@ -154,8 +154,8 @@ def compose_mixed(information: ArrayLike, whole: ArrayLike) -> float:
         raise ValueError(
             Statement(
                 "compose.information_entries_not_per_release",
-                n_about=len(about),
-                n_whole=len(whole),
+                n_secret=len(about),
+                n_table=len(whole),
             )
         )
     # a function of the input is told no more of than the input
@@ -228,8 +228,8 @@ def compose_exact(
             raise ValueError(
                 Statement(
                     "compose.atoms_columns_mismatch_noise",
-                    shape=table.shape,
-                    shape2=noise.shape,
+                    table_shape=table.shape,
+                    noise_shape=noise.shape,
                 )
             )
         if name.shape != table.shape[:1]:

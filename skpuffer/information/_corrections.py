@@ -275,9 +275,9 @@ def donsker_varadhan_gap(
         raise ValueError(
             Statement(
                 "pac.donsker_varadhan_shapes_wrong",
-                shape=draws.shape,
-                shape2=centre.shape,
-                shape3=spread.shape,
+                draws_shape=draws.shape,
+                centre_shape=centre.shape,
+                covariance_shape=spread.shape,
             )
         )
     gamma, clip = check_probability(gamma=gamma), check_positive(clip=clip)
@@ -363,10 +363,10 @@ def surrogate_terms(
         raise ValueError(
             Statement(
                 "pac.surrogate_dimensions_differ",
-                shape=points.shape,
-                shape2=centre.shape,
-                shape3=spread.shape,
-                shape4=noise.shape,
+                points_shape=points.shape,
+                centre_shape=centre.shape,
+                covariance_shape=spread.shape,
+                noise_shape=noise.shape,
             )
         )
     factor = cholesky(spread, lower=True)
@@ -436,8 +436,8 @@ def _channel(
         raise ValueError(
             Statement(
                 "pac.atoms_columns_mismatch_covariance",
-                shape=table.shape,
-                shape2=noise.shape,
+                table_shape=table.shape,
+                noise_shape=noise.shape,
             )
         )
     return table, check_masses(len(table), weights=weights), noise
@@ -446,7 +446,7 @@ def _channel(
 def _orthonormal(basis: ArrayLike, d: int) -> Floats:
     axes = check_finite(bases=basis)
     if axes.shape != (d, d) or not np.allclose(axes.T @ axes, np.eye(d), atol=1e-9):
-        raise ValueError(Statement("sliced.bases_not_orthonormal", d=d))
+        raise ValueError(Statement("sliced.bases_not_orthonormal", dim=d))
     return axes
 
 

@@ -81,8 +81,8 @@ def log_det(covariance: ArrayLike, noise_covariance: ArrayLike) -> float:
         raise ValueError(
             Statement(
                 "gaussian.covariance_shapes_differ",
-                shape=output.shape,
-                shape2=noise.shape,
+                output_shape=output.shape,
+                noise_shape=noise.shape,
             )
         )
     # a coordinate that neither varies nor is noisy is a public constant
@@ -272,8 +272,8 @@ def efficient(
             Statement(
                 "gaussian.basis_shape_wrong",
                 shape=matrix.shape,
-                n_matrix=len(matrix),
-                shape2=axes.shape,
+                dim=len(matrix),
+                basis_shape=axes.shape,
             )
         )
     unit = np.diag(matrix).max()

@@ -283,7 +283,9 @@ def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
         law = GaussianLaw(_stated_covariance(law))
     if law.dim != dim:
         raise ValueError(
-            Statement("pac.noise_dimension_mismatch_2", dim=law.dim, dim2=dim)
+            Statement(
+                "pac.noise_and_outputs_dimensions_differ", noise_dim=law.dim, dim=dim
+            )
         )
     found: NoiseLaw = law
     return found

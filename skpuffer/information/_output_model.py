@@ -118,8 +118,8 @@ class OutputModel:
                     Statement(
                         "pac.model_field_shape_wrong",
                         name=name,
-                        shapes=shapes[name],
-                        d=d,
+                        expected=shapes[name],
+                        dim=d,
                         shape=value.shape,
                     )
                 )
@@ -210,7 +210,7 @@ class OutputModel:
             raise ValueError(
                 Statement(
                     "pac.clip_outputs_shape_wrong",
-                    n_mean=len(self.mean),
+                    dim=len(self.mean),
                     shape=points.shape,
                 )
             )
@@ -259,8 +259,8 @@ class OutputModel:
             raise ValueError(
                 Statement(
                     "pac.outputs_noise_shapes_differ",
-                    shape=points.shape,
-                    shape2=shifts.shape,
+                    outputs_shape=points.shape,
+                    noise_shape=shifts.shape,
                 )
             )
         factor = cholesky(self.noise_covariance, lower=True)

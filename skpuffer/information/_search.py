@@ -368,7 +368,7 @@ def _checked_priors(atoms: Atoms | Sequence[Atoms]) -> list[Atoms]:
         raise ValueError(
             Statement(
                 "pac.search_atoms_dimensions_differ",
-                value=sorted({a.dim for a in priors}),
+                dims=sorted({a.dim for a in priors}),
             )
         )
     if all(len(a.distinct_points) == 1 for a in priors):

@@ -30,7 +30,7 @@ from skpuffer.utils._solve import largest_argument, raise_until, smallest_argume
 from skpuffer.utils._types import Floats, Number, Numbers
 
 #: Unproved assumptions, in sentences: those of Rényi costs, and those of trade-offs.
-Evidence = tuple[tuple[str, ...], tuple[str, ...]]
+Evidence = tuple[tuple[Statement, ...], tuple[Statement, ...]]
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Shift(Plain, kind="shift"):
             return self.radius * float(np.max(ratio))
         if dim is None:
             raise ValueError(
-                Statement("noise.shift_norm_mismatch", norm=self.norm, norm2=norm)
+                Statement("noise.shift_norm_mismatch", norm=self.norm, noise_norm=norm)
             )
         # 1/r of Hölder's inequality; positive, as p > q here
         power = 1 / norm - 1 / self.norm
@@ -161,7 +161,7 @@ class Shift(Plain, kind="shift"):
             return dim if self.dim is None else self.dim
         if self.dim != dim:
             raise ValueError(
-                Statement("noise.shift_dimension_mismatch", dim=self.dim, dim2=dim)
+                Statement("noise.shift_dimension_mismatch", dim=self.dim, noise_dim=dim)
             )
         return dim
 
@@ -593,7 +593,7 @@ class Noise(Plain, ABC):
             if self.dim not in (None, dim):
                 raise ValueError(
                     Statement(
-                        "noise.variance_dimension_mismatch", dim=self.dim, dim2=dim
+                        "noise.variance_dimension_mismatch", noise_dim=self.dim, dim=dim
                     )
                 )
         # a broadcast view is read-only, and callers may write, hence the copy

@@ -78,8 +78,8 @@ class DegenerateGaussianNoise(GaussianNoise):
             raise ValueError(
                 Statement(
                     "gaussian.factor_columns_dependent",
-                    spans=spans[-1],
-                    spans2=spans[0],
+                    least=spans[-1],
+                    largest=spans[0],
                 )
             )
 

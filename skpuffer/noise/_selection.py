@@ -27,7 +27,7 @@ class _SelectionNoise(Noise):
     def _resolved(self, shift: Shift | Floats) -> NoReturn:
         raise UnsupportedError(
             Statement(
-                "noise.selection_hides_no_vector", capitalize=self.family.capitalize()
+                "noise.selection_hides_no_vector", family=self.family.capitalize()
             )
         )
 

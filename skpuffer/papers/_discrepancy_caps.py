@@ -107,7 +107,7 @@ def monte_carlo_caps(
         or not values.size
         or not np.all((values >= 0) & (values <= size))
     ):
-        raise ValueError(Statement("papers.draws_out_of_range", size=size))
+        raise ValueError(Statement("papers.draws_out_of_range", batch_size=size))
     n_draws = values.shape[1]
     # Hoeffding's inequality, both ways and for all instances at once
     slack = math.sqrt(math.log(2 * count / failure) / (2 * n_draws))
@@ -235,7 +235,9 @@ def realised_mean_square(n_records: int, count: int, rate: float) -> float:
     n = check_count(n_records=n_records)
     count, rate = check_count(count=count), check_probability(rate=rate)
     if count > n:
-        raise ValueError(Statement("papers.count_exceeds_records", n=n, count=count))
+        raise ValueError(
+            Statement("papers.count_exceeds_records", n_records=n, count=count)
+        )
     differ, same = np.arange(count + 1)[:, None], np.arange(n - count + 1)
     masses = binom.pmf(differ, count, rate) * binom.pmf(same, n - count, rate)
     shares = differ / np.maximum(1, differ + same)

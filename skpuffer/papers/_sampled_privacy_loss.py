@@ -30,6 +30,7 @@ from skpuffer.utils._checks import (
     check_probability,
     noise_generator,
 )
+from skpuffer.utils._reasons import reason_of
 
 from ._empirical_losses import EmpiricalLosses, Sampler, samplers, width_for
 
@@ -48,11 +49,6 @@ _MESH, _PART = 1e-3, 1 / 30
 
 #: Dominating pairs of one coordinate whose losses can be sampled.
 _SAMPLED = (ShiftPair, PoissonPair)
-
-_WARNING = (
-    "epsilon was estimated from {n} sampled privacy losses: by chance it may be too "
-    "small, and no bound on how far off it is holds at such sample sizes"
-)
 
 
 class SampledPrivacyLoss(Accountant):
@@ -266,7 +262,7 @@ class SampledPrivacyLoss(Accountant):
                     owner=type(self).__name__,
                     name=release.name,
                     scenario_type=type(bound.scenario).__name__,
-                    error=error,
+                    reason=reason_of(error),
                 )
             ) from None
         return steps
@@ -412,12 +408,14 @@ class SampledPrivacyLoss(Accountant):
             relation=steps.relation,
             assumptions=(
                 *fact.assumptions,
-                _WARNING.format(n=int(self.n_samples)),
+                Statement(
+                    "assume.epsilon_from_sampled_losses", n_samples=int(self.n_samples)
+                ),
                 *release.assumptions,
             ),
             sensitivity=float(steps.dominated(noise).pair.curve.shift.radius),
             norm=float(release.clip_order),
-            source="sampled privacy losses (Rinberg et al., Algorithms 5 and 6)",
+            source=Statement("source.sampled_privacy_losses_quantile"),
             **self._identity(bound, release),
         )
 

@@ -22,7 +22,9 @@ def _pmf_pair(p: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
     if first.ndim != 1 or first.shape != second.shape or first.size == 0:
         raise ValueError(
             Statement(
-                "curve.masses_shape_mismatch", shape=first.shape, shape2=second.shape
+                "curve.masses_shape_mismatch",
+                first_shape=first.shape,
+                second_shape=second.shape,
             )
         )
     return check_masses(first.size, p=first), check_masses(second.size, q=second)

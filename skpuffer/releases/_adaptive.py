@@ -102,7 +102,7 @@ class Stage:
                     "release.stage_sensitivity_not_positive",
                     name=self.name,
                     norm=norm,
-                    one=one,
+                    sensitivity=one,
                 )
             )
         return check_positive(unit=one * (self.times / self.share) ** (1 / norm))

@@ -60,7 +60,7 @@ class Release:
                 Statement(
                     "release.n_records_differs_from_context",
                     n_records=self.n_records,
-                    n_records2=context.n_records,
+                    n_context=context.n_records,
                 )
             )
 

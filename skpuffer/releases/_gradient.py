@@ -119,7 +119,7 @@ class GradientRelease(Release):
         Largest norm of one example's gradient over all blocks.
     units : tuple of float or None
         Proportion of the noise of each coordinate, by `noise_proportions`.
-    sampling_statement : str
+    sampling_statement : Statement
         What the sampling scheme takes for granted.
     clipped : object or None
         What `record` says of its gradient as this release clips it, if anything.
@@ -194,7 +194,7 @@ class GradientRelease(Release):
         self.steps_per_epoch: int
         self.n_epochs: int
         self.total_clip_norm: float
-        self.sampling_statement: str
+        self.sampling_statement: Statement
         resolved = {
             "sampling": scheme,
             "batch_size": size,
@@ -313,19 +313,19 @@ class GradientRelease(Release):
         """Refuse other last steps where more is stated than clipping makes true."""
         # a gradient clipped to another norm and scaled moves otherwise with its record
         stated = ("record", "blocks")
-        remedies = [f"{name}=None" for name in stated if getattr(self, name)]
+        settings = [f"{name}=None" for name in stated if getattr(self, name)]
         if self.noise_position != "gradient":
-            remedies.append("noise_position='gradient'")
-        if remedies:
+            settings.append("noise_position='gradient'")
+        if settings:
             raise ValueError(
-                Statement("gradient.recalibration_unsupported", remedies=remedies[0])
+                Statement("gradient.recalibration_unsupported", setting=settings[0])
             )
         if last.n_steps >= self.n_steps:
             raise ValueError(
                 Statement(
                     "gradient.recalibration_too_many_steps",
-                    n_steps=last.n_steps,
-                    n_steps2=self.n_steps,
+                    n_last=last.n_steps,
+                    n_steps=self.n_steps,
                 )
             )
 

@@ -14,6 +14,7 @@ from skpuffer import transport
 from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_all_positive, check_count
 from skpuffer.utils._elsewhere import TableElsewhere
+from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._types import Floats
 
 from ._base import Release
@@ -273,7 +274,9 @@ def _ball(given: Any, dim: int | None) -> "transport.Ball":
         try:
             given = transport.Ball(radius, center)
         except (TypeError, ValueError) as error:
-            raise type(error)(Statement("release.ball_invalid", error=error)) from None
+            raise type(error)(
+                Statement("release.ball_invalid", reason=reason_of(error))
+            ) from None
     ball: transport.Ball = given
     _check_center(ball, dim)
     return ball

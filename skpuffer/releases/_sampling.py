@@ -109,7 +109,7 @@ class SamplingScheme(ABC):
             raise ValueError(
                 Statement(
                     "sampling.batch_size_exceeds_records",
-                    size=size,
+                    batch_size=size,
                     n_records=n_records,
                 )
             )
@@ -587,7 +587,7 @@ def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
         return sampling
     if isinstance(sampling, str) and sampling in _BY_NAME:
         return _BY_NAME[sampling]
-    names = ", ".join(map(repr, SAMPLING_SCHEMES))
+    names = tuple(map(repr, SAMPLING_SCHEMES))
     raise ValueError(
-        Statement("sampling.scheme_unknown_2", names=names, sampling=sampling)
+        Statement("sampling.sampling_not_valid", names=names, sampling=sampling)
     )

@@ -191,7 +191,9 @@ class VoteRelease(Release):
         share = -(-self.n_records // self.n_teachers)
         if sizes.max() > share:
             raise ValueError(
-                Statement("pate.group_larger_than_share", max=sizes.max(), share=share)
+                Statement(
+                    "pate.group_larger_than_share", largest=sizes.max(), share=share
+                )
             )
         # accounting without an estimator: a scenario is told of the groups as well
         if self.context is None:
@@ -212,7 +214,7 @@ class VoteRelease(Release):
             raise ValueError(
                 Statement(
                     "pate.max_answers_exceeds_queries",
-                    answers=answers,
+                    max_answers=answers,
                     n_queries=self.n_queries,
                 )
             )
@@ -221,7 +223,7 @@ class VoteRelease(Release):
             raise ValueError(
                 Statement(
                     "pate.max_answers_without_threshold",
-                    answers=answers,
+                    max_answers=answers,
                     n_queries=self.n_queries,
                 )
             )

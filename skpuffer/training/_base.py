@@ -306,7 +306,7 @@ def _check_release(
     if release.blocks not in (None, blocks):
         raise ValueError(
             Statement(
-                "gradient.release_blocks_differ", blocks=blocks, blocks2=release.blocks
+                "gradient.release_blocks_differ", blocks=blocks, given=release.blocks
             )
         )
     norm = release.clip_norm

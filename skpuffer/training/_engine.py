@@ -311,7 +311,7 @@ def _check(
             Statement(
                 "training.record_count_differs",
                 n_records=release.n_records,
-                n_records2=gradients.rows.n_records,
+                n_rows=gradients.rows.n_records,
             )
         )
     # what bounds moves of gradients must be about these, or the noise is too little
@@ -321,7 +321,10 @@ def _check(
         if dim not in (None, gradients.dim):
             raise ValueError(
                 Statement(
-                    "training.dimension_differs", name=name, dim=dim, dim2=gradients.dim
+                    "training.dimension_differs",
+                    name=name,
+                    dim=dim,
+                    n_parameters=gradients.dim,
                 )
             )
     if initial is None:

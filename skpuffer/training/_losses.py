@@ -667,7 +667,7 @@ def make_loss(name: str, n_classes: int | None = None, **parameters: float) -> L
         raise ValueError(
             Statement(
                 "training.loss_unknown",
-                map=", ".join(map(repr, fitting)),
+                fitting=tuple(map(repr, fitting)),
                 kind=kind,
                 name=name,
             )

@@ -421,12 +421,9 @@ class ClippedGradient:
             space = Statement("assume.gradient_row_and_target")
         elif record.n_classes == 2:
             space = Statement("assume.gradient_row_signed")
-        found, how = (
-            self.gradient_move(shift),
-            Statement("assume.gradient_no_two_further"),
-        )
+        found = self.gradient_move(shift)
         if found >= self._any:
-            how += "apart"
+            how = Statement("assume.gradient_no_two_further")
         elif found < self._lipschitz * shift:
             how = Statement("assume.gradient_corner_bound")
             if self.radius is not None and math.isfinite(self._lipschitz):

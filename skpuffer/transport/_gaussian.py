@@ -83,7 +83,7 @@ def gaussian_wasserstein(
     if order not in (2.0, math.inf):
         raise ValueError(Statement("transport.gaussian_order_unsupported", p=p))
     if order == 2 and norm != 2:
-        raise ValueError(Statement("transport.gaussian_norm_not_two", ord=ord))
+        raise ValueError(Statement("transport.gaussian_norm_not_two", order=ord))
     mean_u, cov_u = _mean_and_covariance("u", mean_u, cov_u)
     mean_v, cov_v = _mean_and_covariance("v", mean_v, cov_v)
     if mean_u.shape != mean_v.shape:

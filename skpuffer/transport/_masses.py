@@ -195,7 +195,10 @@ def _from_rationals(n: int, values: NDArray[np.object_], name: str) -> Integers:
     if values.shape != (n,):
         raise ValueError(
             Statement(
-                "transport.masses_count_differs", name=name, n=n, shape=values.shape
+                "transport.masses_count_differs",
+                name=name,
+                n=n,
+                shape=values.shape,
             )
         )
     if min(values) < 0 or not any(values):
@@ -205,7 +208,7 @@ def _from_rationals(n: int, values: NDArray[np.object_], name: str) -> Integers:
     # counts, as integers are.
     if denominator > 1 and sum(values) != 1:
         raise ValueError(
-            Statement("transport.masses_not_sum_one", name=name, values=sum(values))
+            Statement("transport.masses_not_sum_one", name=name, total=sum(values))
         )
     masses = np.empty(n, dtype=object)
     masses[:] = [int(w * denominator) for w in values]

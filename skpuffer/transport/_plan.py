@@ -312,7 +312,7 @@ def _costs(
             raise ValueError(
                 Statement(
                     "transport.cost_shape_invalid",
-                    value=(len(U), len(V)),
+                    expected=(len(U), len(V)),
                     shape=costs.shape,
                 )
             )

@@ -38,10 +38,10 @@ def check_points(
         raise ValueError(
             Statement(
                 "transport.points_column_counts_differ",
-                one=one,
-                other=other,
-                shape=first.shape[1],
-                shape2=second.shape[1],
+                first=one,
+                second=other,
+                n_first=first.shape[1],
+                n_second=second.shape[1],
             )
         )
     if coordinate_scale is None:

@@ -120,15 +120,12 @@ class SliceProfile:
         if profile.rank == profile.dim and (
             profile.least_share * profile.dim < _UNEVEN
         ):
-            warnings.warn(
-                Statement(
-                    "sliced.slices_nearly_degenerate",
-                    least_share=profile.least_share,
-                    value=1 / profile.dim,
-                ),
-                PrivacyWarning,
-                stacklevel=2,
+            uneven = Statement(
+                "sliced.slices_nearly_degenerate",
+                least_share=profile.least_share,
+                even_share=1 / profile.dim,
             )
+            warnings.warn(PrivacyWarning(uneven), stacklevel=2)
         return profile
 
     @classmethod

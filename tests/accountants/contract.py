@@ -25,7 +25,12 @@ import skpuffer
 from skpuffer._template._on_grid import proved
 from skpuffer.accountants import Support
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.exceptions import UncertifiedError, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    UncertifiedError,
+    UnsupportedError,
+    stated,
+)
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
@@ -294,7 +299,7 @@ class AccountantContract:
             assert not support
             self.raised(accountant, release, scenario, *words)
             for word in words:
-                assert word in support.reason
+                assert word in str(support.reason)
 
     def raised(self, accountant, release, scenario, *words):
         noise = accountant._chosen_noise()
@@ -675,12 +680,15 @@ class AccountantContract:
         assert certificate.source
         assert certificate.n_releases == 1
         assert certificate.assumptions
-        assert all(isinstance(text, str) and text for text in certificate.assumptions)
+        assert all(
+            isinstance(said, Statement) and str(said)
+            for said in certificate.assumptions
+        )
         assert certificate.delta == (mode.get("delta") or certificate.event_delta)
 
     def test_what_is_taken_for_granted_is_said(self, mode, growth):
         release, scenario = self.case(growth)
-        of_release, of_fact = "the release is as it should be", "the prior is right"
+        of_release, of_fact = stated("the release is right"), stated("so is the prior")
         release = replace_fields(release, assumptions=(of_release,))
         accountant, bound = self.make(mode), scenario.bind(release.context)
         need = accountant._need(release, bound)

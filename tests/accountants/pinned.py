@@ -242,7 +242,7 @@ def facts(scenario):
             except ValueError:
                 continue
             found[f"{kind.__name__} | {name}"] = {
-                "assumptions": list(fact.assumptions),
+                "assumptions": list(map(str, fact.assumptions)),
                 "certified": bool(fact.certified),
                 "delta": float(fact.delta),
             }
@@ -266,6 +266,8 @@ def kept(found, with_curve=True):
 
 def _brief(value):
     """Data with long arrays of numbers replaced by what they add up to."""
+    if isinstance(value, dict) and value.keys() == {"code", "parameters", "text"}:
+        return value["text"]  # a statement in words
     if isinstance(value, dict):
         return {name: _brief(part) for name, part in value.items()}
     if isinstance(value, list):

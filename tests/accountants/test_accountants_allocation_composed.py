@@ -162,7 +162,7 @@ def test_noise_in_proportions_is_correlated_as_well(proportions):
     moved = np.sqrt(np.sum(scales**-2.0))
     assert 1 / moved == pytest.approx(plain.noise.scale, rel=1e-4)
     # which is what certificates say, and no more noise than that
-    said = " ".join(found.certificate.assumptions)
+    said = " ".join(map(str, found.certificate.assumptions))
     assert f"have scale {plain.noise.scale:.3g}"[:-1] in said
     assert f"scale {max(scales):.6g} " not in said
 
@@ -181,8 +181,8 @@ def test_other_noise_is_refused(method):
 
 def test_winners_of_several_epochs_are_those_of_one():
     fresh = {"sampling": "fresh_bins", "noise_correlation": Restarted(STRATEGY, 6)}
-    said = " ".join(certified("unamplified", **fresh).assumptions)
+    said = " ".join(map(str, certified("unamplified", **fresh).assumptions))
     assert "composed of those of 2 parts that draw bins anew" in said
     assert "of one part, unamplified (remove), unamplified (add)" in said
-    said = " ".join(certified("unamplified").assumptions)
+    said = " ".join(map(str, certified("unamplified").assumptions))
     assert "for rounding: unamplified (remove), unamplified (add)" in said

@@ -83,7 +83,7 @@ def test_a_variance_that_is_enough_by_itself():
     found = with_prior(1.0, alpha=2).calibrate(output(), laws(variance=100.0))
     assert found.noise.is_zero
     assert found.certificate.epsilon == pytest.approx(1 / 100)
-    text = " ".join(found.certificate.assumptions)
+    text = " ".join(map(str, found.certificate.assumptions))
     assert "variance under the prior is part of the protection" in text
 
 

@@ -137,7 +137,7 @@ def test_a_release_without_bounds():
 def test_who_would_do_instead():
     support = GroupPrivacy().supports(release(), LAWS)
     assert isinstance(support, Support) and not support
-    reason = support.reason
+    reason = str(support.reason)
     for word in ("GroupPrivacy", "Adjacency", "LawsScenario", "OutputDistributions"):
         assert word in reason
     assert reason.endswith(" would do.") and "GeneralWasserstein" in reason
@@ -150,7 +150,7 @@ def test_a_scenario_of_another_table_is_not_supported():
     tables = JointTableScenario([[0, 0], [1, 1]], [0.5, 0.5])
     for kind in (GroupPrivacy, GeneralWasserstein):
         support = kind().supports(release(n_records=60), tables)
-        assert not support and "records, but the data has 60" in support.reason
+        assert not support and "records, but the data has 60" in str(support.reason)
         with pytest.raises(ScenarioError, match="but the data has 60"):
             kind().calibrate(release(n_records=60), tables)
         assert kind().supports(release(n_records=2), tables)

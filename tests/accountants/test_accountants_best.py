@@ -82,7 +82,7 @@ def test_the_noise_of_least_mean_square_is_taken(dim, family):
     assert found.noise.family == family == min(errors, key=errors.get)
     assert mean_square(found, dim) == pytest.approx(errors[family], rel=1e-3)
     ratio = max(errors.values()) / min(errors.values())
-    assert f"({ratio:.3g} ×)" in found.certificate.choice
+    assert f"({ratio:.3g} ×)" in str(found.certificate.choice)
     assert found.certificate.notion == "approximate_dp"
 
 
@@ -94,13 +94,15 @@ def test_never_more_error_than_any_candidate_alone():
     alone = MarkovQuilt(0.7).calibrate(release, chain)
     found = Best(0.7, **pure).calibrate(release, chain)
     assert found.noise == alone.noise
-    assert found.certificate.choice.startswith("MarkovQuilt(")
+    assert str(found.certificate.choice).startswith("MarkovQuilt(")
     # group privacy covers all thirty records, at a Laplace scale of 30 / epsilon
     ratio = (30 / 0.7 / alone.noise.scale) ** 2
-    assert f"({ratio:.3g} ×)" in found.certificate.choice
+    assert f"({ratio:.3g} ×)" in str(found.certificate.choice)
     # whoever is asked again is told the same
     back = Best(0.7, **pure).certify(found.noise, release, chain)
-    assert back.epsilon <= 0.7 * (1 + 1e-6) and back.choice.startswith("MarkovQuilt(")
+    assert back.epsilon <= 0.7 * (1 + 1e-6) and str(back.choice).startswith(
+        "MarkovQuilt("
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_a_belief_is_found_for_every_kind_of_release(release):
     found = Best(0.3, delta=1e-5).calibrate(release, BELIEF)
     alone = OverlapAmplification(0.3, delta=1e-5).calibrate(release, BELIEF)
     assert np.max(found.noise.std()) <= np.max(alone.noise.std()) * (1 + 1e-9)
-    assert found.certificate.choice.startswith("OverlapAmplification(")
+    assert str(found.certificate.choice).startswith("OverlapAmplification(")
     assert found.certificate.notion == "approximate_pufferfish"
     assert found.certificate.accountant == "Best(delta=1e-05, epsilon=0.3)"
     # the order of its own promise: the belief has none to offer at one
@@ -129,8 +131,8 @@ def test_among_equals_the_certificate_that_composes():
     wasserstein, group = GeneralWasserstein(), GroupPrivacy()
     found = Best(candidates=[wasserstein, group]).calibrate(release, RecordScenario())
     assert found.certificate.composable
-    assert found.certificate.choice.startswith("GroupPrivacy(")
-    assert "GeneralWasserstein" in found.certificate.choice
+    assert str(found.certificate.choice).startswith("GroupPrivacy(")
+    assert "GeneralWasserstein" in str(found.certificate.choice)
 
 
 def test_only_certificates_that_add_up():
@@ -171,7 +173,7 @@ def test_estimates_are_left_out():
     sampled = SimulatorScenario(draw, secrets=[0, 1], n_draws=20)
     assert GeneralWasserstein().supports(release, sampled)
     support = Best().supports(release, sampled)
-    assert not support and "only estimate" in support.reason
+    assert not support and "only estimate" in str(support.reason)
     with pytest.raises(UnsupportedError, match="only estimate"):
         Best().calibrate(release, sampled)
     run = GradientRelease(n_records=40, n_steps=5, sampling="full_batch")
@@ -216,7 +218,7 @@ def test_tables_are_simulated_once_for_all_norms():
         draw, counted, secrets=[0, 1], n_draws=300, confidence=0.99
     )
     found = Best(delta=0.2).calibrate(release, scenario)
-    assert found.certificate.choice.count(" ×)") + 1 > 3
+    assert str(found.certificate.choice).count(" ×)") + 1 > 3
     assert len(asked) == 300
 
 
@@ -269,7 +271,7 @@ def test_a_progress_bar(capfd):
 def test_the_choice_is_kept_in_json():
     certificate = Best(delta=1e-5).calibrate(query(), BELIEF).certificate
     assert Certificate.from_dict(certificate.to_dict()).choice == certificate.choice
-    assert certificate.choice in str(certificate)
+    assert str(certificate.choice) in str(certificate)
 
 
 # -- estimators ------------------------------------------------------------------------
@@ -383,7 +385,7 @@ def test_what_would_warn_is_taken_only_by_name():
         warnings.simplefilter("error")
         unasked = Best(alpha=4).calibrate(release, points)
     assert type(unasked.noise) is GaussianNoise
-    assert "of those that would not warn" in unasked.certificate.choice
+    assert "of those that would not warn" in str(unasked.certificate.choice)
     named = Best(alpha=4, candidates=[GeneralWasserstein(), ShapedWasserstein()])
     with pytest.warns(PrivacyWarning, match="differences of single outputs"):
         shaped = named.calibrate(release, points)
@@ -394,5 +396,5 @@ def test_vectors_with_spread_have_noise_in_their_shape():
     release = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=4, dim=2)
     u, v = Discrete([[0.0, 0.0], [0.8, -0.2]]), Discrete([[1.0, 0.0], [0.8, 0.8]])
     found = Best(alpha=4).calibrate(release, LawsScenario([(u, v)]))
-    assert found.certificate.choice.startswith("ShapedWasserstein")
+    assert str(found.certificate.choice).startswith("ShapedWasserstein")
     assert found.certificate.notion == "renyi_pufferfish"

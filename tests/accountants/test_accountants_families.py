@@ -222,16 +222,16 @@ def test_what_is_measured_is_the_trace():
 def test_a_certificate_says_which_family_and_why():
     made = PrivacyLoss(1.0, 1e-5).calibrate(query(), RECORD)
     certificate = made.certificate
-    assert certificate.choice == (
+    assert str(certificate.choice) == (
         "laplace noise, of the least mean square error; against it gaussian (6.96 ×)"
     )
-    assert certificate.choice in str(certificate)
+    assert str(certificate.choice) in str(certificate)
     assert certificate.accountant == "PrivacyLoss()"
     # one that is named is chosen by nobody
     named = PrivacyLoss(1.0, 1e-5, noise="laplace").calibrate(query(), RECORD)
     assert named.certificate.choice == ""
     assert named.noise == made.noise
-    assert told_choice(["laplace"], [2.0], 0).endswith(
+    assert str(told_choice(["laplace"], [2.0], 0)).endswith(
         "the only one tried that keeps the promise"
     )
 
@@ -265,7 +265,7 @@ def test_the_notion_is_that_of_what_was_asked_for():
     pure = GroupPrivacy(1.0, math.inf).calibrate(query(), RECORD).certificate
     assert pure.notion is Notion.PURE_DP
     assert pure.delta == 0
-    assert pure.choice.startswith("laplace noise, the only one tried")
+    assert str(pure.choice).startswith("laplace noise, the only one tried")
     loose = PrivacyLoss(1.0, 1e-2).calibrate(query(), RECORD)
     assert loose.certificate.notion is Notion.APPROXIMATE_DP
     assert loose.certificate.delta == 1e-2
@@ -281,7 +281,7 @@ def test_certificates_of_both_families_compose():
     total = compose([part.certificate for part in parts], delta=1e-5)
     assert 1.0 < total.epsilon < 2.0
     for part in parts:
-        assert part.certificate.choice in total.choice
+        assert str(part.certificate.choice) in str(total.choice)
 
 
 # -- where nothing is chosen -----------------------------------------------------------
@@ -363,7 +363,7 @@ def test_a_family_that_has_no_finite_noise_is_not_missed():
         )
     made = DistributionAwareWasserstein(1.0, 2.0).calibrate(release, scenario)
     assert made.noise.family == "gaussian"
-    assert "the only one tried" in made.certificate.choice
+    assert "the only one tried" in str(made.certificate.choice)
 
 
 def test_quilts_and_plans_choose_too():
@@ -380,15 +380,16 @@ def test_quilts_and_plans_choose_too():
 def test_best_asks_in_every_family():
     made = Best(1.0, math.inf).calibrate(counts(4), RECORD)
     assert made.noise.family == "discrete_laplace"
-    assert "noise='discrete_laplace'" in made.certificate.choice
+    assert "noise='discrete_laplace'" in str(made.certificate.choice)
     asked = Best(1.0, delta=1e-5, candidates=[GroupPrivacy()])
     made = asked.calibrate(query(), RECORD)
     assert made.noise.family == "laplace"
-    assert "laplace noise, of the least mean square error" in made.certificate.choice
+    assert "laplace noise, of the least mean square error" in str(
+        made.certificate.choice
+    )
     # of sums that are no counts nobody is asked who hides whole numbers only
-    assert (
-        "discrete"
-        not in Best(1.0, delta=1e-5).calibrate(query(), RECORD).certificate.choice
+    assert "discrete" not in str(
+        Best(1.0, delta=1e-5).calibrate(query(), RECORD).certificate.choice
     )
 
 
@@ -408,7 +409,7 @@ def test_estimators_take_it_by_default(model, family):
     X = np.linspace(0, 1, 50)[:, None]
     model.fit(X)
     assert model.noise_.family == family
-    assert model.certificate_.choice.startswith(family.replace("_", " "))
+    assert str(model.certificate_.choice).startswith(family.replace("_", " "))
     wide = clone(model).fit(np.tile(X, 12))
     if isinstance(model, PrivateMean):
         assert wide.noise_.family == "gaussian"
@@ -463,4 +464,6 @@ def test_of_an_unknown_length_only_what_is_known_is_tried():
     )
     made = PrivacyLoss().calibrate(unknown, RECORD)
     assert made.noise.family == "gaussian"
-    assert made.certificate.choice.endswith("the only one tried that keeps the promise")
+    assert str(made.certificate.choice).endswith(
+        "the only one tried that keeps the promise"
+    )

@@ -368,16 +368,16 @@ def test_what_is_refused_and_what_would_do():
     assert isinstance(by_law.curve, CountLawCurve) and by_law.event_delta == 0
     order = RenyiDP(alpha=4, delta=None)
     support = order.supports(release, chain)
-    assert not support and "event_delta=0" in support.reason
+    assert not support and "event_delta=0" in str(support.reason)
     with pytest.raises(UnsupportedError, match="give a delta"):
         order.calibrate(release, chain)
     sampled = SampledPrivacyLoss().supports(run(dim=1), chain)
-    assert not sampled and "event_delta=0" in sampled.reason
+    assert not sampled and "event_delta=0" in str(sampled.reason)
     for sampling in ("fixed_size", "with_replacement"):
         support = PrivacyLoss().supports(run(sampling), RecordScenario(2))
         assert not support
-        assert "number of records changes" in support.reason
-        assert "replaced" in support.reason
+        assert "number of records changes" in str(support.reason)
+        assert "replaced" in str(support.reason)
 
 
 # -- the law of how many records differ -----------------------------------------------
@@ -445,7 +445,7 @@ def test_the_law_of_counts_bounds_what_a_series_tells_and_saves_noise():
     found = PrivacyLoss(0.5, 0.02).calibrate(release, MarkovChainScenario(step))
     assert found.certificate.notion is Notion.APPROXIMATE_PUFFERFISH
     assert isinstance(found.certificate.curve, CountLawCurve)
-    assert "mean over how many" in " ".join(found.certificate.assumptions)
+    assert "mean over how many" in " ".join(map(str, found.certificate.assumptions))
     plain = found.certificate.to_dict()
     assert Certificate.from_dict(plain) == found.certificate
     all_at_once = PrivacyLoss(0.5, 0.02).calibrate(release, group(n))
@@ -508,5 +508,5 @@ def test_the_steps_of_a_run_list_their_group():
     assert isinstance(found.curve, PrivacyLossCurve)
     ((pair, times),) = found.curve.steps
     assert isinstance(pair, SubsetGroupPair) and (pair.count, times) == (3, 200)
-    assert "exchanged" in found.source
+    assert "exchanged" in str(found.source)
     assert Certificate.from_dict(found.to_dict()) == found

@@ -290,7 +290,7 @@ def test_hidden_batches_need_no_more_than_log_moments():
         )
         said = f"would need noise of scale {hidden.noise.scale:.4g}"
         own = f"this has noise of scale {seen:.4g}"
-        assert any(said in a and own in a for a in certificate.assumptions)
+        assert any(said in str(a) and own in str(a) for a in certificate.assumptions)
 
 
 @pytest.mark.parametrize("how", SUBSAMPLINGS)
@@ -307,7 +307,7 @@ def test_what_hidden_batches_would_need_is_said_for_other_schemes(sampling, how)
         f"would need noise of scale {least:.4g} for the full Rényi promise; this has "
         f"noise of scale {found.noise.scale:.4g}"
     )
-    assert any(text.endswith(said) for text in found.certificate.assumptions)
+    assert any(str(text).endswith(said) for text in found.certificate.assumptions)
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_the_worst_case_is_group_privacy():
     group = GroupPrivacy(2.0, alpha=4.0).calibrate(once, replaced(3))
     assert found.noise.scale == pytest.approx(group.noise.scale, rel=1e-9)
     assert found.certificate.curve.gaussian_mu == pytest.approx(1.0)
-    assert any("group privacy" in text for text in found.certificate.assumptions)
+    assert any("group privacy" in str(text) for text in found.certificate.assumptions)
 
 
 def test_records_that_come_and_go_move_half_as_far():
@@ -431,7 +431,7 @@ def test_constants_that_are_refused(options, lipschitz, words):
     accountant = HistoryUniformCap(lipschitz=lipschitz)
     support = accountant.supports(release, replaced(1))
     assert not support
-    assert words in support.reason
+    assert words in str(support.reason)
     with pytest.raises(UnsupportedError, match=words):
         accountant.calibrate(release, replaced(1))
 

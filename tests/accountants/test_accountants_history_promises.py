@@ -541,6 +541,6 @@ def test_a_record_that_comes_or_goes_is_not_to_be_seen_in_a_batch(relation):
     scenario = RecordScenario(relation=relation)
     for subsampling in ("worst_case", "log_moment"):
         found = HistoryUniformCap(1.0, 2.0, subsampling).calibrate(release, scenario)
-        text = " ".join(found.certificate.assumptions)
+        text = " ".join(map(str, found.certificate.assumptions))
         assert ("which of the other records" in text) == (relation == "add_remove")
         assert ("which holds if they are revealed" in text) == (relation == "replace")

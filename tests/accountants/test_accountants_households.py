@@ -165,7 +165,7 @@ def test_what_is_counted_by_household_is_promised_to_no_other_records():
     other = OverlapAmplification().calibrate(VOTES, other).certificate
     both = compose([found.certificate, other])
     assert both.notion is Notion.APPROXIMATE_DP
-    assert any(f"counts at its fallback, {OF_ONE}:" in a for a in both.assumptions)
+    assert any(f"counts at its fallback, {OF_ONE}:" in str(a) for a in both.assumptions)
     # blocks side by side know of households no more
     together = parallel([found.certificate, other])
     assert f"ε = {together.fallback:.4g}, {OF_ONE}" in str(together)

@@ -268,7 +268,7 @@ def test_secret_parameters_of_columns():
     # the quilt of the second column tells log(0.6 / 0.4) and leaves the first near
     assert found.noise.scale == pytest.approx(1.0 / (2.0 - math.log(1.5)), rel=1e-9)
     assert found.certificate.sensitivity == pytest.approx(1.0)
-    assert "moves" in found.certificate.assumptions[1]
+    assert "moves" in str(found.certificate.assumptions[1])
 
 
 # -- relations ----------------------------------------------------------------------
@@ -467,8 +467,8 @@ def test_releases_together_share_their_quilts():
     unnamed = replace(release, context=PublicContext(n_records=60))
     mixed = accountant.certify_together([(noise, unnamed), (noise, visits[0])], CHAIN)
     assert mixed.epsilon == two.epsilon
-    assert any("same table" in text for text in two.assumptions)
-    assert not any("same table" in text for text in one.assumptions)
+    assert any("same table" in str(text) for text in two.assumptions)
+    assert not any("same table" in str(text) for text in one.assumptions)
     with pytest.raises(CompositionError, match="no release"):
         accountant.certify_together([], CHAIN)
     with pytest.raises(TypeError, match="noise"):
@@ -685,7 +685,7 @@ def test_what_is_not_proved_of_the_noise_is_said():
     noise = GeneralizedGaussianNoise(30.0, beta=1.5)
     plain = MarkovQuilt(1.0, 2.0, noise=noise).certify(noise, release, CHAIN)
     traded = MarkovQuilt(1.0, delta=1e-3, noise=noise).certify(noise, release, CHAIN)
-    said = ["not proved" in " ".join(c.assumptions) for c in (plain, traded)]
+    said = ["not proved" in " ".join(map(str, c.assumptions)) for c in (plain, traded)]
     assert said == [False, True]
 
 

@@ -237,7 +237,7 @@ def test_the_first_way_that_costs_less_is_taken():
     found = calibrated(ResidualPAC(0.01, n_draws=500), line(0.0, 1.0, 2.0, 3.0))
     certificate = found.certificate
     assert certificate.confidence == 1.0 and certificate.mutual_information == 0.01
-    assert any("for certain" in text for text in certificate.assumptions)
+    assert any("for certain" in str(text) for text in certificate.assumptions)
 
 
 @pytest.mark.parametrize("family", ["scale", "eigen", "full"])
@@ -267,7 +267,9 @@ def test_coordinates_that_never_vary_get_no_noise():
     found = PAC(0.5).calibrate(*prior(points))
     assert isinstance(found.noise, GaussianNoise)
     assert found.noise.variance(3)[1] == 0
-    assert any("1 of the 3 coordinates" in t for t in found.certificate.assumptions)
+    assert any(
+        "1 of the 3 coordinates" in str(t) for t in found.certificate.assumptions
+    )
     best = calibrated(ResidualPAC(0.5, n_draws=1000), prior(points))
     assert isinstance(best.noise, DegenerateGaussianNoise)
     assert best.noise.variance(3)[1] == 0
@@ -503,7 +505,10 @@ def sampled(n=200, ball=4.0, **fields):
 def test_of_a_sample_the_covariance_is_an_estimate():
     found = PAC(1.0).calibrate(*sampled())
     assert found.certificate.notion == Notion.ESTIMATED
-    assert any("sampled" in t or "drawn of" in t for t in found.certificate.assumptions)
+    assert any(
+        "sampled" in str(t) or "drawn of" in str(t)
+        for t in found.certificate.assumptions
+    )
     found = calibrated(ResidualPAC(1.0, n_draws=1000), sampled())
     assert found.certificate.notion == Notion.ESTIMATED
     assert found.certificate.mutual_information > 0.6
@@ -519,7 +524,7 @@ def test_confidence_raises_the_covariance():
         assert certificate.certified and certificate.confidence == pytest.approx(0.95)
         assert power(found) > power(plain)
         assert log_det([[variance]], [[power(found)]]) <= 1.0
-        assert any("ball of radius 4" in text for text in certificate.assumptions)
+        assert any("ball of radius 4" in str(text) for text in certificate.assumptions)
     # where all is known there is nothing to be unsure of
     exact = PAC(0.5, "confidence").calibrate(*line(*SIGN))
     assert power(exact) == pytest.approx(0.5819767) and exact.certificate.certified
@@ -626,8 +631,8 @@ def test_runs_and_votes(release):
     scenario = RecordScenario().bind(release.context)
     for accountant in (PAC(), ResidualPAC()):
         support = accountant.supports(release, scenario)
-        assert not support and "one output" in support.reason
-        assert "PrivacyLoss" in support.reason
+        assert not support and "one output" in str(support.reason)
+        assert "PrivacyLoss" in str(support.reason)
 
 
 def test_nobody_else_chooses_them():

@@ -113,7 +113,7 @@ def test_records_that_nearly_agree_pay_for_the_rounding_of_a_sum(apart):
     bound = scenario.bind(release.context)
     found = proved(asked, release, bound, noise_generator(None)[0])
     assert any(
-        "the noise covers them" in text for text in found.certificate.assumptions
+        "the noise covers them" in str(text) for text in found.certificate.assumptions
     )
     certified = found.certificate.curve
     costs = np.array(certified.overlap.costs)

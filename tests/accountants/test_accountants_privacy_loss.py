@@ -505,7 +505,9 @@ def test_one_record_with_a_secret_attribute_is_one_record():
 def test_groups_are_refused_where_no_bound_is_known(sampling):
     answer = PrivacyLoss().supports(release(sampling), RecordScenario(2))
     assert not answer
-    assert "group of 2 comes or goes" in answer.reason and "poisson" in answer.reason
+    assert "group of 2 comes or goes" in str(answer.reason) and "poisson" in str(
+        answer.reason
+    )
 
 
 def test_a_norm_that_the_noise_cannot_use_is_refused():
@@ -552,9 +554,9 @@ def test_no_noise_promises_nothing():
 
 def test_beyond_the_memory_the_certificate_says_so():
     small = certify(1.0, release(n_steps=1000), max_memory=0.01)
-    assert any("Rényi" in text for text in small.assumptions)
+    assert any("Rényi" in str(text) for text in small.assumptions)
     full = certify(1.0, release(n_steps=1000))
-    assert not any("Rényi" in text for text in full.assumptions)
+    assert not any("Rényi" in str(text) for text in full.assumptions)
     assert full.epsilon < small.epsilon < 1.3 * full.epsilon
     accountant = PrivacyLoss(1.0, max_memory=0.01)
     found = accountant.calibrate(release(n_steps=1000), ADD_REMOVE)

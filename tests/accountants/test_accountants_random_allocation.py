@@ -147,7 +147,9 @@ def test_scales_of_strategy_and_noise_cancel():
 
 def test_certificates_say_what_they_rest_on():
     noise = GaussianNoise(3.0)
-    said = " ".join(RandomAllocation().certify(noise, run(), ADDED).assumptions)
+    said = " ".join(
+        map(str, RandomAllocation().certify(noise, run(), ADDED).assumptions)
+    )
     means = STRATEGY.means(6, 12)
     for words in (
         "bins are kept for the whole run",
@@ -159,7 +161,9 @@ def test_certificates_say_what_they_rest_on():
     ):
         assert words in said
     fresh = run(sampling="fresh_bins", noise_correlation=None)
-    said = " ".join(RandomAllocation().certify(noise, fresh, ADDED).assumptions)
+    said = " ".join(
+        map(str, RandomAllocation().certify(noise, fresh, ADDED).assumptions)
+    )
     assert "drawn anew in each epoch" in said
     assert "exact up to a grid" in said
 
@@ -170,14 +174,14 @@ def test_privacy_loss_says_how_noise_is_correlated_and_which_bound_it_was():
         (RenyiDP(), ()),
     ):
         certificate = accountant.certify(GaussianNoise(3.0), run(), ADDED)
-        said = " ".join(certificate.assumptions)
+        said = " ".join(map(str, certificate.assumptions))
         for word in ("by Toeplitz", "scale 3 in clip norms", *words):
             assert said.count(word) == 1
             assert word in str(certificate)
     plain = PrivacyLoss().certify(
         GaussianNoise(3.0), run(noise_correlation=None), ADDED
     )
-    assert "correlated" not in " ".join(plain.assumptions)
+    assert "correlated" not in " ".join(map(str, plain.assumptions))
 
 
 class Silenced(type(STRATEGY)):
@@ -247,10 +251,10 @@ def test_refusals(accountant, change, scenario, reason, remedy):
     # those that are for bins alone say so first
     drawn = "bins" in str(release.sampling)
     if drawn or type(accountant) in (PrivacyLoss, RenyiDP):
-        assert reason in support.reason
-        assert remedy in support.reason
+        assert reason in str(support.reason)
+        assert remedy in str(support.reason)
     else:
-        assert "use sampling='fresh_bins' or 'balls_in_bins'" in support.reason
+        assert "use sampling='fresh_bins' or 'balls_in_bins'" in str(support.reason)
     with pytest.raises(UnsupportedError):
         accountant.calibrate(release, scenario)
 
@@ -267,15 +271,15 @@ def test_other_noise_is_refused():
 def test_who_adds_up_steps_refuses():
     release = run(sampling="full_batch", batch_size=None)
     support = IterationAmplification().supports(release, ADDED)
-    assert "correlated" in support.reason
-    assert "noise_correlation=None" in support.reason
+    assert "correlated" in str(support.reason)
+    assert "noise_correlation=None" in str(support.reason)
 
 
 def test_exact_is_for_independent_noise():
     accountant = RandomAllocation(method="exact")
     assert accountant.supports(run(noise_correlation=None), ADDED)
     support = accountant.supports(run(), ADDED)
-    assert "method='best'" in support.reason
+    assert "method='best'" in str(support.reason)
 
 
 @pytest.mark.parametrize(
@@ -314,7 +318,7 @@ def test_estimates_are_no_promises():
     assert not found.certificate.certified
     assert not found.certificate.composable
     assert found.certificate.confidence == 0.99
-    assert "no promise" in " ".join(found.certificate.assumptions)
+    assert "no promise" in " ".join(map(str, found.certificate.assumptions))
     with pytest.raises(UncertifiedError):
         found.certificate.to_approximate(1e-2)
     assert not SampledAllocation.recommended
@@ -334,7 +338,7 @@ def test_a_promise_by_abstention():
     assert fresh.certify(found.noise, run(), ADDED).certified
     assert (found.certificate.epsilon, found.certificate.delta) == (1.0, 1e-2)
     assert found.certificate.confidence == 1
-    assert "refused otherwise" in " ".join(found.certificate.assumptions)
+    assert "refused otherwise" in " ".join(map(str, found.certificate.assumptions))
     # with room below delta for the chance of an error
     drawn = sampled(run(), found.noise.scale, 1.0, "remove")
     assert drawn.estimate + 4 * drawn.error < 1e-2
@@ -353,7 +357,7 @@ def test_best_takes_privacy_loss():
     certificate = Best(2.0, delta=1e-3).calibrate(run(), ADDED).certificate
     assert certificate.certified
     assert certificate.accountant.startswith(("PrivacyLoss", "RenyiDP", "Best"))
-    assert "SampledAllocation" not in certificate.choice
+    assert "SampledAllocation" not in str(certificate.choice)
 
 
 # -- estimators ------------------------------------------------------------------------
@@ -398,7 +402,7 @@ def test_full_batches_are_one_bin():
         accountant = RandomAllocation(1.0, 1e-3, method=method)
         found = accountant.calibrate(release, ADDED)
         assert found.noise.scale == pytest.approx(exact, rel=1e-6)
-        assert "one bin" in " ".join(found.certificate.assumptions)
+        assert "one bin" in " ".join(map(str, found.certificate.assumptions))
     accountant = SampledAllocation(1.0, 1e-3, random_state=0)
     for scenario, times in ((ADDED, 1), (REPLACED, 2)):
         drawn = accountant.calibrate(release, scenario).noise.scale
@@ -406,8 +410,8 @@ def test_full_batches_are_one_bin():
     # the group would be charged as one of its records
     for one in (RandomAllocation(), SampledAllocation()):
         support = one.supports(release, RecordScenario(k=2))
-        assert "group of 2" in support.reason
-        assert "PrivacyLoss" in support.reason
+        assert "group of 2" in str(support.reason)
+        assert "PrivacyLoss" in str(support.reason)
 
 
 @pytest.mark.filterwarnings("ignore")

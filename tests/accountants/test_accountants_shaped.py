@@ -81,7 +81,7 @@ def shaped(scenario, release=None, **options):
 
 
 def said(found, words):
-    return any(words in text for text in found.certificate.assumptions)
+    return any(words in str(text) for text in found.certificate.assumptions)
 
 
 # -- the programme ---------------------------------------------------------------------
@@ -337,7 +337,7 @@ def test_one_coordinate_has_no_shape():
     found = ShapedWasserstein(1.0, 4.0).calibrate(release, scenario)
     assert float(found.noise.variance(1)[0]) == pytest.approx(wide.noise.scale**2)
     best = Best(1.0, 4.0).calibrate(release, scenario)
-    assert not best.certificate.choice.startswith("Shaped")
+    assert not str(best.certificate.choice).startswith("Shaped")
 
 
 def test_gaussians_of_one_covariance_move_their_means():
@@ -541,7 +541,9 @@ def test_a_shape_fitted_to_draws_is_not_certified_by_them(options):
 
 def test_certificates_say_what_they_do_not_promise():
     trace, found = shaped(points(*FIVE), **BARE)
-    gap = [t for t in found.certificate.assumptions if "it is the least total" in t]
+    gap = [
+        t for t in found.certificate.assumptions if "it is the least total" in str(t)
+    ]
     assert len(gap) == 1 and float(gap[0].split("gap of ")[1]) <= 1e-6
     assert said(found, "more than two secrets")
     assert said(found, "the best diagonal shape 0.683977")
@@ -748,8 +750,8 @@ def test_best_takes_it_for_points_if_it_is_named():
     named = Best(1.0, 4.0, candidates=[ShapedWasserstein(), GeneralWasserstein()])
     with pytest.warns(PrivacyWarning, match="Declare a 'slack'"):
         found = named.calibrate(release, scenario)
-    assert found.certificate.choice.startswith("ShapedWasserstein")
-    assert any("which no slack" in text for text in found.certificate.assumptions)
+    assert str(found.certificate.choice).startswith("ShapedWasserstein")
+    assert any("which no slack" in str(text) for text in found.certificate.assumptions)
     back = named.certify(found.noise, release, scenario)
     assert back.epsilon <= 1 + 1e-9
 
@@ -771,7 +773,7 @@ def test_noise_shaped_by_private_rows_is_no_group_privacy(private):
     wide = ShapedWasserstein(1.0, 4.0, slack=1.0)
     found = PrivateMean(scenario, wide, bounds=(0, 1)).fit(rows).certificate_
     assert not found.certified
-    assert any("group privacy" in text for text in found.assumptions) != private
+    assert any("group privacy" in str(text) for text in found.assumptions) != private
 
 
 def test_a_shift_beyond_the_distance_is_told_from_it():
@@ -784,7 +786,7 @@ def test_a_shift_beyond_the_distance_is_told_from_it():
         noise = CorrelatedGaussianNoise(covariance=np.diag([variance, 1.0]))
         found = ShapedWasserstein(alpha=4).certify(noise, release, scenario)
         assert found.sensitivity == pytest.approx(sensitivity)
-        told = any(re.search(said, sentence) for sentence in found.assumptions)
+        told = any(re.search(said, str(sentence)) for sentence in found.assumptions)
         assert told == (sensitivity > 2.5)
         # the promise is that of the norm of the noise either way
         assert found.epsilon == pytest.approx(2 * sensitivity**2 / variance)

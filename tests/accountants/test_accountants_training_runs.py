@@ -212,7 +212,7 @@ def test_a_grid_too_large_falls_back_and_says_so():
     release = run(n_steps=1000)
     tiny = PrivacyLoss(delta=DELTA, max_memory=0.001)
     certificate = tiny.certify(GaussianNoise(1.0), release, RecordScenario())
-    assert any("Rényi" in text for text in certificate.assumptions)
+    assert any("Rényi" in str(text) for text in certificate.assumptions)
     assert certificate.epsilon > epsilon(release, 1.0)
 
 
@@ -284,7 +284,7 @@ def test_costs_of_sampled_steps_rest_on_the_trade_off():
             clip_order=1.5,
         )
         certificate = RenyiDP().certify(noise, release, RecordScenario())
-        sentences.append(" ".join(certificate.assumptions))
+        sentences.append(" ".join(map(str, certificate.assumptions)))
     assert "not proved" not in sentences[0] and "not proved" in sentences[1]
 
 
@@ -322,7 +322,7 @@ def test_gradients_are_no_integers():
     with pytest.raises(UnsupportedError, match="is_integer"):
         accountant.calibrate(release, RecordScenario())
     support = accountant.supports(release, RecordScenario())
-    assert not support and "is_integer" in support.reason
+    assert not support and "is_integer" in str(support.reason)
 
 
 class Registered(PoissonSampling):
@@ -344,7 +344,7 @@ def test_an_account_of_a_new_scheme_is_of_one_record(scenario, match, monkeypatc
     release = run(Registered(), n_records=2, rate=0.5)
     assert PrivacyLoss().supports(release, RecordScenario())
     support = PrivacyLoss().supports(release, scenario)
-    assert not support and match in support.reason
+    assert not support and match in str(support.reason)
 
 
 def test_stacked_sums_have_the_coordinates_of_all_batches():

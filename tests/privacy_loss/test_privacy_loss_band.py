@@ -172,7 +172,7 @@ def test_a_certificate_says_when_a_grid_is_coarse():
     for memory, words in ((500, None), (0.05, "looser than that")):
         accountant = PrivacyLoss(delta=1e-5, max_memory=memory)
         found = accountant.certify(noise, release, RecordScenario())
-        told = [text for text in found.assumptions if "MiB" in text]
+        told = [text for text in found.assumptions if "MiB" in str(text)]
         assert len(told) == (words is not None)
         assert all(words in text for text in told)
 

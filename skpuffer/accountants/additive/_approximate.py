@@ -154,7 +154,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         self.bound = bound
 
     @property
-    def _source(self) -> str:
+    def _source(self) -> Statement:
         if self.bound == "paper":
             return Statement("source.approximate_wasserstein")
         return Statement("source.approximate_wasserstein_two_sided")

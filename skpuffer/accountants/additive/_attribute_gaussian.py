@@ -108,7 +108,7 @@ class AttributeGaussian(_AdditiveAccountant):
         self.use_prior_variance = use_prior_variance
 
     @property
-    def _source(self) -> str:
+    def _source(self) -> Statement:
         if self.use_prior_variance:
             return Statement("source.attribute_gaussian_prior_variance")
         return Statement("source.attribute_gaussian_plain")

@@ -343,10 +343,10 @@ def check_stage_noise(noise: Noise, release: AdaptiveRelease) -> None:
 
 def _composed(certificate: Certificate) -> Certificate:
     """Certificate that names the theorem by which stages are one vector."""
-    return replace_fields(certificate, source=f"{certificate.source}; {_COMPOSITION}")
-
-
-_COMPOSITION = Statement("source.adaptive_stages")
+    return replace_fields(
+        certificate,
+        source=Statement("source.adaptive_stages", source=certificate.source),
+    )
 
 
 def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
@@ -370,7 +370,7 @@ def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
 _WITHOUT_EVENT = Statement("event.group_privacy_needs_none")
 
 
-def delta_left(delta: float, event: float, remedy: str = "") -> float:
+def delta_left(delta: float, event: float, remedy: Statement | str = "") -> float:
     """Return the part of a delta that the event of a fact leaves to the noise.
 
     Parameters
@@ -379,7 +379,7 @@ def delta_left(delta: float, event: float, remedy: str = "") -> float:
         Of the promise.
     event : float
         Mass outside the event on which the fact holds.
-    remedy : str, default=''
+    remedy : Statement or str, default=''
         What else would do, for the message.
 
     Returns
@@ -437,7 +437,7 @@ class _AdditiveAccountant(Accountant):
 
     @property
     @abstractmethod
-    def _source(self) -> str:
+    def _source(self) -> Statement:
         """Source of the proof, for the certificate."""
 
     reads: ClassVar[dict[type, frozenset[str]]] = {QueryRelease: QUERY_FIELDS}
@@ -553,7 +553,7 @@ class _AdditiveAccountant(Accountant):
         sensitivity: SensitivityBound,
         release: QueryRelease,
         bound: BoundScenario,
-    ) -> str:
+    ) -> Statement:
         """Say why the sensitivity is infinite, and what would do."""
         what = Statement("release.subject_named", name=release.name)
         # known in another norm, but the factor between the two depends on the dimension
@@ -564,12 +564,12 @@ class _AdditiveAccountant(Accountant):
             )
         if sensitivity.worst is None:
             return Statement("release.sensitivity_unbounded", what=what)
-        _, a, b = sensitivity.worst
+        _, secret, other = sensitivity.worst
         return Statement(
             "transport.distance_infinite",
             what=what,
-            a=a,
-            b=b,
+            secret=secret,
+            other=other,
             owner=type(self).__name__,
         )
 

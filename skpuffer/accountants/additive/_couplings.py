@@ -378,7 +378,7 @@ def _(
     )
 
 
-def left_out_text(mass: float) -> str:
+def left_out_text(mass: float) -> Statement:
     """Sentence of the certificate on a mass that is left out."""
     return Statement("assume.mass_left_out", mass=mass)
 

@@ -231,12 +231,15 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         sensitivity: SensitivityBound,
         release: QueryRelease,
         bound: BoundScenario,
-    ) -> str:
+    ) -> Statement:
         if sensitivity.worst is None or lacks_length(sensitivity, release):
             return super()._infinite(sensitivity, release, bound)
-        _, a, b = sensitivity.worst
+        _, secret, other = sensitivity.worst
         return Statement(
-            "transport.mean_distance_infinite", name=release.name, a=a, b=b
+            "transport.mean_distance_infinite",
+            name=release.name,
+            secret=secret,
+            other=other,
         )
 
     @staticmethod

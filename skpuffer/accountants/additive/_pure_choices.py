@@ -43,11 +43,11 @@ def pure_account(
     name = type(accountant).__name__
     if accountant.delta is not None or not math.isinf(accountant._order):
         raise UnsupportedError(
-            Statement("selection.pure_promises_alone", name=name, name2=release.name)
+            Statement("selection.pure_promises_alone", owner=name, name=release.name)
         )
     if not fact.count_is_certain:
         raise UnsupportedError(
-            Statement("selection.pure_count_uncertain", name=name, name2=release.name)
+            Statement("selection.pure_count_uncertain", owner=name, name=release.name)
         )
     count, relation = int(fact.count), fact.relation
 

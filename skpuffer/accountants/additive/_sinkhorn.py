@@ -117,8 +117,8 @@ def _entropic_sensitivity(
                 Statement(
                     "transport.sinkhorn_points_missing",
                     name=release.name,
-                    secrets=fact.secrets[i],
-                    secrets2=fact.secrets[j],
+                    secret=fact.secrets[i],
+                    other=fact.secrets[j],
                 )
             )
     if not fact.scale:

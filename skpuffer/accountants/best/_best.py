@@ -15,7 +15,7 @@ from skpuffer.accountants._base import (
     bind,
     name_of,
 )
-from skpuffer.accountants._families import TRIED, mean_square, ratio
+from skpuffer.accountants._families import TRIED, compared, mean_square
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
@@ -27,6 +27,7 @@ from skpuffer.utils._checks import (
     check_count,
     check_positive,
 )
+from skpuffer.utils._reasons import reason_of
 
 from ._candidates import all_candidates, is_valid, usual_alpha
 from ._choice import least_of, spent_by
@@ -172,7 +173,7 @@ class Best(Accountant):
             if GradientRelease in candidate.reads
         }
         if len(orders) > 1:
-            norms = " and ".join(f"l{order:g}" for order in sorted(orders))
+            norms = tuple(f"l{order:g}" for order in sorted(orders))
             raise ValueError(
                 Statement("best.candidates_clip_norms_differ", norms=norms)
             )
@@ -202,14 +203,15 @@ class Best(Accountant):
         self.check()
         bound = bind(scenario, release)
         _refuse_empirical(bound)
-        found, reasons = [], []
+        found = []
+        reasons: list[tuple[Accountant, Statement]] = []
         for candidate in self._shown(self._asked_of(release)):
             try:
                 # what those that are not taken would warn of is nobody's concern
                 made = candidate._calibrated(release, bound, random_state)
                 self._check_target(made.certificate)
             except ValueError as error:
-                reasons.append((candidate, str(error)))
+                reasons.append((candidate, reason_of(error)))
                 continue
             found.append((mean_square(made.noise, release.dim), candidate, made))
         if not found:
@@ -225,15 +227,23 @@ class Best(Accountant):
             key=lambda other: other[0],
         )
         least, winner, made = found[best]
-        runners = [f"{name_of(other)} {ratio(error, least)}" for error, other in others]
-        family = f" ({made.certificate.choice})" if made.certificate.choice else ""
-        choice = Statement(
-            "best.chosen_by_least_error", name_of=name_of(winner), family=family
+        runners = tuple(
+            compared(name_of(other), error, least) for error, other in others
         )
-        if least > min(error for error, *_ in found):
-            choice += Statement("best.among_those_not_warning")
-        if runners:
-            choice += Statement("best.against_runners_up", runners=", ".join(runners))
+        family = made.certificate.choice
+        choice = Statement(
+            "best.chosen_by_least_error",
+            accountant=name_of(winner),
+            family=Statement("best.choice_of_candidate", choice=family)
+            if family
+            else "",
+            among=Statement("best.among_those_not_warning")
+            if least > min(error for error, *_ in found)
+            else "",
+            against=Statement("best.against_runners_up", runners=runners)
+            if runners
+            else "",
+        )
         made_by_all = [m.certificate for *_, m in found]
         stated = self._labelled(made.certificate, made_by_all, choice)
         return replace(made, certificate=stated, accountant=winner)
@@ -256,13 +266,14 @@ class Best(Accountant):
         asked = list(self._asked_of(release))
         # those of the same noise, or all: an accountant certifies any that it knows
         family = [a for a in asked if _is_of(a, noise.family)]
-        found, reasons = [], []
+        found = []
+        reasons: list[tuple[Accountant, Statement]] = []
         for candidate in family or asked:
             try:
                 certificate = candidate.certify(noise, release, bound)
                 self._check_target(certificate, spent=False)
             except ValueError as error:
-                reasons.append((candidate, str(error)))
+                reasons.append((candidate, reason_of(error)))
                 continue
             found.append((candidate, certificate))
         if not found:
@@ -270,7 +281,7 @@ class Best(Accountant):
         made = [Calibration(noise, certificate) for _, certificate in found]
         best = least_of([spent_by(certificate) for _, certificate in found], made)
         winner, certificate = found[best]
-        choice = Statement("best.chosen_by_least_epsilon", name_of=name_of(winner))
+        choice = Statement("best.chosen_by_least_epsilon", accountant=name_of(winner))
         return self._labelled(certificate, [c for _, c in found], choice)
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
@@ -285,7 +296,7 @@ class Best(Accountant):
                     return
                 reasons.append((candidate, _ESTIMATES))
             except ValueError as error:
-                reasons.append((candidate, str(error)))
+                reasons.append((candidate, reason_of(error)))
         raise self._none(release, bound, reasons)
 
     def _need(self, release: Any, bound: BoundScenario) -> type:
@@ -296,7 +307,7 @@ class Best(Accountant):
                 candidate._check_support(release, bound)
                 return candidate._need(release, bound)
             except ValueError as error:
-                reasons.append((candidate, str(error)))
+                reasons.append((candidate, reason_of(error)))
         raise self._none(release, bound, reasons)
 
     # -- the parts ----------------------------------------------------------------
@@ -386,13 +397,13 @@ class Best(Accountant):
             raise UnsupportedError(Statement("best.noise_over_budget"))
 
     def _labelled(
-        self, certificate: Certificate, compared: Sequence[Certificate], choice: str
+        self, certificate: Certificate, others: Sequence[Certificate], choice: Statement
     ) -> Certificate:
         """Certificate of a choice among several, from that of the one taken."""
         confidence = certificate.confidence
         if confidence < 1:
             # which one was taken is read off the sample on which any of them may fail
-            confidence = max(0.0, 1 - sum(1 - c.confidence for c in compared))
+            confidence = max(0.0, 1 - sum(1 - c.confidence for c in others))
         return replace(
             certificate,
             accountant=name_of(self),
@@ -401,24 +412,27 @@ class Best(Accountant):
         )
 
     def _none(
-        self, release: Any, bound: BoundScenario, reasons: list[tuple[Accountant, str]]
+        self,
+        release: Any,
+        bound: BoundScenario,
+        reasons: list[tuple[Accountant, Statement]],
     ) -> UnsupportedError:
         """Say why no candidate will do: each reason once, with those who gave it."""
-        names: dict[str, list[str]] = {}
+        names: dict[Statement, list[str]] = {}
         for candidate, reason in reasons:
             names.setdefault(reason, []).append(name_of(candidate))
-        lines = [
-            Statement("best.candidate_with_reason", who=", ".join(who), reason=reason)
+        lines = tuple(
+            Statement("best.candidate_with_reason", accountants=who, reason=reason)
             for reason, who in names.items()
-        ]
-        what = Statement("best.no_candidate_makes_promise") if not lines else ""
+        )
+        none = Statement("best.no_candidate_makes_promise") if not lines else ""
         return UnsupportedError(
             Statement(
                 "best.no_accountant_keeps_promise",
                 name=release.name,
                 scenario_type=type(bound.scenario).__name__,
-                what=what,
-                lines="\n".join(lines),
+                none=none,
+                reasons=lines,
             )
         )
 

@@ -25,11 +25,11 @@ class Accounting:
         The former, exact, where Gaussian noise meets known shifts.
     shift : Shift
         Sensitivity of one step; of an epoch, where batches are dealt.
-    source : str
+    source : Statement
         Where the bound is proved.
     tight : bool
         Whether some neighbouring tables attain it.
-    evidence : tuple of tuple of str
+    evidence : tuple of tuple of Statement
         What is not proved of the noise: of its Rényi costs, and of its trade-off.
     assumptions : tuple of Statement
         What the release takes for granted, in sentences.
@@ -41,7 +41,7 @@ class Accounting:
     # well, `tight` says.
     curve: GaussianCurve | PrivacyLossCurve
     shift: Shift
-    source: str
+    source: Statement
     tight: bool
     evidence: Evidence
     assumptions: tuple[Statement, ...] = ()

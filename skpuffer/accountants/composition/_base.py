@@ -35,6 +35,7 @@ from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.utils._checks import check_probability
+from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._accounting import Accounting, StepsOfRelease
@@ -45,7 +46,7 @@ from ._selection import SelectionSteps
 from ._votes import VOTE_FIELDS
 
 #: Epsilon, a lower bound of it or None, the curve to certify, and remarks on both.
-Reading = tuple[float, float | None, Curve, tuple[str, ...]]
+Reading = tuple[float, float | None, Curve, tuple[Statement, ...]]
 
 #: How much larger a scale of exponential noise may be than of Gumbel noise.
 _WORTH = 1.05
@@ -223,7 +224,7 @@ class _CompositionAccountant(_AdditiveAccountant):
                     owner=type(self).__name__,
                     name=release.name,
                     scenario_type=type(bound.scenario).__name__,
-                    error=error,
+                    reason=reason_of(error),
                 )
             ) from None
 
@@ -385,7 +386,7 @@ class _CompositionAccountant(_AdditiveAccountant):
                     "curve.rounding_above_delta",
                     owner=type(self).__name__,
                     delta=delta,
-                    value=max(1e-09, 100 * delta),
+                    enough=max(1e-09, 100 * delta),
                 )
             )
         return scale
@@ -413,7 +414,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         coupling = fact.coupling_id
         notion = self._composed_notion
         weighed = None
-        moved: tuple[str, ...] = ()
+        moved: tuple[Statement, ...] = ()
         if steps.law is not None and self._by_law:
             weighed = self._account_by_law(steps, noise)
         if weighed is not None and weighed[0] < epsilon:

@@ -135,7 +135,7 @@ def correlated_pairs(
     strategy: NoiseStrategy,
     method: str = "best",
     target: float | None = None,
-) -> tuple[tuple[tuple["_Pair", int], ...], str]:
+) -> tuple[tuple[tuple["_Pair", int], ...], Statement]:
     """Return what dominates a run of correlated noise, and where that is proved.
 
     Parameters
@@ -152,7 +152,7 @@ def correlated_pairs(
     Returns
     -------
     pairs : tuple of (pair, int)
-    source : str
+    source : Statement
 
     Raises
     ------
@@ -207,7 +207,7 @@ def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
 
     Returns
     -------
-    tuple of str
+    tuple of Statement
         None unless all steps are of correlated noise. Of a run of several parts, each
         with bins of its own, the bound of the longest at the epsilon of the run: what
         is composed is the least at every loss, which need not be the same one.
@@ -217,17 +217,13 @@ def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
     if not of_bins or not math.isfinite(epsilon):
         return ()
     longest = max(pairs, key=lambda pair: pair.n_steps)
-    found = ", ".join(
-        f"{name} ({way})" for way, name in longest.winner(epsilon).items()
-    )
-    upper = Statement("correlation.upper_bound_each_direction")
+    found = tuple(f"{name} ({way})" for way, name in longest.winner(epsilon).items())
     if curve.n_steps == 1:
-        return (f"{upper}: {found}",)
+        return (Statement("correlation.upper_bound_each_direction", found=found),)
     return (
         Statement(
             "correlation.parts_composed_least",
-            upper=upper,
-            n_steps=curve.n_steps,
+            n_parts=curve.n_steps,
             epsilon=epsilon,
             found=found,
         ),
@@ -236,7 +232,7 @@ def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
 
 def correlation_statement(
     steps: "GradientSteps", strategy: NoiseStrategy, noise: Noise
-) -> str:
+) -> Statement:
     """Say how much noise there is, for what a record adds to C @ sums.
 
     Parameters
@@ -248,7 +244,7 @@ def correlation_statement(
 
     Returns
     -------
-    str
+    Statement
     """
     release = steps.release
     longest = _longest(strategy, release.steps_per_epoch, release.n_steps)

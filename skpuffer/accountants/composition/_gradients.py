@@ -34,6 +34,7 @@ from skpuffer.releases import (
     WithReplacementSampling,
 )
 from skpuffer.scenarios import Adjacency
+from skpuffer.utils._reasons import reason_of
 
 from ._accounting import Accounting, StepsOfRelease
 from ._correlated import check_correlated, correlated_pairs, correlation_statement
@@ -88,14 +89,14 @@ class Dominated(NamedTuple):
     steps : tuple of (DominatingPair, int)
         Pairs of one step, or of one epoch where batches are dealt, and the numbers of
         them that are composed. All have the same curve.
-    source : str
+    source : Statement
         Where domination is proved.
     tight : bool
         Whether some neighbouring tables attain it.
     """
 
     steps: tuple[tuple[Pair, int], ...]
-    source: str
+    source: Statement
     tight: bool
 
     @property
@@ -367,7 +368,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                     clip_order=self.release.clip_order,
                     family=noise.family,
                     norm=noise.norm,
-                    error=error,
+                    reason=reason_of(error),
                 )
             ) from error
 

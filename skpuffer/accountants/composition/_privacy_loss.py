@@ -129,7 +129,7 @@ class PrivacyLoss(_CompositionAccountant):
 
             if worst_delta(pair, float(self.epsilon)) <= delta:
                 found = found._replace(epsilon=float(self.epsilon))
-        remarks: tuple[str, ...] = ()
+        remarks: tuple[Statement, ...] = ()
         # sound all the same, but whoever reads the certificate should know why it is
         # large
         if found.engine == "renyi":
@@ -142,7 +142,7 @@ class PrivacyLoss(_CompositionAccountant):
             remarks = (
                 Statement(
                     "curve.grid_coarsened_by_memory",
-                    value=100 * LOOSE,
+                    percent=100 * LOOSE,
                     max_memory=self.max_memory,
                 ),
             )

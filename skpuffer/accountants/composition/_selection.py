@@ -37,7 +37,7 @@ class SelectionSteps(StepsOfRelease, kind=SelectionRelease):
         curve, shift, source, statement = selection_curve(
             noise, self.release, self.relation, self.count, max_memory
         )
-        source += Statement("source.composition_dominating_pairs")
+        source = Statement("source.composition_dominating_pairs", source=source)
         return Accounting(
             curve, shift, source, False, ((), ()), (statement,), curve.steps
         )

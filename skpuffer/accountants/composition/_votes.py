@@ -94,7 +94,7 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
                 Statement(
                     "pate.votes_noise_not_log_concave",
                     name=release.name,
-                    k=k,
+                    n_touched=k,
                     family=noise.family,
                 )
             )
@@ -120,20 +120,24 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
             curve = PrivacyLossCurve(tuple(steps), float(max_memory))
         else:
             curve = GaussianCurve(float(np.sqrt(sum(squares))))
-        statement = _STATEMENTS[release.relation]
+        groups: Statement | str = ""
         if release.groups is not None:
-            statement += Statement(
+            groups = Statement(
                 "pate.groups_dealt_whole",
-                groups=max(release.groups) + 1,
-                k=k,
+                n_groups=max(release.groups) + 1,
+                n_touched=k,
                 n_teachers=release.n_teachers,
             )
+        threshold: Statement | str = ""
         if release.threshold is not None:
-            statement += Statement(
+            threshold = Statement(
                 "pate.leading_count_test_charged",
                 n_queries=release.n_queries,
                 max_answers=release.max_answers,
             )
+        statement = Statement(
+            _STATEMENTS[release.relation], groups=groups, threshold=threshold
+        )
         # the test is of the same family, so nothing further is unproved
         evidence = cost.evidence(renyi=True), cost.evidence()
         events = tuple(steps)
@@ -142,6 +146,6 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
 
 #: What a certificate says of the relation between votes.
 _STATEMENTS = {
-    "replace_vote": (Statement("assume.record_has_one_teacher")),
-    "add_remove_vote": (Statement("assume.record_has_one_voter")),
+    "replace_vote": "assume.record_has_one_teacher",
+    "add_remove_vote": "assume.record_has_one_voter",
 }

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import GradientRelease
+from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._types import Floats
 
 from ._slices import Slices
@@ -65,7 +66,7 @@ def step_moves(
 
 def _update_constants(
     release: GradientRelease, lipschitz: ArrayLike | None
-) -> tuple[Floats, str]:
+) -> tuple[Floats, Statement]:
     """Lipschitz constants of the updates in the mean gradient, and in words."""
     n_steps, optimiser = release.n_steps, release.optimiser
     least = np.zeros(n_steps)
@@ -84,7 +85,7 @@ def _update_constants(
     if given.ndim and given.shape != (n_steps,):
         raise UnsupportedError(
             Statement(
-                "history.lipschitz_count_not_steps", size=given.size, n_steps=n_steps
+                "history.lipschitz_count_not_steps", n_given=given.size, n_steps=n_steps
             )
         )
     given = np.broadcast_to(given, (n_steps,))
@@ -93,16 +94,14 @@ def _update_constants(
         raise UnsupportedError(
             Statement("history.lipschitz_below_optimiser", range=_range(least))
         )
-    return given, f"{_range(given)} (declared)"
+    return given, Statement("history.constants_declared", constants=_range(given))
 
 
-def _range(constants: Floats) -> str:
+def _range(constants: Floats) -> Statement:
     low, high = float(constants.min()), float(constants.max())
-    return (
-        f"{high:.4g}"
-        if low == high
-        else Statement("history.constants_range", low=low, high=high)
-    )
+    if low == high:
+        return Statement("history.constant", constant=high)
+    return Statement("history.constants_range", low=low, high=high)
 
 
 def one_clipped(
@@ -146,7 +145,9 @@ def one_clipped(
         mu = noise.curve(shift).gaussian_mu
     except ValueError as error:
         raise UnsupportedError(
-            Statement("history.clip_order_above_two", order=order, error=error)
+            Statement(
+                "history.clip_order_above_two", order=order, reason=reason_of(error)
+            )
         ) from error
     assert mu is not None  # of Gaussian noise
     return mu

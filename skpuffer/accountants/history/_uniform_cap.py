@@ -32,6 +32,7 @@ from skpuffer.utils._checks import (
     check_order,
     check_positive,
 )
+from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._discrepancy import DISCREPANCIES
@@ -222,7 +223,7 @@ class HistoryUniformCap(Accountant):
                     owner=type(self).__name__,
                     name=release.name,
                     scenario_type=type(bound.scenario).__name__,
-                    error=error,
+                    reason=reason_of(error),
                 )
             ) from None
         certify = partial(self._certify, run, moves, profile, fact, bound)
@@ -291,7 +292,9 @@ class HistoryUniformCap(Accountant):
         if dim is not None and dim != profile.dim:
             raise UnsupportedError(
                 Statement(
-                    "history.slices_dimension_mismatch", dim=profile.dim, dim2=dim
+                    "history.slices_dimension_mismatch",
+                    profile_dim=profile.dim,
+                    dim=dim,
                 )
             )
         # Steps read the history along all directions, so what one tells along a slice
@@ -336,9 +339,10 @@ class HistoryUniformCap(Accountant):
 
     def _with_hidden_batches(
         self, run: CappedRun, bound: BoundScenario, own: float
-    ) -> str:
+    ) -> Statement:
         """What the accountant needs that keeps batches hidden, in a sentence."""
-        release, drawn = run.release, ""
+        release = run.release
+        drawn: Statement | str = ""
         if type(release.sampling) not in _QUICKLY_HIDDEN:
             # of other schemes it takes seconds, and mostly more noise
             size = min(release.batch_size or 0, release.n_records)
@@ -347,9 +351,9 @@ class HistoryUniformCap(Accountant):
         what = Statement("history.renyi_with_hidden_batches", drawn=drawn)
         least = self._hidden_scale(run, release, bound)
         if least is None:
-            return Statement("history.may_need_less_noise", what=what)
+            return Statement("history.may_need_less_noise", subject=what)
         return Statement(
-            "history.would_need_noise_scale", what=what, least=least, own=own
+            "history.would_need_noise_scale", subject=what, least=least, own=own
         )
 
     def _hidden_scale(
@@ -434,7 +438,7 @@ class HistoryUniformCap(Accountant):
 
     def _remarks(
         self, run: CappedRun, profile: Slices | None, relation: str
-    ) -> tuple[str, ...]:
+    ) -> tuple[Statement, ...]:
         """What else a certificate should say, in sentences."""
         seen = _SEEN[relation]
         count = run.count

@@ -64,20 +64,16 @@ def check_contracts(release: GradientRelease, largest_batch: int) -> None:
     longest = longest_step(release, largest_batch)
     step = max(release.optimiser.step_sizes(release.n_steps))  # type: ignore[union-attr] # checked
     if step > longest:
-        beyond, remedy = (
-            "",
-            Statement(
-                "iteration.remedy_smaller_learning_rate",
-                rounded_down=_rounded_down(longest),
-            ),
-        )
+        rate = _rounded_down(longest)
+        beyond: Statement | str = ""
+        remedy = Statement("iteration.remedy_smaller_learning_rate", rate=rate)
         if largest_batch > math.ceil(release.divisor):
             beyond = Statement(
                 "iteration.batch_beyond_divisor",
                 largest_batch=largest_batch,
                 divisor=release.divisor,
             )
-            remedy = Statement("iteration.remedy_other_sampling", remedy=remedy[4:])
+            remedy = Statement("iteration.remedy_other_sampling", rate=rate)
         raise UnsupportedError(
             Statement(
                 "iteration.step_too_long",

@@ -238,7 +238,7 @@ class IteratedSteps(GradientSteps, kind=None):
             how = Statement(
                 "iteration.step_shrinks_by_penalty", shrunk=shrunk, l2=optimiser.l2
             )
-        kept = ""
+        kept: Statement | str = ""
         if optimiser.radius is not None:
             kept = Statement("iteration.projected_onto_ball", radius=optimiser.radius)
         return (

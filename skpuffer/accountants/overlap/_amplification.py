@@ -43,8 +43,6 @@ from skpuffer.utils._checks import check_option, check_positive, check_probabili
 
 __all__ = ["OverlapAmplification"]
 
-_SOURCE = Statement("source.amplification_by_overlap")
-
 #: An epsilon that is so much nearer to the least one is not looked for.
 _NEARLY = 0.99
 
@@ -196,7 +194,7 @@ default='auto'
             raise UnsupportedError(
                 Statement(
                     "overlap.belief_alone_within_budget",
-                    describe=bound.describe(),
+                    belief=bound.describe(),
                     epsilon=epsilon,
                     delta=delta,
                 )
@@ -279,8 +277,8 @@ default='auto'
         anyone = _whatever_is_believed(fact, bound)
         own = anyone.fact(Adjacency, release).assumptions
         rest = tuple(text for text in plain.assumptions if text not in own)
-        one = (
-            Statement("overlap.records_taken_together", together=fact.together)
+        together = (
+            Statement("overlap.records_taken_together", records=fact.together)
             if fact.together
             else ""
         )
@@ -304,7 +302,7 @@ default='auto'
             assumptions=(
                 Statement(
                     "assume.belief_independent_of_rows",
-                    one=one,
+                    together=together,
                     belief=fact.belief,
                 ),
                 *fact.assumptions,
@@ -312,7 +310,7 @@ default='auto'
             ),
             sensitivity=plain.sensitivity,
             norm=plain.norm,
-            source=f"{_SOURCE}; {plain.source}",
+            source=Statement("source.amplification_by_overlap", source=plain.source),
             **self._identity(bound, release),
         )
 

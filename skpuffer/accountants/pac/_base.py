@@ -23,6 +23,7 @@ from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputSamples
 from skpuffer.utils._checks import check_positive, noise_generator
 from skpuffer.utils._entropy import spawned
+from skpuffer.utils._reasons import reason_of
 
 from ._outputs import Outputs
 from ._statement import meaning
@@ -61,9 +62,9 @@ class Bounded:
     certified : bool
     confidence : float
         Probability with which all of it holds.
-    how : str
+    how : Statement
         What the bound rests on, in a sentence.
-    source : str
+    source : Statement
         Where it is proved.
     draws : tuple of (int, float) or None
         Seed of the draws it rests on, where it is not that of all, and the share of
@@ -74,8 +75,8 @@ class Bounded:
     table: float | None = None
     certified: bool = True
     confidence: float = 1.0
-    how: str = ""
-    source: str = ""
+    how: Statement
+    source: Statement
     draws: tuple[int, float] | None = None
 
 
@@ -119,12 +120,14 @@ class _InformationAccountant(Accountant):
         """Refuse a release that lacks what the bound rests on."""
 
     def _refusal(
-        self, release: Any, bound: BoundScenario, unread: str | None = None
+        self, release: Any, bound: BoundScenario, unread: Statement | None = None
     ) -> UnsupportedError:
-        said = str(super()._refusal(release, bound, unread))
+        refused = super()._refusal(release, bound, unread)
         if type(release) is QueryRelease:
-            return UnsupportedError(said)
-        return UnsupportedError(Statement("pac.single_output_of_table", said=said))
+            return refused
+        return UnsupportedError(
+            Statement("pac.single_output_of_table", reason=reason_of(refused))
+        )
 
     @accounts_for(QueryRelease)
     def _account_of_query(
@@ -178,7 +181,7 @@ class _InformationAccountant(Accountant):
     @abstractmethod
     def _found(
         self, outputs: Outputs, rng: np.random.Generator
-    ) -> tuple[Noise, Bounded, tuple[str, ...]]:
+    ) -> tuple[Noise, Bounded, tuple[Statement, ...]]:
         """Noise within the budget, what it leaks, and what to warn of."""
 
     @abstractmethod

@@ -18,6 +18,7 @@ from skpuffer.noise import (
 )
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import OutputSamples
+from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._types import Floats
 
 __all__ = ["Outputs", "covariance_of", "gaussian_noise"]
@@ -110,7 +111,9 @@ class Outputs:
         except ValueError as error:
             raise ScenarioError(
                 Statement(
-                    "pac.outputs_no_finite_prior", name=self.release.name, error=error
+                    "pac.outputs_no_finite_prior",
+                    name=self.release.name,
+                    reason=reason_of(error),
                 )
             ) from None
 
@@ -238,7 +241,7 @@ def covariance_of(noise: Noise, dim: int) -> Floats:
     assert isinstance(noise, GaussianNoise)  # and so has a covariance
     if noise.dim not in (None, dim):
         raise ValueError(
-            Statement("pac.noise_dimension_mismatch", dim=dim, dim2=noise.dim)
+            Statement("pac.noise_dimension_mismatch", dim=dim, noise_dim=noise.dim)
         )
     found = noise.covariance_matrix(dim)
     if not math.isfinite(float(np.sum(found))):

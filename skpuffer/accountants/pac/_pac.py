@@ -47,17 +47,10 @@ _METHODS = (*_RULES, "efficient", "algorithm1", "confidence")
 _CONFIDENCE, _SHARE, _SECURITY = 0.95, 0.8, 1e-4
 
 _EXACT = Statement("assume.exact_covariance_for_certain")
-_PLUGGED_IN = Statement("assume.covariance_plugged_in")
-_UNQUANTIFIED = Statement("assume.confidence_unquantified")
-_BERNSTEIN = Statement("assume.covariance_bounded_by_bernstein")
 #: Draws of the release by which a function is fitted and bounded.
 _DRAWS = 20_000
 
-_CORRECTED = {
-    "sliced": Statement("assume.corrected_by_projections"),
-    "donsker_varadhan": Statement("assume.corrected_by_function"),
-}
-_CORRECTIONS = tuple(_CORRECTED)
+_CORRECTIONS = ("sliced", "donsker_varadhan")
 
 
 class PAC(_InformationAccountant):
@@ -189,7 +182,7 @@ class PAC(_InformationAccountant):
                         "pac.parameter_of_other_method",
                         name=name,
                         method=method,
-                        method2=self.method,
+                        given=self.method,
                     )
                 )
         if self.confidence is not None:
@@ -211,11 +204,11 @@ class PAC(_InformationAccountant):
 
     def _found(
         self, outputs: Outputs, rng: np.random.Generator
-    ) -> tuple[Noise, Bounded, tuple[str, ...]]:
+    ) -> tuple[Noise, Bounded, tuple[Statement, ...]]:
         self._check_correction(outputs)
         covariance, rests = self._spread(outputs, rng)
         noise = outputs.noise(self._rule(covariance, outputs))
-        warnings: tuple[str, ...] = ()
+        warnings: tuple[Statement, ...] = ()
         if self.method == "algorithm1":
             warnings = (Statement("pac.algorithm1_estimate_only"),)
         return noise, self._through(noise, covariance, rests, outputs, rng), warnings
@@ -274,6 +267,7 @@ class PAC(_InformationAccountant):
         points, weights = outputs.atoms.points[:, noisy], outputs.atoms.prior
         if self.correction == "sliced":
             gap, confidence = sliced_gap(points, inside, weights), 1.0
+            how = Statement("assume.corrected_by_projections", rests=bounded.how)
         else:
             confidence = self._confidence
             draws = points[rng.choice(len(points), _DRAWS, p=weights)]
@@ -287,13 +281,16 @@ class PAC(_InformationAccountant):
                 gamma=1 - confidence,
                 rng=rng,
             )
+            how = Statement(
+                "assume.corrected_by_function",
+                rests=bounded.how,
+                confidence=confidence,
+            )
         return replace(
             bounded,
             information=bounded.information - gap,
             confidence=min(bounded.confidence, confidence),
-            how=_CORRECTED[self.correction].format(
-                rests=bounded.how, confidence=confidence
-            ),
+            how=how,
         )
 
     @property
@@ -327,7 +324,7 @@ class PAC(_InformationAccountant):
         """Covariance of the outputs, and how far it may be relied on."""
         n = len(outputs.fact.draws)
         if self.method == "algorithm1":
-            how = _UNQUANTIFIED.format(n=n)
+            how = Statement("assume.confidence_unquantified", n_outputs=n)
             source = Statement("source.pac_algorithm1")
             rests = Bounded(certified=False, how=how, source=source)
             return outputs.spread, rests
@@ -338,13 +335,13 @@ class PAC(_InformationAccountant):
             return self._inflated(outputs, rng)
         rests = Bounded(
             certified=False,
-            how=_PLUGGED_IN.format(n=n),
+            how=Statement("assume.covariance_plugged_in", n_outputs=n),
             source=self._source,
         )
         return outputs.spread, rests
 
     @property
-    def _source(self) -> str:
+    def _source(self) -> Statement:
         return Statement("source.pac_privacy", method=self.method)
 
     def _inflated(
@@ -363,7 +360,11 @@ class PAC(_InformationAccountant):
         )
         rests = Bounded(
             confidence=confidence,
-            how=_BERNSTEIN.format(confidence=confidence, n=n),
+            how=Statement(
+                "assume.covariance_bounded_by_bernstein",
+                confidence=confidence,
+                n_tables=n,
+            ),
             source=Statement("source.pac_matrix_bernstein"),
         )
         return covariance, rests
@@ -384,7 +385,7 @@ def check_ball(release: QueryRelease, who: str) -> None:
     """
     if release.ball is None:
         raise UnsupportedError(
-            Statement("pac.ball_missing", who=who, name=release.name)
+            Statement("pac.ball_missing", owner=who, name=release.name)
         )
 
 

@@ -46,10 +46,6 @@ _SEARCHED = 1_000_000
 
 _METHODS = {"betting": "betting", "bernstein": "bernstein", "clt": "asymptotic"}
 
-_EXACT = Statement("assume.posterior_certified_by_draws")
-_SAMPLED = Statement("assume.output_model_certified")
-_ASYMPTOTIC = Statement("assume.interval_asymptotic_only")
-_PLUGGED_IN = Statement("assume.larger_prior_plugged_in")
 _NO_NOISE = Statement("assume.bound_without_noise")
 _WATERFILL = Statement("assume.exact_covariance_for_certain")
 _SOURCE = Statement("source.residual_pac")
@@ -212,7 +208,7 @@ class ResidualPAC(_InformationAccountant):
 
     def _found(
         self, outputs: Outputs, rng: np.random.Generator
-    ) -> tuple[Noise, Bounded, tuple[str, ...]]:
+    ) -> tuple[Noise, Bounded, tuple[Statement, ...]]:
         self._check_regime(outputs)
         if not outputs.exact:
             return self._found_of_sample(outputs, rng)
@@ -328,7 +324,7 @@ class ResidualPAC(_InformationAccountant):
             Statement(
                 "pac.budget_kept_without_noise",
                 budget=float(self.budget),
-                removesuffix=outputs.fact.secret.removesuffix("s"),
+                secret=outputs.fact.secret.removesuffix("s"),
                 name=outputs.release.name,
                 output_entropy=outputs.atoms.output_entropy,
             )
@@ -371,7 +367,7 @@ class ResidualPAC(_InformationAccountant):
                         "pac.budget_uncertified_by_draws",
                         budget=budget,
                         name=outputs.release.name,
-                        n=n,
+                        n_draws=n,
                     )
                 ) from None
             return certain
@@ -425,25 +421,32 @@ class ResidualPAC(_InformationAccountant):
             return Bounded(
                 information=bound.secret.upper, how=_WATERFILL, source=_SOURCE
             )
-        how = _EXACT if bound.secret.certified else _ASYMPTOTIC
+        certified = "assume.posterior_certified_by_draws"
         return Bounded(
             information=bound.secret.upper,
             table=bound.table,
             certified=bound.secret.certified,
             confidence=float(self.confidence),
-            how=how.format(
-                confidence=float(self.confidence),
-                n=bound.secret.n_draws,
-                method=self.interval,
-            ),
+            how=self._how(certified, bound.secret),
             source=_SOURCE,
+        )
+
+    def _how(self, certified: str, bound: InformationBound) -> Statement:
+        """Say what a bound by draws rests on, by the code of one that is certified."""
+        if not bound.certified:
+            return Statement("assume.interval_asymptotic_only", n_draws=bound.n_draws)
+        return Statement(
+            certified,
+            confidence=float(self.confidence),
+            n_draws=bound.n_draws,
+            method=self.interval,
         )
 
     # -- a sample of a larger prior -----------------------------------------------
 
     def _found_of_sample(
         self, outputs: Outputs, rng: np.random.Generator
-    ) -> tuple[Noise, Bounded, tuple[str, ...]]:
+    ) -> tuple[Noise, Bounded, tuple[Statement, ...]]:
         """Search noise on a sample, and certify it by fresh tables if asked for."""
         found = self._searched(outputs, rng, sampled=True, least_variance=outputs.floor)
         noise = outputs.noise(found.covariance)
@@ -490,16 +493,11 @@ class ResidualPAC(_InformationAccountant):
         )
 
     def _of_model(self, bound: InformationBound) -> Bounded:
-        how = _SAMPLED if bound.certified else _ASYMPTOTIC
         return Bounded(
             information=bound.upper,
             certified=bound.certified,
             confidence=float(self.confidence),
-            how=how.format(
-                confidence=float(self.confidence),
-                n=bound.n_draws,
-                method=self.interval,
-            ),
+            how=self._how("assume.output_model_certified", bound),
             source=Statement("source.residual_pac_variational", source=_SOURCE),
         )
 
@@ -512,7 +510,9 @@ class ResidualPAC(_InformationAccountant):
             information=prior.left_out(GaussianLaw(covariance), int(self.n_draws), rng),
             certified=False,
             confidence=1.0,
-            how=_PLUGGED_IN.format(n=len(outputs.fact.draws)),
+            how=Statement(
+                "assume.larger_prior_plugged_in", n_outputs=len(outputs.fact.draws)
+            ),
             source=_SOURCE,
         )
 

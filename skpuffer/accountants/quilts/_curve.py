@@ -96,7 +96,7 @@ class QuiltPart(Plain, kind="quilt_part"):
     has_trade_off: ClassVar[bool] = True
 
     #: Nothing but what the release itself assumes.
-    assumptions: ClassVar[tuple[str, ...]] = ()
+    assumptions: ClassVar[tuple[Statement, ...]] = ()
 
     def evidence(self, size: float, renyi: bool) -> tuple[Statement, ...]:
         """What is not proved of the noise, of its Rényi costs or of its trade-off."""

@@ -47,6 +47,7 @@ from skpuffer.utils._checks import (
     check_positive,
     check_probability,
 )
+from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
 
@@ -225,14 +226,13 @@ class MarkovQuilt(Accountant):
                     )
                 )
         except UnsupportedError as error:
-            why = str(error).rstrip(".")
             raise UnsupportedError(
                 Statement(
-                    "quilt.release_without_bound",
+                    "compose.release_without_bound",
                     owner=type(self).__name__,
                     name=release.name,
                     scenario_type=type(bound.scenario).__name__,
-                    why=why,
+                    reason=reason_of(error),
                 )
             ) from None
 
@@ -446,7 +446,7 @@ class MarkovQuilt(Accountant):
         assert self.delta is not None
         if self.delta <= fact.delta:
             raise ValueError(
-                Statement("quilt.mass_above_delta", delta=self.delta, delta2=fact.delta)
+                Statement("quilt.mass_above_delta", delta=self.delta, mass=fact.delta)
             )
         return float(self.delta) - fact.delta
 

@@ -151,7 +151,7 @@ class RandomAllocation(PrivacyLoss):
         return replace(certificate, assumptions=(*certificate.assumptions, *said))
 
 
-def _bins(steps: AllocationSteps) -> str:
+def _bins(steps: AllocationSteps) -> Statement:
     """Say how long bins are kept."""
     if type(steps.release.sampling) is FullBatchSampling:
         return Statement("assume.one_bin_each_step")

@@ -31,6 +31,7 @@ from skpuffer.utils._checks import (
     check_probability,
     noise_generator,
 )
+from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._types import Floats, RandomState
 
 from ._steps import check_bins, strategy_of
@@ -42,9 +43,6 @@ _SOURCE = Statement("source.sampled_privacy_losses")
 #: Standard errors that a scale keeps clear of the threshold, so that a release rarely
 #: abstains.
 _CLEAR = 4.0
-
-_ESTIMATE = Statement("assume.epsilon_estimated_from_samples")
-_ABSTAINED = Statement("assume.noise_verified_by_samples")
 
 
 class SampledAllocation(Accountant):
@@ -157,7 +155,7 @@ class SampledAllocation(Accountant):
                     owner=type(self).__name__,
                     name=release.name,
                     scenario_type=type(bound.scenario).__name__,
-                    error=error,
+                    reason=reason_of(error),
                 )
             ) from None
         return Account(
@@ -238,12 +236,16 @@ class SampledAllocation(Accountant):
         if self.abstain:
             self._verify(gram, steps, release)
             epsilon = float(self.epsilon)
-            said = _ABSTAINED.format(n=int(self.n_samples))
+            said = Statement(
+                "assume.noise_verified_by_samples", n_samples=int(self.n_samples)
+            )
         else:
             seed = self._seed(None) if seed is None else seed
             epsilon = self._epsilon(gram, steps, seed)
-            said = _ESTIMATE.format(
-                n=int(self.n_samples), confidence=float(self.confidence)
+            said = Statement(
+                "assume.epsilon_estimated_from_samples",
+                n_samples=int(self.n_samples),
+                confidence=float(self.confidence),
             )
         return Certificate(
             # a sample that nobody acts upon may be wrong by chance: never a promise
@@ -278,7 +280,7 @@ class SampledAllocation(Accountant):
         return int(rng.integers(2**63))
 
     @staticmethod
-    def _ways(steps: GradientSteps) -> tuple[Statement, ...]:
+    def _ways(steps: GradientSteps) -> tuple[str, ...]:
         """Directions of neighbouring tables; a promise must hold for the worst."""
         return ("replace",) if steps.relation == "replace" else ("remove", "add")
 

@@ -245,7 +245,7 @@ class ShapedWasserstein(_AdditiveAccountant):
                     "shaped.noise_dimension_mismatch",
                     dim=outputs.dim,
                     name=release.name,
-                    dim2=noise.dim,
+                    noise_dim=noise.dim,
                 )
             )
         covered = self._covered(noise, outputs, whole, fact, release)

@@ -81,7 +81,7 @@ def statements(told: Told) -> tuple[Statement, ...]:
 
     Returns
     -------
-    tuple of str
+    tuple of Statement
     """
     return tuple(_statements(told))
 
@@ -95,8 +95,8 @@ def _statements(told: Told) -> Iterator[Statement]:
         yield (
             Statement(
                 "assume.directions_without_noise",
-                sum=int(bare.sum()),
-                n_values=len(values),
+                n_bare=int(bare.sum()),
+                n_directions=len(values),
             )
         )
         yield (Statement("assume.rounding_not_hidden"))
@@ -120,17 +120,19 @@ def _directions(
     # of one value any axes are as good as those found
     equal = noisy & (values <= least * (1 + 1e-6))
     if equal.sum() > 1:
-        named = Statement(
-            "shaped.deviation_along_space",
-            sqrt=math.sqrt(least),
-            space=_space(axes, equal, told.names),
+        named: tuple[Statement, ...] = (
+            Statement(
+                "shaped.deviation_along",
+                deviation=math.sqrt(least),
+                direction=_space(axes, equal, told.names),
+            ),
         )
     else:
         at = np.flatnonzero(noisy & (values <= _NEAR * least))[:_NAMED]
-        named = " and ".join(
+        named = tuple(
             Statement(
-                "shaped.deviation_along_direction",
-                sqrt=math.sqrt(values[i]),
+                "shaped.deviation_along",
+                deviation=math.sqrt(values[i]),
                 direction=_direction(axes[:, i], told.names),
             )
             for i in at
@@ -145,20 +147,20 @@ def _directions(
     )
 
 
-def _space(axes: Floats, inside: Booleans, names: Sequence[str] | None) -> str:
+def _space(axes: Floats, inside: Booleans, names: Sequence[str] | None) -> Statement:
     """Axes of one and the same noise, by those at right angles to them if few."""
     n_inside, others = int(inside.sum()), axes[:, ~inside].T
     if not len(others):
-        return "all directions"
+        return Statement("shaped.all_directions")
     if len(others) > _NAMED:
         return Statement(
             "shaped.each_direction_of_space", n_inside=n_inside, n_axes=len(axes)
         )
-    across = " and ".join(_direction(axis, names) for axis in others)
+    across = tuple(_direction(axis, names) for axis in others)
     return Statement("shaped.directions_at_right_angles", across=across)
 
 
-def _direction(axis: Floats, names: Sequence[str] | None) -> str:
+def _direction(axis: Floats, names: Sequence[str] | None) -> Statement:
     """A direction by the coordinates that make most of it."""
     order = np.argsort(-np.abs(axis), kind="stable")
     parts = [i for i in order[:_PARTS] if abs(axis[i]) >= _SHARE]
@@ -166,9 +168,12 @@ def _direction(axis: Floats, names: Sequence[str] | None) -> str:
     sign = 1.0 if axis[parts[0]] > 0 else -1.0
     terms = []
     for i in parts:
-        name = f"coordinate {i}" if names is None else names[i]
-        terms.append(f"{sign * axis[i]:+.2f} {name}")
-    return " ".join(terms)
+        unnamed = Statement("shaped.coordinate", index=int(i))
+        name = unnamed if names is None else names[i]
+        terms.append(
+            Statement("shaped.part_of_axis", part=float(sign * axis[i]), name=name)
+        )
+    return Statement("shaped.direction", parts=tuple(terms))
 
 
 def _shift(told: Told) -> Iterator[Statement]:
@@ -190,7 +195,7 @@ def _robustness(told: Told, least: float) -> Iterator[Statement]:
     if told.slack is not None:
         yield (
             Statement(
-                "assume.slack_around_priors", slack=told.slack / 2, slack2=told.slack
+                "assume.slack_around_priors", distance=told.slack / 2, slack=told.slack
             )
         )
     elif told.floor:
@@ -205,14 +210,14 @@ def _robustness(told: Told, least: float) -> Iterator[Statement]:
     else:
         root = math.sqrt(told.alpha / 2)
         formula = Statement(
-            "shaped.formula_epsilon_of_t", root=root * told.nominal, root2=root * rate
+            "shaped.formula_epsilon_of_t", nominal=root * told.nominal, rate=root * rate
         )
     yield (
         Statement(
             "assume.priors_within_t_keep",
             formula=formula,
             doubled=doubled,
-            doubled2=doubled / told.radius,
+            share=doubled / told.radius,
         )
     )
 
@@ -250,7 +255,7 @@ def _comparison(told: Told) -> Iterator[Statement]:
             yield (
                 Statement(
                     "assume.least_variance_without_floor",
-                    value=1 / (1 + gap),
+                    share=1 / (1 + gap),
                     gap=least.gap,
                 )
             )

@@ -260,9 +260,9 @@ class SlicedWasserstein(Accountant):
                 raise UnsupportedError(
                     Statement(
                         "sliced.profile_dimension_mismatch",
-                        dim=given.dim,
+                        profile_dim=given.dim,
                         name=release.name,
-                        dim2=dim,
+                        dim=dim,
                     )
                 )
             if given.rank < dim:
@@ -479,7 +479,7 @@ class SlicedWasserstein(Accountant):
 
     def _remarks(
         self, fact: Any, noise: Noise, release: QueryRelease
-    ) -> tuple[str, ...]:
+    ) -> tuple[Statement, ...]:
         """What else a certificate should say, in sentences."""
         length = record_sensitivity_bound(release, 2.0)
         # a scale that was set by private rows tells of them by itself
@@ -495,7 +495,7 @@ class SlicedWasserstein(Accountant):
         # a distance that the private rows gave tells of them by itself
         if fact.reads_private_rows:
             return (said,)
-        return (Statement("sliced.estimated_at_full_notion", said=said, rpp=rpp),)
+        return (Statement("sliced.estimated_at_full_notion", estimate=said, rpp=rpp),)
 
     @staticmethod
     def _variances(noise: Noise, known: _Known, release: QueryRelease) -> Floats:

@@ -100,11 +100,10 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
                 )
             )
         if exponent < 2:
-            warnings.warn(
-                Statement("shaped.cauchy_exponent_unusual", exponent=self.exponent),
-                PrivacyWarning,
-                stacklevel=3,
+            unusual = Statement(
+                "shaped.cauchy_exponent_unusual", exponent=self.exponent
             )
+            warnings.warn(PrivacyWarning(unusual), stacklevel=3)
         object.__setattr__(self, "exponent", exponent)
 
     @property

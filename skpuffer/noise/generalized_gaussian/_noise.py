@@ -287,5 +287,5 @@ def _check_share(**named: Any) -> float:
     ((name, raw),) = named.items()
     value = check_real(**named)
     if not 0 <= value <= 1:
-        raise ValueError(Statement("shaped.share_out_of_range", name=name, raw=raw))
+        raise ValueError(Statement("shaped.share_out_of_range", name=name, share=raw))
     return value

@@ -60,8 +60,8 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
             raise ValueError(
                 Statement(
                     "strategy.tree_steps_mismatch",
-                    n_steps=self.n_steps,
-                    n_steps2=n_steps,
+                    tree_steps=self.n_steps,
+                    n_steps=n_steps,
                 )
             )
 

@@ -161,7 +161,7 @@ def laws_by_rungs(
     ndarray
     """
     if np.any(epsilon < 0):
-        raise ValueError(Statement("allocation.epsilon_negative", min=epsilon.min()))
+        raise ValueError(Statement("allocation.epsilon_negative", least=epsilon.min()))
     if bins.stand_out(variance):
         return np.ones(epsilon.shape)
     flat = np.minimum(epsilon.ravel(), _WIDE[-1])

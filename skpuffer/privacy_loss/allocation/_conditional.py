@@ -172,7 +172,7 @@ def _orders(means: Any, temperatures: tuple[float, ...]) -> tuple[Hazards, ...]:
     if means.ndim != 2 or not len(means):
         raise ValueError(Statement("allocation.means_shape_wrong", shape=means.shape))
     if np.any(means < 0):
-        raise ValueError(Statement("allocation.means_negative", min=means.min()))
+        raise ValueError(Statement("allocation.means_negative", least=means.min()))
     temperatures = tuple(check_positive(temperatures=t) for t in temperatures)
     return _prepared(means.tobytes(), means.shape, temperatures)
 
@@ -194,8 +194,8 @@ def _prepared(
         raise ValueError(
             Statement(
                 "allocation.means_exceed_memory",
-                shape=means.shape[1],
-                n_means=len(means),
+                n_rows=means.shape[1],
+                n_bins=len(means),
                 n_bounds=n_bounds,
                 size=size,
                 most_memory=_MOST_MEMORY,

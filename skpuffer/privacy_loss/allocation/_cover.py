@@ -101,9 +101,9 @@ def check_cover(cover: Cover, lags: Floats) -> Cover:
         raise ValueError(
             Statement(
                 "allocation.cover_below_lags",
-                short=short[0],
-                lags=cover.lags(len(lags))[short[0]],
-                lags2=lags[short[0]],
+                distance=short[0],
+                covered=cover.lags(len(lags))[short[0]],
+                lag=lags[short[0]],
             )
         )
     return cover

@@ -44,7 +44,7 @@ def check_gram(gram: Any) -> Floats:
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
         raise ValueError(Statement("allocation.gram_not_square", shape=values.shape))
     if np.any(values < 0):
-        raise ValueError(Statement("allocation.gram_negative", min=values.min()))
+        raise ValueError(Statement("allocation.gram_negative", least=values.min()))
     if np.any(np.abs(values - values.T) > 1e-9 * values.max()):
         raise ValueError(Statement("allocation.gram_not_symmetric"))
     # the larger of two entries that differ by rounding: the safe one
@@ -138,6 +138,8 @@ def renyi_add(gram: Any, orders: Any) -> Floats:
     """
     gram, orders = check_gram(gram), check_finite(orders=orders)
     if np.any(orders <= 1):
-        raise ValueError(Statement("allocation.orders_not_above_one", min=orders.min()))
+        raise ValueError(
+            Statement("allocation.orders_not_above_one", least=orders.min())
+        )
     drop = np.trace(gram) / (2 * len(gram))
     return np.asarray(drop + (orders - 1) * gram.mean() / 2)

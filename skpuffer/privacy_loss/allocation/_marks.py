@@ -40,7 +40,7 @@ def by_marks(
         If an epsilon is negative.
     """
     if np.any(epsilon < 0):
-        raise ValueError(Statement("allocation.epsilon_negative", min=epsilon.min()))
+        raise ValueError(Statement("allocation.epsilon_negative", least=epsilon.min()))
     flat = np.minimum(epsilon.ravel(), _MARKS[-1])
     if flat.size <= 2:
         return np.array([delta_at(at) for at in flat.tolist()]).reshape(epsilon.shape)

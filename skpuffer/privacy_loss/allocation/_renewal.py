@@ -70,7 +70,7 @@ def renyi_circulant(
                 "allocation.orders_too_large_for_lags",
                 n_batches=n_batches,
                 n_lags=len(lags) - 1,
-                max=orders.max(),
+                largest=orders.max(),
             )
         )
     return interpolated(circulant_divergences(lags, n_batches, order, cyclic), orders)

@@ -1,0 +1,59 @@
+"""Assertions on what is refused or warned of, by code and parameters."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from skpuffer.exceptions import Statement
+
+__all__ = ["codes_of", "refused", "statements_in", "warned"]
+
+
+def statements_in(found: Any) -> Iterator[Statement]:
+    """All statements of an error, a statement, a collection of them, and their parts."""
+    if isinstance(found, BaseException):
+        yield from statements_in(found.args)
+    elif isinstance(found, Statement):
+        yield found
+        yield from statements_in(found.parameters)
+    elif isinstance(found, Mapping):
+        yield from statements_in(list(found.values()))
+    elif isinstance(found, list | tuple | set | frozenset):
+        for part in found:
+            yield from statements_in(part)
+
+
+def codes_of(found: Any) -> set[str]:
+    """Codes of all that is stated somewhere in an error, a statement or assumptions."""
+    return {statement.code for statement in statements_in(found)}
+
+
+def says(found: Any, code: str, **parameters: Any) -> bool:
+    """Whether a statement of this code, with these parameters, is among what is said."""
+    return any(
+        statement.code == code
+        and all(
+            name in statement.parameters and statement.parameters[name] == value
+            for name, value in parameters.items()
+        )
+        for statement in statements_in(found)
+    )
+
+
+@contextmanager
+def refused(kind: Any, code: str, **parameters: Any) -> Iterator[pytest.ExceptionInfo]:
+    """Assert that an error of a kind states what the code names, with parameters."""
+    with pytest.raises(kind) as caught:
+        yield caught
+    assert says(caught.value, code, **parameters), repr(caught.value)
+
+
+@contextmanager
+def warned(kind: Any, code: str, **parameters: Any) -> Iterator[Any]:
+    """Assert that a warning of a kind states what the code names, with parameters."""
+    with pytest.warns(kind) as caught:
+        yield caught
+    found = [w.message for w in caught if isinstance(w.message, kind)]
+    assert any(says(one, code, **parameters) for one in found), repr(found)
