@@ -272,9 +272,11 @@ def test_labels_of_the_target_are_public_only_where_the_certificate_says_so():
     X, y = people(400)
     columns = SCHEMA.with_target(None).without("rich")
     found = PrivateAdditiveClassifier(schema=columns, **FEW).fit(X, y)
-    assert any("give 'classes'" in said for said in found.certificate_.assumptions)
+    assert any("give 'classes'" in str(said) for said in found.certificate_.assumptions)
     given = clone(found).set_params(classes=["no", "yes"]).fit(X, y)
-    assert not any("give 'classes'" in said for said in given.certificate_.assumptions)
+    assert not any(
+        "give 'classes'" in str(said) for said in given.certificate_.assumptions
+    )
 
 
 SECRET = pd.DataFrame({"s": np.tile(["a", "b"], 1000)})

@@ -73,7 +73,7 @@ def test_a_coupled_simulation_sets_the_noise_of_a_student():
     # two teachers of a record each turn over, in each of the queries
     assert certificate.sensitivity == pytest.approx(2 * np.sqrt(2 * N_QUERIES))
     assert not certificate.certified and not certificate.composable
-    assert any("fixed before any vote" in text for text in certificate.assumptions)
+    assert any("fixed before any vote" in str(text) for text in certificate.assumptions)
     assert fitted.noisy_votes_.shape == (N_QUERIES, 2)
     assert fitted.predict(ASKED).shape == (N_QUERIES,)
     # what was run is what was accounted for, and nothing of it is kept

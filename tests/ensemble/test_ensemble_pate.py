@@ -554,7 +554,7 @@ def test_groups_and_correlated_records_have_as_many_votes():
 def test_the_certificate_says_how_records_were_dealt():
     X, y = blobs()
     model = pate(unlabeled=PUBLIC).fit(X, y)
-    text = " ".join(model.certificate_.assumptions)
+    text = " ".join(map(str, model.certificate_.assumptions))
     assert "15 teachers" in text and "place" in text and "one teacher" in text
 
 

@@ -119,7 +119,7 @@ def test_a_small_move_gains_at_the_radius_of_the_rule(held_out, name):
     # a noise that is next to none, and no projection
     _, free = fitted(accountant=PrivacyLoss(1e3, 0.5))
     assert accuracy >= free - 0.015
-    text = " ".join(certificate.assumptions)
+    text = " ".join(map(str, certificate.assumptions))
     assert f"onto the ball of radius {release.optimiser.radius:g}" in text
     assert "a record moves by at most 0.02 in its row" in text
 
@@ -166,11 +166,11 @@ def test_a_hinge_pays_its_corner_and_a_network_any_record(held_out):
     hinge = PrivateLinearSVC(scenario(), loss="hinge", data_norm=NORM).fit(X, y)
     assert hinge.release_.optimiser.radius is None
     assert hinge.certificate_.gain == pytest.approx(2.0, rel=1e-6)
-    assert any("corner bound" in text for text in hinge.certificate_.assumptions)
+    assert any("corner bound" in str(text) for text in hinge.certificate_.assumptions)
     network = PrivateMLPClassifier(scenario(), data_norm=NORM, n_steps=2).fit(X, y)
     assert network.certificate_.notion is Notion.APPROXIMATE_DP
     assert network.certificate_.gain == 1.0
-    assert any("of a network" in text for text in network.certificate_.assumptions)
+    assert any("of a network" in str(text) for text in network.certificate_.assumptions)
     # nor is scaling down to another norm than l2 a projection
     model = MODELS["logistic"]
     accountant = PrivacyLoss(1.0, 1e-5, noise="laplace")
@@ -179,7 +179,7 @@ def test_a_hinge_pays_its_corner_and_a_network_any_record(held_out):
     )
     other.fit(X, y)
     assert other.release_.record is None
-    assert any("than l2" in text for text in other.certificate_.assumptions)
+    assert any("than l2" in str(text) for text in other.certificate_.assumptions)
 
 
 @pytest.mark.parametrize("prior_as", ["sample", "confidence"])
@@ -362,7 +362,7 @@ def test_many_classes_pay_for_a_move_of_their_rows():
     radius = model.release_.optimiser.radius
     slope = np.sqrt(2) + np.hypot(1, 0.5) * radius / 2
     assert model.certificate_.sensitivity == pytest.approx(slope * move, rel=1e-5)
-    text = " ".join(model.certificate_.assumptions)
+    text = " ".join(map(str, model.certificate_.assumptions))
     assert "in its row, labels staying" in text
     assert "the secret does not move the target" in text
 

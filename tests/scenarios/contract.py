@@ -19,7 +19,7 @@ from skpuffer.accountants._base import bind, known_accountants
 from skpuffer.accountants.additive._base import sensitivity_bound
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, Fact, MaxInfluence
@@ -215,8 +215,8 @@ class ScenarioContract:
             assert isinstance(fact.assumptions, tuple) and fact.assumptions
             for text in fact.assumptions:
                 # sentences, and not the repr of something
-                assert isinstance(text, str) and " " in text.strip()
-                assert "<" not in text and "array(" not in text
+                assert isinstance(text, Statement) and " " in str(text).strip()
+                assert "<" not in str(text) and "array(" not in str(text)
         for kind in set(Fact.__subclasses__()) - offered:
             with pytest.raises(ScenarioError, match=f"does not offer {kind.__name__}"):
                 bound.fact(kind, release)

@@ -203,7 +203,8 @@ def test_a_secret_without_mass_is_skipped_for_that_prior_only(table):
         release, scenario([table[table["sex"] != "m"], two], pairs="all")
     )
     assert any(
-        "('m', 'x')" in a and "nothing is promised" in a for a in found.assumptions
+        "('m', 'x')" in str(a) and "nothing is promised" in str(a)
+        for a in found.assumptions
     )
     assert "nothing is promised" not in str(certificate(release, scenario(table)))
 
@@ -238,7 +239,7 @@ def test_labels(table, prior_as, law, notion, phrase, kind):
     trusting = scenario(many, prior_as=prior_as, table="heights")
     found = certificate(release, trusting, kind)
     assert found.notion.name == notion
-    assert any(phrase in a for a in found.assumptions)
+    assert any(phrase in str(a) for a in found.assumptions)
     fact = trusting.bind(release.context).fact(OutputDistributions, release)
     assert all(type(one) is law for one in fact.distributions[0])
     assert found.composable is (kind is GroupPrivacy and prior_as in ("law", "support"))
@@ -385,7 +386,7 @@ def test_the_data_as_prior_is_always_an_estimate(table):
             # even where no prior is needed: that it is not is read off the data
             assert found.notion is Notion.ESTIMATED
             assert not found.composable
-            assert any("noise scale leaks" in a for a in found.assumptions)
+            assert any("noise scale leaks" in str(a) for a in found.assumptions)
 
 
 def test_the_data_as_prior_without_its_secret(table):
@@ -447,7 +448,7 @@ def test_queries_of_no_single_record_are_simulated(table, level):
     assert all(u.shape == v.shape == (40, 2) for _, _, _, u, v in fact.draws)
     found = certificate(release, simulated)
     assert found.notion is Notion.ESTIMATED
-    assert any("simulated pairs of tables" in a for a in found.assumptions)
+    assert any("simulated pairs of tables" in str(a) for a in found.assumptions)
     cloud = bound.fact(OutputSamples, release)
     assert cloud.weights.sum() == pytest.approx(1.0)
     mass = [cloud.weights[cloud.groups == s].sum() for s in range(3)]
@@ -584,11 +585,11 @@ def test_a_prior_without_the_target(table):
     )
     found = certificate(release, scenario(table))
     assert found.sensitivity == 2.0
-    assert any("no target column" in a for a in found.assumptions)
+    assert any("no target column" in str(a) for a in found.assumptions)
     # what is secret at all, and of how many records, is said as anywhere else
     known = certificate(mean(3), scenario(table)).assumptions
     assert found.assumptions[:2] == known[:2]
-    assert "'sex'" in known[0]
+    assert "'sex'" in str(known[0])
 
 
 def test_labels_that_only_pass_through(labelled):
@@ -710,7 +711,7 @@ def test_array_prior_with_numbered_columns(table):
     expected = certificate(mean(), scenario(table)).sensitivity
     assert certificate(mean(names=None), positional).sensitivity == expected
     found = certificate(mean(names=None), positional)
-    assert any("in the same order" in text for text in found.assumptions)
+    assert any("in the same order" in str(text) for text in found.assumptions)
     with pytest.raises(ScenarioError, match="cannot be matched"):
         certificate(mean(), positional)
     pair = AttributeScenario(

@@ -14,7 +14,12 @@ from sklearn.preprocessing import StandardScaler
 from skpuffer.accountants import GeneralWasserstein, OverlapAmplification
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.ensemble import PATEClassifier
-from skpuffer.exceptions import PrivacyWarning, ScenarioError, SeededNoiseWarning
+from skpuffer.exceptions import (
+    PrivacyWarning,
+    ScenarioError,
+    SeededNoiseWarning,
+    Statement,
+)
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
@@ -68,7 +73,7 @@ def test_a_share_of_whom_nothing_is_assumed():
     for epsilon in (0.1, 1.0, 5.0):
         eta = whole.etas(epsilon)[0]
         assert but_few.etas(epsilon)[0] == pytest.approx(0.9 * eta + 0.1)
-    assert "0.1" in BoundedOdds(4.0, share=0.1).statement()
+    assert BoundedOdds(4.0, share=0.1).statement().parameters["share"] == 0.1
 
 
 def test_inference_is_of_the_whole_row_or_leaves_a_rest():
@@ -82,7 +87,7 @@ def test_inference_is_of_the_whole_row_or_leaves_a_rest():
     nothing = belief(BoundedInference(0.66, BoundedOdds(1.0)))
     assert nothing.overlap.etas(0.1) == fact.overlap.etas(0.1)
     # checkable: which columns they are, the certificate lists
-    assert "the columns that are read" in rest.belief
+    assert rest.belief.code == "assume.belief_auc_of_columns_read"
     assert belief(BoundedInference(0.97)).wider == ()
 
 
@@ -96,8 +101,8 @@ def test_several_beliefs_are_each_kept():
     assert len(names) == 2 and "odds" in names[0] and "AUC" in names[1]
     assert fact.wider[0][1].etas(0.1) == fact.overlap.etas(0.1)
     assert fact.wider[1][1].etas(0.1)[0] > fact.overlap.etas(0.1)[0]
-    for statement in (odds.statement(), inference.statement()):
-        assert statement in fact.belief
+    each = (odds.statement(), inference.statement())
+    assert fact.belief == Statement("assume.belief_any_of", beliefs=each)
 
 
 def test_whatever_is_believed_a_record_may_become_any_other():
@@ -122,7 +127,7 @@ def test_what_no_bound_holds_is_offered_for_nothing():
 def test_the_assumptions_name_what_is_read():
     release = run(feature_names=("age", "height"))
     fact = scenario().bind(release.context).fact(RecordBelief, release)
-    text = " ".join(fact.assumptions)
+    text = " ".join(map(str, fact.assumptions))
     for said in ("'sex'", "(age, height) none holds it", "one record", "(50)"):
         assert said in text
 

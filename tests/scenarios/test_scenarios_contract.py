@@ -524,7 +524,7 @@ def test_neighbouring_tables_are_said_in_the_words_of_the_relation(
     release = total(9)
     bound = RecordScenario(k, relation=relation).bind(release.context)
     (said,) = bound.fact(Adjacency, release).assumptions
-    assert f"neighbouring tables: {who} {words};" in said
+    assert f"neighbouring tables: {who} {words};" in str(said)
 
 
 class _Near(scenarios.Scenario):

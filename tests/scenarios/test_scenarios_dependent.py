@@ -426,7 +426,7 @@ def test_blocks_are_as_certain_as_what_they_consist_of(sizes):
     assert found.delta == alone.delta
     assert not found.composable
     # what the blocks take for granted, and what a chain does within one
-    stated = " ".join(found.assumptions)
+    stated = " ".join(map(str, found.assumptions))
     assert "falls into independent blocks of" in stated
     assert f"({n} records)" in stated
 

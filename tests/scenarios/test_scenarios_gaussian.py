@@ -208,7 +208,7 @@ def test_a_ball_of_secrets_is_said_to_be_one():
     )
     release = average(4, d=3)
     fact = scenario.bind(release.context).fact(OutputSensitivity, release)
-    assert "within the stated ball" in fact.assumptions[0]
+    assert "within the stated ball" in str(fact.assumptions[0])
 
 
 @pytest.mark.parametrize("norm", NORMS)

@@ -189,7 +189,7 @@ def test_a_sample_is_an_estimate_and_a_declared_law_is_certified(
     )
     promise = found.certificate
     assert promise.notion is notion
-    told = " ".join(promise.assumptions)
+    told = " ".join(map(str, promise.assumptions))
     # the public table is named, and so is what is taken of it
     digest = ReferenceTable(PUBLIC).digest[:12]
     assert f"7 rows (digest {digest})" in told

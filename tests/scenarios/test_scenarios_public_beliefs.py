@@ -141,7 +141,7 @@ def test_how_far_public_rows_are_trusted(people):
     rows = people[["s", "job"]]
     law, declared = BinnedLaw(rows), fact(BinnedLaw(rows), ("job",))
     assert declared.certified and declared.confidence == 1
-    assert "declared, fitted on 800 public rows" in declared.belief
+    assert "declared, fitted on 800 public rows" in str(declared.belief)
     sample = fact(law, ("job",), prior_as="sample")
     assert not sample.certified and sample.overlap == declared.overlap
     sure = fact(law, ("job",), prior_as="confidence", confidence=0.9)
@@ -240,7 +240,7 @@ def test_what_is_changed_in_place_afterwards():
     rows.loc[:, "a"] = 0.0
     rows.loc[10] = [0, "x", 7.0]
     assert fact(prior, ("z", "a")).overlap == before.overlap
-    assert "<10 rows>" in repr(prior) and "on 10 public rows" in before.belief
+    assert "<10 rows>" in repr(prior) and "on 10 public rows" in str(before.belief)
     assert clone(prior).laws(scenario(prior)) is prior.laws(scenario(prior))
     # other rows are others, and so are other bins, however they were changed
     bins["a"].insert(0, 1.5)

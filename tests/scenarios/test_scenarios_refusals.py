@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skpuffer.distributions import PointMass
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios import (
     AttributeScenario,
@@ -725,8 +725,12 @@ def test_it_is_refused_by_its_reason(name):
 def test_what_a_mean_over_listed_tables_takes_for_granted():
     three = JointTableScenario([[0, 0], [1, 1], [0, 1]], [0.5, 0.25, 0.25])
     assert asked(lambda: three, OutputSamples)().assumptions == (
-        "the secret is the whole table",
-        "the table is one of 3 stated ones, with the stated probabilities",
-        "the number of records (2) is public",
-        "what is promised holds on average over tables",
+        Statement("assume.joint_secret_whole_table"),
+        Statement(
+            "assume.joint_table_listed",
+            n_tables=3,
+            belief=Statement("assume.joint_stated_probabilities"),
+        ),
+        Statement("assume.joint_count_public", n=2),
+        Statement("assume.joint_average_over_tables"),
     )

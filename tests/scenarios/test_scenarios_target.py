@@ -117,7 +117,7 @@ def test_other_targets_are_certified_and_named():
         name = "'label'" if y is labels else "which has no name"
         assert any(
             "target" in one and name in one and "not the secret 'race'" in one
-            for one in promise.assumptions
+            for one in map(str, promise.assumptions)
         )
 
 
