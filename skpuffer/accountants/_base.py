@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from reprlib import repr as brief
@@ -515,18 +516,12 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         named: Self = clone(self).set_params(noise=family)
         return named
 
-    def _tried(self) -> list[str]:
+    def _tried(self) -> Iterator[str]:
         """Families that keep promises of this kind, the usual one first."""
-        rest = [family for family in TRIED if family != self._usual_family]
-        found = []
-        for family in (self._usual_family, *rest):
-            try:
+        for family in dict.fromkeys((self._usual_family, *TRIED)):
+            with suppress(ValueError):
                 self._check_parameters(FAMILIES[family](1.0))
-            except ValueError:
-                continue
-            found.append(family)
-        # with none of them, what is wrong with the parameters is said of the usual one
-        return found or [self._usual_family]
+                yield family
 
     def _of_least_error(
         self, release: QueryRelease, bound: BoundScenario, rng: Any
@@ -737,7 +732,9 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
                 )
             return noise.with_scale(1.0)
         check_option((AUTO, *FAMILIES), noise=noise)
-        family = FAMILIES[self._tried()[0] if self._is_auto else noise]
+        # with none of them, what is wrong with the parameters is said of the usual one
+        chosen = next(self._tried(), self._usual_family) if self._is_auto else noise
+        family = FAMILIES[chosen]
         # beta would be ignored without a word
         if family is not GeneralizedGaussianNoise:
             if beta is not None:
