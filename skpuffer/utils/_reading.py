@@ -267,7 +267,7 @@ def _categorical(texts: nw.Series[Any]) -> pd.Categorical:
 
 def object_cells(values: Iterable[Any]) -> NDArray[Any]:
     """Return values as an array of objects of one dimension, even if all are lists."""
-    return np.array([*values, None], dtype=object)[:-1]
+    return np.fromiter(values, dtype=object)
 
 
 def missing_cells(values: NDArray[Any]) -> Booleans:
@@ -446,14 +446,6 @@ def read_secret(secret: Any, name: str = "secret") -> NDArray[Any]:
             f"Got a {type(secret).__name__}"
             f"{'' if values is None else f' of shape {values.shape}'}."
         )
-    # they are compared with those of the prior, as members of a set
-    if values.dtype.kind == "O":
-        for kind in set(map(type, values)):
-            if kind.__hash__ is None:
-                raise TypeError(
-                    f"The values of the {name} must be numbers, texts or other values "
-                    f"that can be compared. Some are a {kind.__name__}."
-                )
     return values
 
 
@@ -474,7 +466,10 @@ def read_groups(groups: Any) -> Indices:
     ValueError, TypeError
         If it is no list of plain values, or some are missing.
     """
-    codes: Indices = pd.factorize(read_secret(groups, "groups"))[0]
+    held = read_secret(groups, "groups")
+    if held.dtype == object and not all(of.__hash__ for of in set(map(type, held))):
+        raise TypeError("The parameter 'groups' must have numbers or texts for ids.")
+    codes: Indices = pd.factorize(held)[0]
     if np.any(codes < 0):
         raise ValueError(
             "The parameter 'groups' has missing values: give an id to each record, one "
