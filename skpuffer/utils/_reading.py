@@ -723,7 +723,8 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
             f"SimpleImputer(), {name}(...), reference=<public rows>). An imputer "
             "before it in a pipeline would learn from the private rows, and leak."
         )
-    return checked
+    # what a step makes of a record must not end the fit of the next one
+    return checked if options.get("reset", True) else bounded(checked)
 
 
 def validate_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:
