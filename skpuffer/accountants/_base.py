@@ -57,15 +57,12 @@ class Calibration:
         What exactly is promised.
     warnings : tuple of str
         What to warn of, in sentences, once this noise is the one that is taken.
-    by_sensitivity : bool, default=False
-        Whether the promise depends on the noise by the ratio of the certificate's
-        `sensitivity` to its scale alone, so that noise of a larger scale keeps it for a
-        sensitivity that is larger in proportion.
     accountant : Accountant or None, default=None
         Candidate that found the noise, where an accountant asks several.
     draws : object, default=None
         Seed of the draws on which the certificate rests, where an accountant simulates:
-        noise is certified again by the same draws.
+        noise is certified again by the same draws. That they were not chosen to suit
+        the noise is taken from the search.
 
     Examples
     --------
@@ -83,7 +80,6 @@ class Calibration:
     noise: Noise
     certificate: Certificate
     warnings: tuple[str, ...] = ()
-    by_sensitivity: bool = False
     accountant: "Accountant | None" = None
     draws: Any = None
 
@@ -102,11 +98,16 @@ class Account:
     try_noise : callable or None, default=None
         Takes noise of any scale; raises an UnsupportedError if its cost is not known
         here. None where every noise will do.
+    by_sensitivity : bool, default=False
+        Whether the promise depends on the noise by the ratio of the certificate's
+        `sensitivity` to its scale alone, so that noise of a larger scale keeps it for a
+        sensitivity that is larger in proportion.
     """
 
     calibrate: Callable[[Noise, Any], Calibration]
     certify: Callable[[Noise], Certificate]
     try_noise: Callable[[Noise], object] | None = None
+    by_sensitivity: bool = False
 
 
 def accounts_for(*kinds: type[Release]) -> Callable[[Method], Method]:
@@ -449,6 +450,17 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
             again = clone(self)
             again._draws = found.draws
         return again.certify(found.noise, release, bound)
+
+    def _by_sensitivity(
+        self, found: Calibration, release: Any, bound: BoundScenario
+    ) -> bool:
+        """Whether a larger sensitivity takes larger noise in proportion; see `Account`.
+
+        It is never taken from a search.
+        """
+        if type(release) is VoteRelease:
+            release = self._votes_as_read(release)
+        return self._account(release, bound, found.noise.norm).by_sensitivity
 
     def supports(self, release: Any, scenario: Scenario | BoundScenario) -> Support:
         """Whether this accountant can account for the release under the scenario.

@@ -767,7 +767,8 @@ class ShiftCurve(Plain, kind="shifted_noise"):
             return found
         # root finders take one number at a time
         if np.ndim(delta) == np.ndim(self.magnitude) == 0:
-            return float(self._costs._epsilon(float(delta), float(self.magnitude)))
+            once: Number = plain(self._costs._epsilon(float(delta), self.magnitude))
+            return once
         find = np.vectorize(self._costs._epsilon, otypes=[float])
         # a stand-in for delta = 0, whose epsilon is the pure cost below
         usual = find(np.where(pure, 0.5, delta), self.magnitude)

@@ -111,6 +111,8 @@ class AttributeGaussian(_AdditiveAccountant):
         self.delta = delta
         self.use_prior_variance = use_prior_variance
 
+    _in_proportion = False
+
     @property
     def _source(self) -> str:
         if self.use_prior_variance:

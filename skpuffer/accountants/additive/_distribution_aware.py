@@ -118,6 +118,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         OutputSensitivity,
         Adjacency,
     )
+    _in_proportion = False
     _source = "distribution-aware Wasserstein mechanism (Pierquin et al. 2024, Thm 4.5)"
 
     _usual_family = "laplace"

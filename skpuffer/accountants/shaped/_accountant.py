@@ -139,6 +139,7 @@ class ShapedWasserstein(_AdditiveAccountant):
     """
 
     needs = (OutputDistributions, CoupledSamples)
+    _in_proportion = False
     _source = (
         "shaped Wasserstein mechanism (Pierquin et al. 2024, Thm 3.3, with W_inf in "
         "the norm of the noise)"
