@@ -160,6 +160,10 @@ DOORS = {
 }
 
 
+#: Doors whose certificates rest on draws, which are made anew each time.
+SIMULATED = {"sampled", "information", "draws"}
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_lies_are_caught_at_every_door_and_the_truth_passes(door):
     make, accountant, arguments = DOORS[door]
@@ -180,6 +184,26 @@ def test_lies_are_caught_at_every_door_and_the_truth_passes(door):
     told = model.fit(*arguments).certificate_
     spent = told.epsilon if name == "epsilon" else told.mutual_information
     assert heard.certificates and 0.9 * budget <= spent <= budget * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("door", sorted(DOORS.keys() - SIMULATED))
+def test_nothing_that_a_search_says_of_its_noise_is_stated(door):
+    make, accountant, arguments = DOORS[door]
+
+    def lie(made):
+        told = made.certificate
+        size = None if told.sensitivity is None else told.sensitivity / 3
+        said = {"sensitivity": size, "assumptions": ("all is well",), "curve": None}
+        return replace(made, certificate=replace(told, epsilon=0.1, **said))
+
+    lied, true = (
+        make(lying(accountant, each)).fit(*arguments).certificate_
+        for each in (lie, lambda made: made)
+    )
+    for name in ("notion", "assumptions", "sensitivity", "norm", "delta", "source"):
+        assert getattr(lied, name) == getattr(true, name)
+    # room for the grid is made anew, and differs by less than the noise is known to
+    assert lied.epsilon == pytest.approx(true.epsilon, rel=1e-6)
 
 
 def test_votes_that_were_counted_elsewhere_are_answered_with_proved_noise():
@@ -211,6 +235,26 @@ def test_an_accountant_needs_only_its_two_public_methods():
     assert (
         twice.certificate_.epsilon < 0.6 and "twice" in twice.certificate_.assumptions
     )
+
+
+def test_best_asks_its_own_candidates_whoever_is_said_to_have_found_the_noise():
+    class Generous(GeneralWasserstein):
+        def certify(self, noise, release, scenario):
+            told = super().certify(noise, release, scenario)
+            return replace(told, epsilon=min(told.epsilon, self.epsilon))
+
+    make, accountant, arguments = DOORS["best"]
+    for other in Generous(alpha=4.0), GeneralWasserstein(9.0, alpha=4.0), None:
+
+        def fitted(share, other=other):
+            def lie(made):
+                return replace(times(share)(made), accountant=other)
+
+            return make(lying(accountant, lie)).fit(*arguments)
+
+        with pytest.raises(UncertifiedError, match="Nothing is released"):
+            fitted(0.99)
+        assert fitted(1.0).certificate_.epsilon == accountant.epsilon
 
 
 def twice(name):

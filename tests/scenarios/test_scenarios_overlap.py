@@ -400,3 +400,34 @@ def test_copies_are_found_wherever_they_are_in_a_large_table(place):
     assert not shares_records(columns_of(table), columns_of(other))
     copied = pd.concat([table.iloc[place : place + 3000], other])
     assert shares_records(columns_of(table), columns_of(copied))
+
+
+class Odd:
+    """It says nothing of what it is, and is equal to every other cell."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return True
+
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("kind", ["texts", "numbers", "dates"])
+@pytest.mark.parametrize("cell", [Odd(), [1], Decimal("sNaN"), "01/02/2020"])
+def test_no_cell_hides_that_rows_are_shared(kind, cell):
+    first = np.random.default_rng(0).permutation(1000)[:200]
+    own, other = (
+        {
+            "texts": np.char.add("p", numbers.astype(str)),
+            "numbers": numbers,
+            "dates": pd.to_datetime(numbers, unit="D"),
+        }[kind]
+        for numbers in (first, first + 1000)
+    )
+    held = np.fromiter(map(str, own), dtype=object)
+    held[0] = cell
+    private = {"a": pd.Series(held)}
+    assert shares_records(private, {"a": pd.Series(own)})
+    assert not shares_records(private, {"a": pd.Series(other)})
