@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import GaussianNoise
 from skpuffer.noise.strategies import banded_square_root, identity, prefix_sum_tree
 from skpuffer.releases import (
@@ -78,40 +79,38 @@ def test_a_context_that_is_printed_shows_no_rows(name):
 #: What each scheme takes for granted, how likely a record is in a batch, and what sums
 #: are divided by, of batches of 15 out of 100.
 SCHEMES = {
-    "full_batch": ("every step takes all 100 records", 1.0, 100.0),
+    "full_batch": (
+        Statement("assume.step_takes_all_records", n_records=100),
+        1.0,
+        100.0,
+    ),
     "poisson": (
-        "every step takes each record independently with probability 0.15, and which "
-        "ones it took stays secret",
+        Statement("assume.step_poisson_sampled", sampling_rate=0.15),
         0.15,
         15.0,
     ),
     "fixed_size": (
-        "every step takes a fresh uniformly random subset of 15 of the 100 records, "
-        "which stays secret",
+        Statement("assume.step_fixed_size_subset", batch_size=15, n_records=100),
         0.15,
         15.0,
     ),
     "with_replacement": (
-        "every step draws 15 times uniformly from the 100 records, and which ones it "
-        "drew stays secret",
+        Statement("assume.step_drawn_with_replacement", batch_size=15, n_records=100),
         1 - 0.99**15,
         15.0,
     ),
     "shuffled_epochs": (
-        "every epoch deals each of the 100 records to one batch, at random but with no "
-        "amplification claimed for it",
+        Statement("assume.epoch_shuffled_not_amplified", n_records=100),
         1 / 7,
         100 / 7,
     ),
     "fresh_bins": (
-        "in every epoch each record independently draws one of its 7 batches uniformly "
-        "and anew, and which ones it drew stays secret",
+        Statement("assume.epoch_fresh_bins", steps_per_epoch=7),
         1 / 7,
         100 / 7,
     ),
     "balls_in_bins": (
-        "each record independently draws one of the 7 batches of an epoch uniformly, "
-        "once for all epochs, and which one it drew stays secret",
+        Statement("assume.epoch_balls_in_bins", steps_per_epoch=7),
         1 / 7,
         100 / 7,
     ),
@@ -487,7 +486,7 @@ def test_groups_go_whole_to_one_teacher():
     assert stacked.assumptions == (
         "a",
         "b",
-        "the queries are fixed before any vote is seen: all counts are one vector",
+        Statement("assume.queries_fixed_before_votes"),
     )
     assert stacked.dim == 8 and stacked.is_integer
     for relation in ("add_remove", "replace"):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise
 from skpuffer.releases import PublicContext, VoteRelease
 from skpuffer.releases._votes import noisy_counts
@@ -151,7 +152,7 @@ def test_votes_of_fixed_queries_are_one_vector(relation):
     assert vector.is_integer and vector.context is context and not vector.is_sum
     assert vector.assumptions == (
         "as said",
-        "the queries are fixed before any vote is seen: all counts are one vector",
+        Statement("assume.queries_fixed_before_votes"),
     )
     # a moved vote bounds one that joins or leaves
     for each in ("add_remove", "replace", "relabel"):
