@@ -1,6 +1,7 @@
 """The ledger hears of every release, from wherever it is made, before its noise."""
 
 import copy
+import gc
 import pickle
 import threading
 import warnings
@@ -324,3 +325,11 @@ def test_how_it_shows_itself(ledger, capsys):
     totals = ledger.totals()
     assert totals.loc[0, "spent"] == ledger.total().epsilon
     assert totals.loc[0, "releases"] == 2
+
+
+def test_a_ledger_that_is_forgotten_closes_its_file(tmp_path):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", ResourceWarning)
+        PrivacyLedger(tmp_path / "forgotten.db", {"pure_dp": 1.0})
+        gc.collect()
+    assert not said

@@ -29,7 +29,7 @@ STRANGE = [
     float("inf"), "inf", 1e300, "x", "?", -99, "-99", datetime.date(2020, 1, 1),
     pd.Timestamp("2020"), np.datetime64("2020-01-01"), 1 + 2j, [1, 2], [[1], [2, 3]],
     {}, np.float32(3), np.int8(7), object, "1e5", "1_0", "0x1", "nan", np.bool_(True),
-    10**5000, 3 + 0j, np.timedelta64(3, "s"), np.timedelta64("NaT"), 2**64,
+    10**5000, 3 + 0j, np.timedelta64(3, "s"), np.timedelta64("NaT", "s"), 2**64,
     datetime.timedelta(1), datetime.time(1), datetime.datetime(2020, 1, 1),
     datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), "NA", "2020-01-01",
 ]  # fmt: skip
