@@ -14,11 +14,13 @@ from skpuffer.accountants import (
     GroupPrivacy,
     Kantorovich,
 )
+from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants.additive._approximate import near_sensitivity
 from skpuffer.accountants.additive._base import sensitivity_bound
 from skpuffer.accountants.additive._couplings import has_masses
 from skpuffer.distributions import Discrete, Support, distribution_distance
 from skpuffer.distributions._distributions import largest_distance
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._poisson_groups import GaussianPoissonGroup
@@ -29,6 +31,8 @@ from skpuffer.scenarios import (
     CoupledSamples,
     LawsScenario,
     MarkovChainScenario,
+    OutputDistributions,
+    RecordDistributions,
     RecordScenario,
 )
 from skpuffer.transport import near_radius
@@ -155,3 +159,61 @@ def test_without_room_for_an_event_what_is_certain_counts():
     certain = vague.in_any_event(9)
     assert (certain.count, certain.move, certain.delta) == (9, np.inf, 0.0)
     assert certain.window is None and certain.coupling_id == "replace:9"
+
+
+#: One column of bits, of which the two values of the secret have other shares, so
+#: that the longest move is that of any two records, and the mean one is short.
+BITS = pd.DataFrame({"s": np.repeat([0, 1], 20_000), "x": np.arange(40_000) % 2.0})
+BITS.loc[:999, "x"] = 1.0
+
+
+def identity(X, y):
+    return np.asarray(X, dtype=float)
+
+
+SUM = QueryRelease(
+    contribution=identity,
+    is_sum=True,
+    n_records=10,
+    dim=1,
+    sensitivity=Sensitivity(add_remove={1: 1.0, 2: 1.0}, replace={1: 1.0, 2: 1.0}),
+    context=PublicContext(n_records=10, feature_names=("x",), n_features=1),
+)
+#: Accountants that read distributions.
+OF_LAWS = [
+    kind
+    for kind in known_accountants()
+    if {OutputDistributions, RecordDistributions} & {*kind.needs}
+]
+#: The same by a bound of its own on how far it moves.
+SMOOTH = replace(SUM, query=lambda X, y: X.sum(axis=0), is_sum=False, modulus=float)
+
+
+@pytest.mark.parametrize("asked", [{"alpha": 2.0}, {"delta": 0.2}], ids=str)
+@pytest.mark.parametrize("release", [SUM, SMOOTH], ids=["sum", "smooth"])
+@pytest.mark.parametrize("kind", OF_LAWS, ids=lambda kind: kind.__name__)
+def test_what_holds_outside_an_event_states_it(kind, release, asked):
+    """Or it is no better than what holds of any two records."""
+    if not asked.keys() <= kind().get_params().keys():
+        pytest.skip("it makes no such promise")
+    scenario = AttributeScenario(
+        "s", level="record", prior=BITS, prior_as="confidence", confidence=0.95
+    )
+    bound = scenario.bind(release.context)
+    fact = bound.fact(
+        OutputDistributions if release.is_sum else RecordDistributions, release
+    )
+    assert 0 < fact.delta < 0.1
+    try:
+        made = kind(1.0, **asked).calibrate(release, bound)
+    except (UnsupportedError, ValueError) as error:
+        pytest.skip(str(error))
+    again = kind(1.0, **asked).certify(made.noise, release, bound)
+    for found in (made.certificate, again):
+        if found.event_delta >= fact.delta and found.confidence <= 0.95:
+            continue
+        assert (found.event_delta, found.confidence) == (0.0, 1.0)
+        plain = GroupPrivacy(1.0, **asked, noise=made.noise.with_scale(1.0))
+        anyone = RecordScenario(relation="replace")
+        least = plain.certify(made.noise, release, anyone)
+        assert found.epsilon >= least.epsilon * (1 - 1e-6)
