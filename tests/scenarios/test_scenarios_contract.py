@@ -298,6 +298,29 @@ class TestGaussianScenario(ScenarioContract):
         return {"covariance": SERIES, "covariance_of": "records", "domain": (0, 1)}
 
 
+class TestGaussianScenarioOfOneRecord(TestGaussianScenario):
+    """Of independent records with a secret column."""
+
+    one_size = False
+    level = "record"
+    bad = (({"secret": "age"}, "secret"),)
+
+    @classmethod
+    def params(cls):
+        return {
+            "covariance": pd.DataFrame(
+                [[1.0, 0.8], [0.8, 2.0]], ["s", "x"], ["s", "x"]
+            ),
+            "secret": "s",
+            "domain": (0, 1),
+            "level": cls.level,
+        }
+
+
+class TestGaussianScenarioOfTheAverage(TestGaussianScenarioOfOneRecord):
+    level = "dataset"
+
+
 class TestMarkovChainScenario(ScenarioContract):
     kind = MarkovChainScenario
     names_table = True
