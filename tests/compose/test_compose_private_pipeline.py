@@ -404,6 +404,24 @@ def test_seeds():
     assert "drawn from a seed" not in " ".join(map(str, other.certificate_.assumptions))
 
 
+@pytest.mark.parametrize(
+    "seeded",
+    [
+        ["random_state"],
+        ["scaler__random_state"],
+        ["model__random_state"],
+        ["scaler__random_state", "model__random_state"],
+    ],
+)
+def test_a_sum_with_noise_from_a_seed_is_an_estimate(seeded):
+    """The same seed makes the same noise in a step, or in another pipeline."""
+    model = pipeline().set_params(**dict.fromkeys(seeded, 0))
+    planned = model.preview(len(X), example=X, classes=[0, 1]).certificate
+    for certificate in (planned, model.fit(X, Y).certificate_):
+        assert certificate.seeded
+        assert not certificate.certified
+
+
 def test_a_secret_without_a_name_is_left_out_once():
     belief = AttributeScenario(3, level="record", prior=BoundedOdds(2.0))
     table = np.column_stack([X, np.arange(400) % 2])

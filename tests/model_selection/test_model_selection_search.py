@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
@@ -314,6 +315,44 @@ def test_trials_are_drawn_uniformly_and_the_highest_score_wins():
     total = counts.sum()
     assert 300 < total < 1200
     np.testing.assert_allclose(counts / total, 1 / 3, atol=5 / math.sqrt(total))
+
+
+def truncated(rate):
+    """Poisson numbers, given that they are not zero."""
+    return lambda k: stats.poisson(rate).cdf(k) - stats.poisson(rate).pmf(0)
+
+
+#: Distributions of the number of trials, of mean five.
+NUMBERS = {
+    "geometric": stats.geom(1 / 5).cdf,
+    "logarithmic": stats.logser(0.9305).cdf,
+    "poisson": lambda k: truncated(4.9651)(k) / -math.expm1(-4.9651),
+}
+
+
+@pytest.mark.parametrize("trials", NUMBERS)
+def test_the_number_of_trials_has_the_distribution_it_is_accounted_for_with(trials):
+    counts, draws = [], 500
+    outcomes = searches.BasePrivateSearch._outcomes
+
+    def watched(own, table, plan, runs, rng, seeded):
+        with mock.patch.object(searches, "run_trials", noted):
+            rng = np.random.default_rng(0)
+            for _ in range(draws):
+                outcomes(own, table, plan, runs, rng, seeded)
+        return outcomes(own, table, plan, runs, rng, seeded)
+
+    def noted(tryings, drawn, states, n_jobs):
+        counts.append(len(drawn))
+        return []
+
+    with mock.patch.object(searches.BasePrivateSearch, "_outcomes", watched):
+        search({"C": [1.0]}, n_trials=5, trials=trials).fit(X, y)
+    assert len(counts) == draws
+    expected = NUMBERS[trials](np.arange(1, 30))
+    found = np.mean(np.array(counts)[:, None] <= np.arange(1, 30), axis=0)
+    # of Kolmogorov's distance, at a chance of one in a thousand
+    assert np.abs(found - expected).max() < 1.95 / math.sqrt(draws)
 
 
 def _noted(outcomes, held):

@@ -22,7 +22,14 @@ from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.releases._base import Release
-from skpuffer.scenarios import Adjacency, BoundScenario, Fact, MaxInfluence
+from skpuffer.scenarios import (
+    Adjacency,
+    BoundScenario,
+    Fact,
+    MaxInfluence,
+    OutputDistributions,
+    OutputSensitivity,
+)
 from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.scenarios.quilts._base import Quilts
 
@@ -277,6 +284,15 @@ class ScenarioContract:
                 continue
             radii = [self._radius(kind, self.bound(**c)) for c in self.growing]
             assert radii == sorted(radii)
+
+    def test_no_coupling_is_shorter_than_the_distance_that_it_bounds(self):
+        """How far distributions of the output are apart is the least of couplings."""
+        if OutputDistributions not in self.offered:
+            return
+        least = self._radius(OutputDistributions, self.bound())
+        for kind in self.offered & {Adjacency, OutputSensitivity}:
+            if self.facts()[kind].delta == 0:
+                assert self._radius(kind, self.bound()) >= least * (1 - 1e-9)
 
     def _radius(self, kind, bound):
         fact = bound.fact(kind, self.release(), 2)

@@ -298,6 +298,29 @@ class TestGaussianScenario(ScenarioContract):
         return {"covariance": SERIES, "covariance_of": "records", "domain": (0, 1)}
 
 
+class TestGaussianScenarioOfOneRecord(TestGaussianScenario):
+    """Of independent records with a secret column."""
+
+    one_size = False
+    level = "record"
+    bad = (({"secret": "age"}, "secret"),)
+
+    @classmethod
+    def params(cls):
+        return {
+            "covariance": pd.DataFrame(
+                [[1.0, 0.8], [0.8, 2.0]], ["s", "x"], ["s", "x"]
+            ),
+            "secret": "s",
+            "domain": (0, 1),
+            "level": cls.level,
+        }
+
+
+class TestGaussianScenarioOfTheAverage(TestGaussianScenarioOfOneRecord):
+    level = "dataset"
+
+
 class TestMarkovChainScenario(ScenarioContract):
     kind = MarkovChainScenario
     names_table = True
@@ -528,7 +551,7 @@ def test_neighbouring_tables_are_said_in_the_words_of_the_relation(
 
 
 class _Near(scenarios.Scenario):
-    """A record of a small table moves further than one of a large table."""
+    """Of a small table more is known for certain, and a record moves further."""
 
     def check(self): ...
 
@@ -543,12 +566,25 @@ class _BoundNear(scenarios.BoundScenario):
     @offers(Adjacency)
     def _adjacency(self, release, norm):
         n = self.context.n_records
-        return Adjacency(count=n, move=1 / n, relation="replace", coupling_id=None)
+        return Adjacency(
+            count=n,
+            move=1 / n,
+            relation="replace",
+            coupling_id=None,
+            certified=n < 5,
+            delta=n / 100,
+            confidence=1 - n / 100,
+            count_is_certain=n < 5,
+        )
 
 
 @pytest.mark.parametrize("sizes", [[2, 8], [8, 2], [2, 3, 5]])
-def test_blocks_move_as_far_as_the_one_that_moves_furthest(sizes):
+def test_blocks_move_as_far_as_the_worst_and_are_known_as_little(sizes):
     release = total(10)
     bound = BlocksScenario(_Near(), sizes=sizes).bind(release.context)
     fact = bound.fact(Adjacency, release)
     assert (fact.count, fact.move) == (max(sizes), 0.5)
+    assert not fact.certified and not fact.count_is_certain
+    assert fact.delta == max(sizes) / 100
+    # each size has a sample of its own
+    assert fact.confidence == pytest.approx(1 - sum(sizes) / 100)

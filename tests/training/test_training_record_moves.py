@@ -1,5 +1,6 @@
 """How far one record's clipped gradient moves with the record, at any parameters."""
 
+import itertools
 import math
 
 import numpy as np
@@ -161,6 +162,27 @@ def test_no_clipped_gradient_moves_further_than_stated(name, radius):
         assert found.ceiling <= found._reach
     # nor is the bound far off, so that the search had a chance
     assert max(reached) > 0.7
+
+
+@pytest.mark.parametrize("radius", [0.1, 1.0])
+@pytest.mark.parametrize("name", [n for n, (_, k) in LOSSES.items() if k is None])
+def test_a_row_and_its_target_may_move_at_once(name, radius):
+    """Steps of every direction from records with the steepest gradients."""
+    loss, _ = LOSSES[name]
+    record = RecordGradient(loss=loss, data_norm=1.0, intercept=0.0)
+    found = record.clipped(100.0, radius)
+    angles, step = np.linspace(0, 2 * math.pi, 73), 1e-4
+    reached = 0.0
+    for w, y in itertools.product((-radius, radius), np.linspace(-1, 1, 41)):
+        rows = np.clip(np.append(1.0, 1.0 + step * np.cos(angles)), -1.0, 1.0)
+        targets = np.clip(np.append(y, y + step * np.sin(angles)), -1.0, 1.0)
+        gradients = gradients_of(loss, w * rows, targets, rows[:, None], 100.0)[:, 0]
+        apart = np.hypot(rows[1:] - rows[0], targets[1:] - targets[0])
+        limit = np.array([found.gradient_move(shift) for shift in apart])
+        moves = np.abs(gradients[1:] - gradients[0])
+        assert np.all(moves <= limit * (1 + 1e-3))
+        reached = max(reached, np.max(moves / np.maximum(limit, 1e-300)))
+    assert reached > 0.95
 
 
 @pytest.mark.parametrize("name", LOSSES)
