@@ -21,6 +21,8 @@ import joblib
 import numpy as np
 import pandas as pd
 
+from skpuffer.exceptions import Statement
+
 __all__ = ["Content", "content_of"]
 
 #: What is its own content.
@@ -261,6 +263,8 @@ class _Walk:
             return self._function(value, path)
         if isinstance(value, np.ufunc) or _is_imported(value):
             return "imported", value
+        if kind is Statement:
+            return kind, self._each([value.code, value.parameters], path)
         return self._object(value, kind, path)
 
     def _dict(self, value: Any, path: tuple[Any, ...]) -> Hashable:

@@ -147,7 +147,9 @@ def test_what_lets_rows_out_is_named(name):
     assert [step.name for step in audit.leaks] == [name]
     assert not audit.is_private
     (leak,) = audit.leaks
-    assert str(leak) in str(audit) and html.escape(leak.reason) in audit._repr_html_()
+    assert (
+        str(leak) in str(audit) and html.escape(str(leak.reason)) in audit._repr_html_()
+    )
     assert leak.reason.endswith(".")
 
 
@@ -163,7 +165,7 @@ class Bare:
 
 def test_what_cannot_be_fitted_is_no_estimator():
     (leak,) = audit_pipeline(make_pipeline(Bare(), model())).leaks
-    assert "is no estimator" in leak.reason
+    assert leak.reason.code == "pipeline.step_no_estimator"
 
 
 def test_what_is_none_is_plain():

@@ -170,7 +170,7 @@ def test_a_ball_holds_every_output():
     assert release.ball.holds(release.run(X, Y)[None])
     fitted(model)
     said = model.certificate_.assumptions
-    assert any("ball of radius 0.1" in text for text in said)
+    assert any("ball of radius 0.1" in str(text) for text in said)
 
 
 def test_a_model_of_the_output_of_a_mean_certifies_all_subsets():

@@ -89,7 +89,7 @@ class Keeping(TransformerMixin, BaseEstimator):
     """Says that it needs no fit, and keeps what it is given."""
 
     def fit(self, X, y=None):
-        self.rows_ = X
+        self.kept_ = X
         return self
 
     def transform(self, X):
@@ -543,17 +543,17 @@ def test_errors_of_foreign_steps_quote_nothing():
 
 def test_foreign_steps_that_need_no_fit_get_no_rows():
     model = PrivatePipeline([("keeps", Keeping()), ("model", logistic())]).fit(X, Y)
-    assert not hasattr(model["keeps"], "rows_")
+    assert not hasattr(model["keeps"], "kept_")
     # of those that are known it is known that they learn no more than columns
     model = PrivatePipeline([("known", Normalizer()), ("scaler", scaler())]).fit(X)
     assert list(model.get_feature_names_out()) == ["x0", "x1", "x2"]
     rest = ColumnTransformer([("one", Normalizer(), [0])], remainder=Keeping())
     steps = [("columns", rest), ("model", logistic())]
     model = PrivatePipeline(steps).fit(X, Y)
-    assert b"rows_" not in pickle.dumps(model["columns"])
+    assert b"kept_" not in pickle.dumps(model["columns"])
     for transformer in (Keeping(), rest, make_pipeline(Keeping())):
         model = PublicPreprocessing(transformer, logistic()).fit(X, Y)
-        assert b"rows_" not in pickle.dumps(model)
+        assert b"kept_" not in pickle.dumps(model)
 
 
 def test_a_cache_of_fixed_steps_is_not_used(tmp_path):
