@@ -1,5 +1,6 @@
 """What a certificate states is measured on a run, not read in its text."""
 
+import itertools
 import math
 import pickle
 import sys
@@ -300,6 +301,38 @@ def moved(model, X, y, monkeypatch):
     at = [scale * rng.normal(size=gradients.dim) for scale in (0, 1, 1, 5, 5, 50, 1e3)]
     sums = [gradients.clipped_sum(p, None, seen["release"]) for p in at]
     return np.array(sums), seen["plan"].certificate.sensitivity
+
+
+MOMENTS = PrivateRidge(solver="moments", target_bounds=(-1, 1))
+#: Estimators that plan one release, by name.
+PLANNED = {
+    entry.name: entry.instance
+    for entry in PRIVATE
+    if hasattr(entry.instance, "_plan_fit")
+} | {"PrivateRidge, moments": MOMENTS}
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_record_that_may_go_further_never_moves_less(name):
+    """A gap is a bound: whatever is charged for it covers all shorter ones."""
+    plans = []
+
+    def seen(plan):
+        plans.append(plan)
+        raise _SeenError
+
+    model = clone(PLANNED[name]).set_params(scenario=None, accountant=None)
+    X, *rest = _arguments(model)
+    y = rest[0] if rest else None
+    with pytest.raises(_SeenError):
+        model._fit_private(X, y, None, None, approve=seen)
+    contribution = getattr(plans[0].release, "contribution", None)
+    if not hasattr(contribution, "move"):
+        pytest.skip("no move of a record is read")
+    ways = np.random.default_rng(0).dirichlet([0.3] * X.shape[1], 20)
+    for way, p in itertools.product((*np.eye(X.shape[1]), *ways), (1, 2, np.inf)):
+        moves = contribution.move(np.linspace(0, 4, 201)[:, None] * way, p)
+        assert np.all(np.diff(moves) >= -1e-12)
 
 
 @pytest.mark.parametrize("clip_norm", [0.1, 20.0])

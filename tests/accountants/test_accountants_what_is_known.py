@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from skpuffer.accountants import (
     ApproximateWasserstein,
@@ -13,6 +14,7 @@ from skpuffer.accountants import (
     GeneralWasserstein,
     GroupPrivacy,
     Kantorovich,
+    OverlapAmplification,
 )
 from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants.additive._approximate import near_sensitivity
@@ -244,3 +246,19 @@ def test_what_is_not_known_for_certain_is_stated(name, release, asked):
             least = plain.certify(made.noise, release, anyone)
             assert found.epsilon >= least.epsilon * (1 - 1e-6), kind
     assert stated or (name, *asked) == ("belief", "alpha")
+
+
+@pytest.mark.parametrize("release", [SUM, SMOOTH], ids=["sum", "smooth"])
+def test_a_sample_promises_less_than_the_law_that_it_shows(release):
+    """Whether records are told apart pair by pair or not."""
+    accountant = OverlapAmplification(0.3, delta=0.2, noise="gaussian")
+    law, sample, support = (
+        clone(NOT_FOR_CERTAIN["belief"]).set_params(prior_as=prior_as)
+        for prior_as in ("law", "confidence", "support")
+    )
+    noise = accountant.calibrate(release, law).noise
+    exact, *less = (
+        accountant.certify(noise, release, scenario).epsilon
+        for scenario in (law, sample, support)
+    )
+    assert all(epsilon > exact * (1 + 1e-6) for epsilon in less)
