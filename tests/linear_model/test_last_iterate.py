@@ -182,7 +182,7 @@ def test_best_of_several_runs(cancer):
         accountant=best, data_norm=NORM, fit_intercept=False, **run
     )
     model.fit(X, y)
-    assert model.certificate_.choice.startswith("PrivacyLoss")
+    assert str(model.certificate_.choice).startswith("PrivacyLoss")
     assert model.release_.record is None
     model.set_params(momentum=0, average=0).fit(X, y)
     assert model.certificate_.choice.startswith("IterationAmplification")
