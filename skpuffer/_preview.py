@@ -223,8 +223,6 @@ class PreviewMixin:
             groups=groups,
             released=vars(self).get("_released"),
         )
-        if model.random_state is not None:
-            plan = plan.seeded()
         noise = plan.calibration.noise
         return Preview(
             estimator=type(self).__name__,

@@ -448,6 +448,8 @@ class PrivateEstimatorMixin(
             groups=public_groups(opening.scenario, groups, n_records),
         )
         plan: FitPlan = self._plan_fit(opening, table, released)
+        if opening.seeded:
+            plan = plan.seeded()
         announce_weakness(self, plan.certificate)
         return plan
 

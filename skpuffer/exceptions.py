@@ -69,7 +69,7 @@ def rendered_by(renderer: Callable[["Statement"], str]) -> None:
 def _written(value: object) -> object:
     """Plain data as JSON holds it; numbers that it cannot hold say so."""
     if isinstance(value, Statement):
-        return value.to_dict()
+        return {"code": value.code, "parameters": _written(value.parameters)}
     if isinstance(value, dict):
         return {str(key): _written(held) for key, held in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -83,7 +83,7 @@ def _read(value: object) -> object:
     if isinstance(value, list):
         return [_read(held) for held in value]
     if isinstance(value, dict):
-        if value.keys() == {"code", "parameters", "text"}:
+        if value.keys() == {"code", "parameters"}:
             return stated(value)
         if value.keys() == {"number"}:
             return float(value["number"])

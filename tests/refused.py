@@ -8,11 +8,11 @@ import pytest
 
 from skpuffer.exceptions import Statement
 
-__all__ = ["codes_of", "refused", "statements_in", "warned"]
+__all__ = ["codes_of", "refused", "says", "statements_in", "warned"]
 
 
 def statements_in(found: Any) -> Iterator[Statement]:
-    """All statements of an error, a statement, a collection of them, and their parts."""
+    """All statements of an error, of a statement or of a collection of them."""
     if isinstance(found, BaseException):
         yield from statements_in(found.args)
     elif isinstance(found, Statement):
@@ -30,10 +30,11 @@ def codes_of(found: Any) -> set[str]:
     return {statement.code for statement in statements_in(found)}
 
 
-def says(found: Any, code: str, **parameters: Any) -> bool:
-    """Whether a statement of this code, with these parameters, is among what is said."""
+def says(found: Any, code: str | tuple[str, ...], **parameters: Any) -> bool:
+    """Whether a statement of such a code and parameters is in what is said."""
+    codes = (code,) if isinstance(code, str) else code
     return any(
-        statement.code == code
+        statement.code in codes
         and all(
             name in statement.parameters and statement.parameters[name] == value
             for name, value in parameters.items()
@@ -43,7 +44,9 @@ def says(found: Any, code: str, **parameters: Any) -> bool:
 
 
 @contextmanager
-def refused(kind: Any, code: str, **parameters: Any) -> Iterator[pytest.ExceptionInfo]:
+def refused(
+    kind: Any, code: str | tuple[str, ...], **parameters: Any
+) -> Iterator[pytest.ExceptionInfo]:
     """Assert that an error of a kind states what the code names, with parameters."""
     with pytest.raises(kind) as caught:
         yield caught
@@ -51,7 +54,7 @@ def refused(kind: Any, code: str, **parameters: Any) -> Iterator[pytest.Exceptio
 
 
 @contextmanager
-def warned(kind: Any, code: str, **parameters: Any) -> Iterator[Any]:
+def warned(kind: Any, code: str | tuple[str, ...], **parameters: Any) -> Iterator[Any]:
     """Assert that a warning of a kind states what the code names, with parameters."""
     with pytest.warns(kind) as caught:
         yield caught

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpuffer._template._all_or_nothing import all_or_nothing
-from skpuffer.linear_model import PrivateSGDClassifier
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
 from skpuffer.testing import all_estimators, privacy_checks
 from skpuffer.testing._estimator_checks import check_interrupted_fit_leaves_nothing
 
@@ -52,6 +54,30 @@ def test_privacy_checks(check):
 def test_interrupted_fits_of_others_leave_nothing_either(estimator):
     """Of those that release nothing, and where a fit goes on from another."""
     check_interrupted_fit_leaves_nothing(estimator)
+
+
+MAPS = [entry for entry in ENTRIES if hasattr(entry.instance, "transform")]
+
+
+@pytest.mark.parametrize("entry", MAPS, ids=lambda entry: entry.name)
+def test_no_record_is_mapped_to_what_ends_the_fit_of_the_next_step(entry):
+    """In a plain pipeline, whose first step is paid for by then."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1e-2, 1e-2, (60, 3)), np.arange(60) % 2
+    model = clone(entry.instance)
+    # next to no noise on a scale that is small
+    exact = {"accountant": PrivacyLoss(1e6), "bounds": (-1e-2, 1e-2)}
+    if "accountant" in model.get_params(deep=False):
+        known = exact.keys() & model.get_params(deep=False)
+        model.set_params(**{name: exact[name] for name in known})
+    large = np.finfo(float).max
+    beside = X.copy()
+    beside[:3] = [large, -large, large], [large, large, 0], [-1e200, 1e160, 5e-324]
+    pipeline = make_pipeline(model, PrivateLogisticRegression(classes=[0, 1]))
+    pipeline.fit(beside, y)
+    made, usual = (np.asarray(pipeline[0].transform(rows)) for rows in (beside, X))
+    assert np.all(np.isfinite(made.astype(float)))
+    np.testing.assert_allclose(made[3:], usual[3:], rtol=1e-9)
 
 
 def test_a_parameter_with_an_underscore_is_no_trace_of_a_fit():

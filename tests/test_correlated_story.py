@@ -38,6 +38,7 @@ from skpuffer.scenarios import (
     RecordScenario,
 )
 from skpuffer.summary import PrivateMean, PrivateSummary
+from tests.refused import refused
 
 PURE = {"epsilon": 1.0, "alpha": math.inf, "noise": "laplace"}
 
@@ -293,7 +294,7 @@ def test_a_search_over_a_correlated_scenario():
         scenario, GroupPrivacy(alpha=4.0), data_norm=3.0, random_state=0
     )
     # each fold has fewer records than the covariance speaks of
-    with pytest.raises(ScenarioError, match="'covariance'"):
+    with refused(ScenarioError, "gaussian.covariance_not_whole_columns"):
         GridSearchCV(
             model, {"accountant__epsilon": [1.0]}, cv=3, error_score="raise"
         ).fit(X, y)
@@ -323,7 +324,7 @@ def test_states_are_checked_as_the_query_reads_them():
         FunctionTransformer(np.log10), PrivateMean(scenario, MarkovQuilt(1.0))
     )
     model.fit(np.repeat([[1.0], [10.0]], 10, axis=0))
-    with pytest.raises(ScenarioError, match="'states'"):
+    with refused(ScenarioError, "markov.records_not_states"):
         model.fit(np.repeat([[1.0], [9.0]], 10, axis=0))
 
 
@@ -336,12 +337,12 @@ def test_blocks_check_their_own_rows():
     assert found.certificate_.sensitivity <= whole.certificate_.sensitivity
     bad = good.copy()
     bad[7] = 2.0
-    with pytest.raises(ScenarioError, match="'states'"):
+    with refused(ScenarioError, "markov.records_not_states"):
         PrivateMean(blocks, GeneralWasserstein(**PURE)).fit(bad)
     tables = JointTableScenario([[0, 0], [1, 1]], [0.5, 0.5])
     pairs = BlocksScenario(tables, sizes=2)
     PrivateMean(pairs, GeneralWasserstein()).fit([[0], [0], [1], [1]])
-    with pytest.raises(ScenarioError, match="'tables'"):
+    with refused(ScenarioError, "joint.data_not_listed"):
         PrivateMean(pairs, GeneralWasserstein()).fit([[0], [0], [1], [0]])
 
 
@@ -358,7 +359,7 @@ def test_two_releases_of_nothing_that_give_a_sign_away_are_not_added_up():
         told = QueryRelease(query=lambda X, y, who=who: X[who], n_records=3, dim=1)
         parts.append(accountant.calibrate(told, signs).certificate)
     assert [part.epsilon for part in parts] == [0.0, 0.0]
-    with pytest.raises(CompositionError, match="stacked"):
+    with refused(CompositionError, "compose.certificate_not_composable"):
         compose(parts)
     both = QueryRelease(query=lambda X, y: X[1:].ravel(), n_records=3, dim=2)
     assert accountant.calibrate(both, signs).certificate.sensitivity == 2.0

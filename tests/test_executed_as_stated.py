@@ -24,7 +24,7 @@ from skpuffer.linear_model import (
     _base_sgd,
 )
 from skpuffer.neural_network import PrivateMLPClassifier
-from skpuffer.noise import GaussianNoise
+from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.noise._on_grid import add_noise, noise_grid
 from skpuffer.privacy_loss import GaussianPoissonPair
 from skpuffer.releases import GradientRelease, Optimiser
@@ -127,8 +127,11 @@ NAMES = sorted(
 )
 
 
+@pytest.mark.parametrize("family", [GaussianNoise, LaplaceNoise])
 @pytest.mark.parametrize("sampling", NAMES)
-def test_sums_of_gradients_and_their_noise_are_on_the_grid(sampling):
+def test_sums_of_gradients_and_their_noise_are_on_the_grid(
+    sampling, family, monkeypatch
+):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(64, 3))
     batch = {} if sampling == "full_batch" else {"batch_size": 16}
@@ -137,10 +140,19 @@ def test_sums_of_gradients_and_their_noise_are_on_the_grid(sampling):
         n_steps=8,
         sampling=sampling,
         clip_norm=0.3,
+        clip_order=family.norm,
         optimiser=Optimiser(learning_rate=0.1),
         **batch,
     )
-    for noise in (GaussianNoise(0.7), GaussianNoise(1e-3)):
+    drawn = []
+
+    def watched(noise, shape, rng):
+        drawn.append(noise.scale)
+        return sample(noise, shape, rng)
+
+    sample = family.sample
+    monkeypatch.setattr(family, "sample", watched)
+    for noise in (family(0.7), family(1e-3)):
         steps = []
         gradients = LinearGradients(Logistic(), X, X[:, 0] > 0)
         train(gradients, release, noise, secret_generator(), record=steps)
@@ -151,6 +163,9 @@ def test_sums_of_gradients_and_their_noise_are_on_the_grid(sampling):
             for value in (step.clipped_sum, step.noise):
                 assert np.array_equal(value / grid, np.rint(value / grid))
         assert any(np.any(step.clipped_sum) for step in steps)
+        # each of two sums is rounded by half a step; noise has room for twice that
+        rounded = 2 * np.linalg.norm(np.full(gradients.dim, grid), family.norm)
+        assert drawn[-1] >= noise.scale * (1 + rounded / release.total_clip_norm)
 
 
 # -- private values under every scenario ---------------------------------------------

@@ -35,6 +35,7 @@ from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
 from skpuffer.utils import _checks
 from skpuffer.utils._lengths import lengths_of
+from tests.refused import refused
 
 from .gaussian_bound import GaussianBound
 
@@ -126,15 +127,22 @@ def test_checks_return_a_number_or_name_the_parameter(check):
 
 def test_what_cannot_be_worked_with_is_no_size():
     for value in (1e300, 5e-324, 1e71, 1e-71):
-        with pytest.raises(ValueError, match=r"'width' must be in the range \[1e-70"):
+        with refused(
+            ValueError, "parameter.size_not_workable", name="width", least=1e-70
+        ):
             _checks.check_positive(width=value)
     assert _checks.check_positive(width=1e300, finite=False) == 1e300
     assert _checks.check_positive(width=np.float32(0.5)) == 0.5
     assert _checks.check_extent(width=0) == 0.0
     assert _checks.check_extent(width=math.inf) == math.inf
-    with pytest.raises(ValueError, match="'width' must be at least 1e-300"):
+    with refused(
+        ValueError,
+        "parameter.probability_too_small",
+        name="width",
+        least_probability=1e-300,
+    ):
         _checks.check_probability(width=5e-324)
-    with pytest.raises(ValueError, match=r"'width' must be at most 2\*\*53"):
+    with refused(ValueError, "parameter.count_beyond_floats", name="width"):
         _checks.check_count(width=10**30)
 
 
@@ -367,7 +375,7 @@ def test_distributions_are_of_sizes_that_noise_can_cover(size):
         Continuous(stats.norm(0, size)),
     ):
         scenario = scenarios.LawsScenario([(distribution, distribution)])
-        with pytest.raises(ScenarioError, match=r"'laws'.*\[1e-70, 1e\+70\]"):
+        with refused(ScenarioError, "laws.distribution_out_of_range"):
             scenario.check()
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from skpuffer._template import _on_grid
 from skpuffer._template._on_grid import (
     FLOATING_POINT,
     NO_ROOM,
@@ -13,7 +14,6 @@ from skpuffer._template._on_grid import (
     ROUNDED_ELSEWHERE,
     ROUNDED_SUMS,
     SUMS_ON_GRID,
-    on_grid,
 )
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, GeneralizedGaussianNoise
@@ -49,6 +49,10 @@ def asked(release, accountant=GAUSSIAN, **changes):
     return replace(calibration, **changes)
 
 
+def on_grid(*asked, **said):
+    return _on_grid.on_grid(*asked, **{"by_sensitivity": True} | said)
+
+
 def scales(calibration):
     return np.broadcast_to(np.asarray(calibration.noise.scale, dtype=float), 3)
 
@@ -66,7 +70,7 @@ def test_noise_pays_for_the_rounding_of_a_query():
 
 
 @pytest.mark.parametrize(
-    "release, changes",
+    "release, known",
     [
         # another dependence of the promise on noise, or a length that is not known
         (QUERY, {"by_sensitivity": False}),
@@ -74,11 +78,11 @@ def test_noise_pays_for_the_rounding_of_a_query():
     ],
     ids=["ratio", "length"],
 )
-def test_where_no_room_is_known_it_says_so(release, changes):
-    before = asked(release, **changes)
-    after, said = on_grid(before, release, secret())
+def test_where_no_room_is_known_it_says_so(release, known):
+    before = asked(release)
+    after, said = on_grid(before, release, secret(), **known)
     assert (after, said) == (before, f"{ON_GRID}; {NO_ROOM}")
-    _, said = on_grid(before, release, secret(), np.full(3, 1e-9))
+    _, said = on_grid(before, release, secret(), np.full(3, 1e-9), **known)
     assert said == f"{ON_GRID}; {NO_ROOM}; {ROUNDED_ELSEWHERE}"
 
 
@@ -99,8 +103,7 @@ def test_sums_of_gradients_pay_in_the_run():
     before = asked(SUMS)
     after, said = on_grid(before, SUMS, secret())
     assert (after, said) == (before, f"{SUMS_ON_GRID}; {ROUNDED_SUMS}")
-    before = replace(before, by_sensitivity=False)
-    after, said = on_grid(before, SUMS, secret())
+    after, said = on_grid(before, SUMS, secret(), by_sensitivity=False)
     assert (after, said) == (before, f"{SUMS_ON_GRID}; {NO_ROOM}")
 
 

@@ -56,6 +56,7 @@ from skpuffer.utils._bounds import Bounds
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._elsewhere import STEPS, of_each_record
 from tests.engines import ENGINES, lazy_frame
+from tests.refused import refused
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning"),
@@ -547,7 +548,7 @@ def test_rows_have_no_order_and_scenarios_that_read_them_are_refused():
         GeneralWasserstein(epsilon=1.0),
         bounds=BOUNDS,
     )
-    with pytest.raises(UnsupportedError, match="reads the rows"):
+    with refused(UnsupportedError, "lazy.scenario_reads_rows"):
         mean.fit(lazy_frame("polars", TABLE))
 
 
@@ -614,7 +615,7 @@ def test_a_table_that_changes_meanwhile_is_refused(change):
     columns = SummedColumns(table, [number(table, "a")], "PrivateMean")
     connection.execute(change)
     contribution = Moments((0,), Bounds((0.0,), (1.0,)))
-    with pytest.raises(ValueError, match="changed while it was read"):
+    with refused(ValueError, "lazy.table_changed_while_read"):
         columns.sum(contribution)
 
 
@@ -635,7 +636,7 @@ def test_records_are_counted_among_the_rows_that_are_summed(tmp_path):
     scaler = PrivateStandardScaler(schema=schema)
     with (
         callbacks.Callback(start=rewrite),
-        pytest.raises(ValueError, match="changed while it was read"),
+        refused(ValueError, "lazy.table_changed_while_read"),
     ):
         scaler.fit(frame)
     assert runs and not hasattr(scaler, "certificate_")
@@ -695,7 +696,7 @@ def test_columns_of_one_name_are_refused(other):
     duckdb = pytest.importorskip("duckdb")
     query = f'select 1.0 as a, 9.0 as "{other}", 0.5 as b from range(20)'
     table = duckdb.connect().sql(query)
-    with pytest.raises(ValueError, match="names that differ.*Rename"):
+    with refused(ValueError, "table.column_names_repeated"):
         PrivateMean(bounds=(0, 10)).fit(table)
     # to other engines these are two
     if other != "a":
@@ -781,11 +782,11 @@ def test_many_records_need_wider_integers():
     columns = SummedColumns(table, [number(table, "age")], "PrivateMean")
     moments = Moments((0,), Bounds((0.0,), (1.0,)))
     columns.shape = 2**32, 1
-    with pytest.raises(UnsupportedError, match="4294967295"):
+    with refused(UnsupportedError, "lazy.too_many_records", most_records=4294967295):
         columns.sum(moments)
     # of one less they do; here there are others when it comes to it
     columns.shape = 2**32 - 1, 1
-    with pytest.raises(ValueError, match="changed while it was read"):
+    with refused(ValueError, "lazy.table_changed_while_read"):
         columns.sum(moments)
 
 
@@ -797,14 +798,14 @@ def test_as_many_sums_are_asked_of_an_engine_as_it_takes():
     more = Bins(0, (*edges, 101.0))
     with pytest.raises(UnsupportedError, match=f"{MOST_SUMS + 1} sums"):
         columns.sum(more)
-    with pytest.raises(UnsupportedError, match="cannot be summed"):
+    with refused(UnsupportedError, "lazy.release_not_summable"):
         columns.sum(lambda X: X)
 
 
 def test_scaled_rows_of_a_code_book_are_no_sums():
     table = LazyTable(lazy_frame("polars", TABLE))
     for scale in ("unit_ball", "box"):
-        with pytest.raises(UnsupportedError, match="'schema' scales rows"):
+        with refused(UnsupportedError, "lazy.schema_scales_rows"):
             encoded(table, SCHEMA.encoding(scale))
     assert len(encoded(table, SCHEMA.encoding("raw"))) == len(
         SCHEMA.encoding("raw").names

@@ -88,6 +88,7 @@ def on_grid(
     rng: np.random.Generator,
     rounding: Floats | None = None,
     any_records: bool = False,
+    by_sensitivity: bool = False,
 ) -> tuple[Calibration, tuple[Statement, ...]]:
     """Make room for the grid that a release is rounded to, where that can be shown.
 
@@ -101,6 +102,8 @@ def on_grid(
         How far each coordinate of one record's contribution was rounded.
     any_records : bool, default=False
         Whether the sensitivity is that of records that become any others.
+    by_sensitivity : bool, default=False
+        Whether a larger sensitivity takes noise that is larger in proportion.
 
     Returns
     -------
@@ -132,7 +135,7 @@ def on_grid(
     # The engine makes the room in a run, as it knows how many parameters there are.
     trained = type(release) is GradientRelease
     larger = None
-    if calibration.by_sensitivity and certificate.sensitivity:
+    if by_sensitivity and certificate.sensitivity:
         # pairs of records that nearly agree have so much room, and others any
         in_pairs = isinstance(certificate.curve, PairwiseOverlapCurve)
         larger = with_room_for_grid(
@@ -255,7 +258,10 @@ def proved(
                 dim=dim,
             )
         )
-    found, digits = on_grid(searched, release, rng, rounding, any_records)
+    in_proportion = accountant._by_sensitivity(searched, release, bound)
+    found, digits = on_grid(
+        searched, release, rng, rounding, any_records, in_proportion
+    )
     bare, certificate = found.noise, searched.certificate
     for _ in range(2):
         told = certificate

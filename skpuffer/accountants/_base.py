@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from reprlib import repr as brief
@@ -58,15 +59,12 @@ class Calibration:
         What exactly is promised.
     warnings : tuple of str
         What to warn of, in sentences, once this noise is the one that is taken.
-    by_sensitivity : bool, default=False
-        Whether the promise depends on the noise by the ratio of the certificate's
-        `sensitivity` to its scale alone, so that noise of a larger scale keeps it for a
-        sensitivity that is larger in proportion.
     accountant : Accountant or None, default=None
         Candidate that found the noise, where an accountant asks several.
     draws : object, default=None
         Seed of the draws on which the certificate rests, where an accountant simulates:
-        noise is certified again by the same draws.
+        noise is certified again by the same draws. That they were not chosen to suit
+        the noise is taken from the search.
 
     Examples
     --------
@@ -84,7 +82,6 @@ class Calibration:
     noise: Noise
     certificate: Certificate
     warnings: tuple[Statement, ...] = ()
-    by_sensitivity: bool = False
     accountant: "Accountant | None" = None
     draws: Any = None
 
@@ -103,11 +100,16 @@ class Account:
     try_noise : callable or None, default=None
         Takes noise of any scale; raises an UnsupportedError if its cost is not known
         here. None where every noise will do.
+    by_sensitivity : bool, default=False
+        Whether the promise depends on the noise by the ratio of the certificate's
+        `sensitivity` to its scale alone, so that noise of a larger scale keeps it for a
+        sensitivity that is larger in proportion.
     """
 
     calibrate: Callable[[Noise, Any], Calibration]
     certify: Callable[[Noise], Certificate]
     try_noise: Callable[[Noise], object] | None = None
+    by_sensitivity: bool = False
 
 
 def accounts_for(*kinds: type[Release]) -> Callable[[Method], Method]:
@@ -451,6 +453,17 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
             again._draws = found.draws
         return again.certify(found.noise, release, bound)
 
+    def _by_sensitivity(
+        self, found: Calibration, release: Any, bound: BoundScenario
+    ) -> bool:
+        """Whether a larger sensitivity takes larger noise in proportion; see `Account`.
+
+        It is never taken from a search.
+        """
+        if type(release) is VoteRelease:
+            release = self._votes_as_read(release)
+        return self._account(release, bound, found.noise.norm).by_sensitivity
+
     def supports(self, release: Any, scenario: Scenario | BoundScenario) -> Support:
         """Whether this accountant can account for the release under the scenario.
 
@@ -517,18 +530,12 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         named: Self = clone(self).set_params(noise=family)
         return named
 
-    def _tried(self) -> list[str]:
+    def _tried(self) -> Iterator[str]:
         """Families that keep promises of this kind, the usual one first."""
-        rest = [family for family in TRIED if family != self._usual_family]
-        found = []
-        for family in (self._usual_family, *rest):
-            try:
+        for family in dict.fromkeys((self._usual_family, *TRIED)):
+            with suppress(ValueError):
                 self._check_parameters(FAMILIES[family](1.0))
-            except ValueError:
-                continue
-            found.append(family)
-        # with none of them, what is wrong with the parameters is said of the usual one
-        return found or [self._usual_family]
+                yield family
 
     def _of_least_error(
         self, release: QueryRelease, bound: BoundScenario, rng: Any
@@ -750,7 +757,9 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
                 raise ValueError(Statement("noise.several_scales", noise=noise))
             return noise.with_scale(1.0)
         check_option((AUTO, *FAMILIES), noise=noise)
-        family = FAMILIES[self._tried()[0] if self._is_auto else noise]
+        # with none of them, what is wrong with the parameters is said of the usual one
+        chosen = next(self._tried(), self._usual_family) if self._is_auto else noise
+        family = FAMILIES[chosen]
         # beta would be ignored without a word
         if family is not GeneralizedGaussianNoise:
             if beta is not None:

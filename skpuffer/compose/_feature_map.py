@@ -23,6 +23,7 @@ from skpuffer.utils._reading import (
     column_names,
     floats,
     is_frame,
+    object_cells,
     row_count,
     to_pandas,
 )
@@ -250,29 +251,26 @@ def refuse_mixing(
             continue
         if not _same(apply(safe_indexing(rows, part, axis=0)), together, part):
             raise ValueError(Statement("preprocessing.mixes_records", owner=owner))
-    _refuse_types(apply, rows, together, owner)
+    _refuse_types(apply, rows, owner)
 
 
-def _refuse_types(
-    apply: Callable[[Any], Any], rows: Any, together: Array, owner: Statement
-) -> None:
+def _refuse_types(apply: Callable[[Any], Any], rows: Any, owner: Statement) -> None:
     """Refuse a map that goes by the types of columns, which one cell can change."""
     if not isinstance(rows, pd.DataFrame) or len(rows) < 2:
         return
-    part = np.arange(1, min(8, len(rows)))
-    numbers = [
-        i for i, of in enumerate(rows.dtypes) if pd.api.types.is_numeric_dtype(of)
-    ]
-    chosen = np.random.default_rng(0).permutation(numbers)[:_TYPES_TRIED]
+    some = rows.iloc[:8]
+    # whichever type a column has here: a cell may have changed it
+    chosen = np.random.default_rng(0).permutation(rows.shape[1])[:_TYPES_TRIED]
     for at in chosen:
-        cells = rows.iloc[: len(part) + 1].astype({rows.columns[at]: object})
-        cells.iloc[0, at] = "n/a"
+        numbers, texts = some.copy(), some.copy()
+        numbers.isetitem(at, np.ones(len(some)))
+        texts.isetitem(at, object_cells(["n/a", *np.ones(len(some) - 1)]))
         try:
             with silence():
-                mapped = apply(cells)[1:]
+                known, mapped = apply(numbers), apply(texts)[1:]
         except Exception:  # text is refused, and nothing is released
             continue
-        if not _same(mapped, together, part):
+        if not _same(mapped, known, np.arange(1, len(some))):
             raise ValueError(
                 Statement("preprocessing.columns_chosen_by_types", owner=owner)
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.exceptions import PrivacyLeakWarning
+from skpuffer.exceptions import PrivacyLeakWarning, Statement
 from skpuffer.utils._warn import warn
 
 from ._drawing import pyplot
@@ -119,8 +119,7 @@ class MarginalDisplay:
         private = None
         if real is not None:
             warn(
-                "MarginalDisplay draws real rows beside what was released: no promise "
-                "covers the figure, which is for the eyes of their owner.",
+                Statement("inspection.marginals_of_real_rows"),
                 PrivacyLeakWarning,
             )
             private = synthesizer._counted(real, columns)

@@ -293,9 +293,9 @@ class PrivacyUtilityDisplay:
         }
         if random_state is not None:
             warnings.warn(
-                f"{cls.__name__} drew its noise from a seed. Use random_state=None for "
-                "scores that are released.",
-                SeededNoiseWarning,
+                SeededNoiseWarning(
+                    Statement("noise.scores_from_seed", owner=cls.__name__)
+                ),
                 stacklevel=2,
             )
         display = cls(

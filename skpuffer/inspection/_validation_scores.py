@@ -172,10 +172,7 @@ def _one_score(
     return score, budget_label(fitted, param_name), fallback_of(fitted, param_name)
 
 
-_ONE_SCORE = (
-    "The parameter 'scoring' must give one score: None, the name of a scorer, or a "
-    "callable (estimator, X, y) that returns a number."
-)
+_ONE_SCORE = Statement("inspection.one_score_wanted")
 
 
 def _check_one_score(estimator: Any, scoring: Any) -> None:

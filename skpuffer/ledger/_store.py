@@ -381,6 +381,13 @@ def refuse_network(path: str, mounts: str = "/proc/self/mountinfo") -> None:
         raise LedgerError(Statement("ledger.network_file_system", path=path, kind=kind))
 
 
+class _Connection(sqlite3.Connection):
+    """One that is closed with the ledger that held it: from Python 3.13 it has to be."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def _connect(database: str, timeout: float) -> sqlite3.Connection:
     # whoever uses it from several threads holds its lock
     return sqlite3.connect(
@@ -388,6 +395,7 @@ def _connect(database: str, timeout: float) -> sqlite3.Connection:
         timeout=timeout,
         isolation_level=None,
         check_same_thread=False,
+        factory=_Connection,
         uri=database != MEMORY,
     )
 

@@ -762,9 +762,12 @@ class ShiftCurve(Plain, kind="shifted_noise"):
             # zeros added, for the shape that both have together
             found: Number = plain(np.add(delta, self.renyi(math.inf)))
             return found
-        # a stand-in for delta = 0, whose epsilon is the pure cost below
         # root finders take one number at a time
+        if np.ndim(delta) == np.ndim(self.magnitude) == 0:
+            once: Number = plain(self._costs._epsilon(float(delta), self.magnitude))
+            return once
         find = np.vectorize(self._costs._epsilon, otypes=[float])
+        # a stand-in for delta = 0, whose epsilon is the pure cost below
         usual = find(np.where(pure, 0.5, delta), self.magnitude)
         if np.any(pure):
             usual = np.where(pure, self.renyi(math.inf), usual)

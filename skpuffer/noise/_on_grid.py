@@ -263,7 +263,7 @@ def _share(
         return math.inf
     # a sensitivity that one coordinate has alone counts in the norm of the noise
     steps = np.broadcast_to(2 * grid / units, (dim,))
-    rounded = max(float(np.linalg.norm(steps, p)) for p in (norm, noise.norm))
+    rounded = max(float(np.linalg.norm(steps, p)) for p in {norm, noise.norm})
     return rounded / sensitivity + moved
 
 

@@ -197,8 +197,8 @@ class FullBatchSampling(SamplingScheme):
     (1000, 1.0)
     >>> list(run.sampling.batches(run, np.random.default_rng(0)))  # all rows, each time
     [None, None]
-    >>> run.sampling.statement(run)
-    'every step takes all 1000 records'
+    >>> print(run.sampling.statement(run))
+    every step takes all 1000 records
     """
 
     name = "full_batch"

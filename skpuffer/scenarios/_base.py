@@ -496,8 +496,11 @@ class BoundScenario(ABC):
 
     def describe(self) -> str:
         """Return one line for the certificate."""
-        # parameters are public; the text of a long one may run over several lines
-        return " ".join(repr(self.scenario).split())
+        # Parameters are public; the text of a long one may run over several lines. Made
+        # once: scikit-learn takes as long for it as a proof does.
+        if "_described" not in vars(self):
+            self._described = " ".join(repr(self.scenario).split())
+        return self._described
 
 
 def finite_output(

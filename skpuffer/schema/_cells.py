@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import Statement
+from skpuffer.utils._reading import object_cells
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Floats, Indices
@@ -50,6 +51,9 @@ GAPS = frozenset(
 
 #: Texts that a reader of files takes for a truth value, in any case.
 TRUTH = {"true": 1.0, "t": 1.0, "yes": 1.0, "false": 0.0, "f": 0.0, "no": 0.0}
+
+#: Types of which two cells are equal only if they hold the same.
+_COMPARED = {type(None), str, bytes, bool, int, float, np.float64, datetime.date}
 
 #: Number as engines are told to know it.
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -300,16 +304,30 @@ def _distinct_keys(values: Any) -> tuple[Indices, list[float | str | None]]:
     elif isinstance(values, np.ndarray) and values.dtype.kind in "SU":
         return _distinct_keys(values.astype(object))
     else:
-        try:
-            places, cells = pd.factorize(values)
-        # of cells that cannot be compared: every one by itself
-        except Exception:
-            cells = np.asarray(values, dtype=object)
-            places = np.arange(len(cells))
+        places, cells = pd.factorize(_comparable(values))
     # dates as such: as objects the finest would be whole numbers
     dates = isinstance(cells, np.ndarray) and cells.dtype.kind in "mM"
     held = list(cells) if dates else np.asarray(cells, dtype=object).tolist()
     return places, [cell_key(cell) for cell in held]
+
+
+def _comparable(values: Any) -> Any:
+    """Cells of which equal ones hold the same: keys in place of all others.
+
+    An object may be equal to any other, and be so in the eyes of all rows.
+    """
+    if values.dtype.type is not np.object_:
+        try:
+            pd.factorize(values[:1])
+            return values
+        except Exception:  # of lists, or structures, in Arrow
+            values = object_cells(values)
+    values = np.asarray(values)
+    if not set(map(type, values)) <= _COMPARED:
+        odd = [i for i, cell in enumerate(values) if type(cell) not in _COMPARED]
+        values = values.copy()
+        values[odd] = object_cells(cell_key(cell) for cell in values[odd])
+    return values
 
 
 def _widened(values: Array) -> Floats:

@@ -57,6 +57,9 @@ def check_real(**named: Any) -> float:
         If the value is NaN, or a number beyond the range of floats.
     """
     name, value = _one(named)
+    # most of them are, and to look up what is a number takes longer than the rest
+    if type(value) is float and value == value:
+        return value
     # for mypy no boolean is a real number
     # True is an integer to Python, and a mistake as a budget
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):  # type: ignore[unreachable]
@@ -374,7 +377,7 @@ def check_masses(
             Statement(
                 "parameter.masses_not_sum_one",
                 name=name,
-                value=" (integers are taken as counts)" if counts else "",
+                counts=Statement("parameter.integers_are_counts") if counts else "",
                 total=total,
             )
         )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, stated
 
 from ._rooms import load_room
 
@@ -107,6 +107,8 @@ def from_plain(value: Any) -> Any:
         return float(value)
     if not isinstance(value, dict):
         return value
+    if value.keys() == {"code", "parameters", "text"}:
+        return stated(value)
     # noise goes by its family, all else by its kind
     for key in ("kind", "family"):
         if isinstance(value.get(key), str):

@@ -256,7 +256,7 @@ def _categorical(texts: nw.Series[Any]) -> pd.Categorical:
 
 def object_cells(values: Iterable[Any]) -> NDArray[Any]:
     """Return values as an array of objects of one dimension, even if all are lists."""
-    return np.array([*values, None], dtype=object)[:-1]
+    return np.fromiter(values, dtype=object)
 
 
 def missing_cells(values: NDArray[Any]) -> Booleans:
@@ -426,20 +426,11 @@ def read_secret(secret: Any, name: str = "secret") -> NDArray[Any]:
                 "table.secret_not_one_per_record",
                 name=name,
                 secret_type=type(secret).__name__,
-                value="" if values is None else f" of shape {values.shape}",
+                found=""
+                if values is None
+                else Statement("table.of_shape", shape=values.shape),
             )
         )
-    # they are compared with those of the prior, as members of a set
-    if values.dtype.kind == "O":
-        for kind in set(map(type, values)):
-            if kind.__hash__ is None:
-                raise TypeError(
-                    Statement(
-                        "table.secret_values_not_comparable",
-                        name=name,
-                        kind=kind.__name__,
-                    )
-                )
     return values
 
 
@@ -460,7 +451,10 @@ def read_groups(groups: Any) -> Indices:
     ValueError, TypeError
         If it is no list of plain values, or some are missing.
     """
-    codes: Indices = pd.factorize(read_secret(groups, "groups"))[0]
+    held = read_secret(groups, "groups")
+    if held.dtype == object and not all(of.__hash__ for of in set(map(type, held))):
+        raise TypeError(Statement("table.groups_not_comparable"))
+    codes: Indices = pd.factorize(held)[0]
     if np.any(codes < 0):
         raise ValueError(Statement("table.groups_missing_values"))
     return codes
@@ -692,7 +686,8 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     if not all_finite(checked[0] if targets else checked):
         name = type(estimator).__name__
         raise ValueError(Statement("table.not_finite", name=name))
-    return checked
+    # what a step makes of a record must not end the fit of the next one
+    return checked if options.get("reset", True) else bounded(checked)
 
 
 def validate_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:

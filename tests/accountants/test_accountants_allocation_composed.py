@@ -23,6 +23,7 @@ from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._plain import from_plain, to_plain
+from tests.refused import refused
 
 STRATEGY, ADDED = banded_square_root(2), RecordScenario()
 
@@ -174,7 +175,9 @@ def test_noise_in_proportions_is_correlated_as_well(proportions):
 def test_other_noise_is_refused(method):
     release = run(noise_correlation=None, clip_order=1)
     accountant = RandomAllocation(1.0, 1e-3, method=method)
-    with pytest.raises(UnsupportedError, match="Gaussian noise only.*laplace") as said:
+    with refused(
+        UnsupportedError, "allocation.noise_not_gaussian", family="laplace"
+    ) as said:
         accountant.certify(LaplaceNoise(1.0), release, ADDED)
     assert "correlated" not in str(said.value)
 

@@ -27,6 +27,7 @@ from skpuffer.privacy_loss.allocation import (
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from tests.privacy_loss.allocation_oracles import ids, oracles
+from tests.refused import refused
 
 ORACLES = oracles("allocation_conditional.json")
 STRATEGY = banded_square_root(2)
@@ -194,7 +195,7 @@ def test_records_that_are_replaced_are_refused(method):
         support = accountant.supports(release, REPLACED)
         assert f"method='{method}'" in str(support.reason)
         assert "method='best' or 'chain'" in str(support.reason)
-        with pytest.raises(UnsupportedError, match="replaced"):
+        with refused(UnsupportedError, "allocation.method_without_replace"):
             accountant.calibrate(release, REPLACED)
         assert accountant.supports(release, ADDED)
     # all are in one bin: there is nothing to bound
@@ -217,9 +218,15 @@ def test_several_epochs_of_fresh_bins_are_refused():
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, None])
 def test_it_needs_a_delta(delta):
-    with pytest.raises((ValueError, TypeError), match="'delta'"):
+    with refused(
+        (ValueError, TypeError),
+        ("parameter.not_real_number", "parameter.probability_out_of_range"),
+    ):
         conditional(delta=delta).supports(run(), ADDED)
-    with pytest.raises((ValueError, TypeError), match="'delta'"):
+    with refused(
+        (ValueError, TypeError),
+        ("parameter.not_real_number", "parameter.probability_out_of_range"),
+    ):
         conditional(delta=delta).calibrate(run(), ADDED)
 
 
@@ -230,7 +237,7 @@ def test_groups_are_refused():
 
 def test_runs_that_would_not_fit_in_memory_are_refused():
     release = run(400, 1, noise_correlation=banded_inverse_square_root(4))
-    with pytest.raises(ValueError, match="MiB.*method='chain'"):
+    with refused(ValueError, "allocation.means_exceed_memory"):
         conditional().calibrate(release, ADDED)
 
 

@@ -19,6 +19,7 @@ from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import GaussianScenario, LawsScenario
 from skpuffer.summary import PrivateMean
+from tests.refused import refused
 
 from ..attack import SHARE, assert_beaten, assert_tight
 from .oracle_distributions import ORACLES, attribute, output, scenario, table
@@ -146,7 +147,7 @@ def test_laws_it_cannot_rely_on():
         LawsScenario([(normal, shifted)]),
         LawsScenario([(shifted, normal)]),
     ):
-        with pytest.raises(UnsupportedError, match="must be Gaussian"):
+        with refused(UnsupportedError, "gaussian.covariances_differ"):
             with_prior(alpha=2).calibrate(output(), both)
     # the shift of other laws is covered all the same
     ours, plain = (
@@ -154,7 +155,7 @@ def test_laws_it_cannot_rely_on():
         for kind in (AttributeGaussian, GeneralWasserstein)
     )
     assert ours.noise == plain.noise
-    with pytest.raises(UnsupportedError, match="tolerance"):
+    with refused(UnsupportedError, "gaussian.output_inexact"):
         with_prior(alpha=2).calibrate(output(slack=0.1), laws())
 
 
@@ -175,9 +176,9 @@ def test_bad_parameters(options, message):
 
 
 def test_noise_that_does_not_add_to_the_variance():
-    with pytest.raises(ValueError, match="GaussianNoise"):
+    with refused(ValueError, "gaussian.prior_variance_other_noise"):
         with_prior(alpha=2).certify(LaplaceNoise(1.0), output(), laws())
-    with pytest.raises(TypeError, match="'noise'"):
+    with refused(TypeError, "noise.not_a_noise"):
         with_prior(alpha=2).certify("gaussian", output(), laws())
 
 
@@ -192,7 +193,7 @@ def test_in_an_estimator():
     model = PrivateMean(accountant=AttributeGaussian(0.5, alpha=2), **options)
     plain = PrivateMean(accountant=GeneralWasserstein(0.5, alpha=2), **options)
     assert model.fit(table()).noise_ == plain.fit(table()).noise_
-    with pytest.raises(UnsupportedError, match="must be Gaussian"):
+    with refused(UnsupportedError, "gaussian.covariances_differ"):
         PrivateMean(accountant=with_prior(alpha=2), **options).fit(table())
     search = GridSearchCV(
         model,

@@ -22,6 +22,7 @@ from skpuffer.scenarios import (
     LawsScenario,
     RecordScenario,
 )
+from tests.refused import refused
 
 LAWS = LawsScenario([(PointMass(0.0), PointMass(1.0))])
 KINDS = pytest.mark.parametrize("kind", [GeneralWasserstein, GroupPrivacy])
@@ -92,14 +93,14 @@ def test_not_a_scenario(kind, scenario):
         lambda: kind().certify(GaussianNoise(1.0), release(), scenario),
         lambda: kind().supports(release(), scenario),
     ):
-        with pytest.raises(TypeError, match="'scenario' must be a scenario"):
+        with refused(TypeError, "scenario.not_a_scenario"):
             attempt()
 
 
 @KINDS
 @pytest.mark.parametrize("noise", [None, 1.0, "gaussian", GaussianNoise])
 def test_not_a_noise(kind, noise):
-    with pytest.raises(TypeError, match="'noise' must be a noise"):
+    with refused(TypeError, "noise.not_a_noise"):
         kind().certify(noise, release(), RecordScenario())
 
 
@@ -120,14 +121,14 @@ def test_bad_record_scenario(kind, options, message):
 
 
 def test_a_release_without_bounds():
-    with pytest.raises(UnsupportedError, match="sensitivity"):
+    with refused(UnsupportedError, "accountant.remedy_bound_record"):
         GroupPrivacy().calibrate(release(sensitivity=None), RecordScenario())
-    with pytest.raises(InfiniteDistanceError, match="bounds"):
+    with refused(InfiniteDistanceError, "release.vector_length_unknown"):
         GroupPrivacy().calibrate(
             release(sensitivity=Sensitivity(add_remove={})), RecordScenario()
         )
     # an l2 bound is none in l1 where the dimension is not known
-    with pytest.raises(InfiniteDistanceError, match="bounds"):
+    with refused(InfiniteDistanceError, "release.vector_length_unknown"):
         GroupPrivacy(noise="laplace").calibrate(
             release(sensitivity=Sensitivity(add_remove={2: 1.0}), dim=None),
             RecordScenario(),
@@ -141,7 +142,7 @@ def test_who_would_do_instead():
     for word in ("GroupPrivacy", "Adjacency", "LawsScenario", "OutputDistributions"):
         assert word in reason
     assert reason.endswith(" would do.") and "GeneralWasserstein" in reason
-    with pytest.raises(UnsupportedError, match="GeneralWasserstein or .* would do"):
+    with refused(UnsupportedError, "accountant.remedy_other_accountants"):
         GroupPrivacy().calibrate(release(), LAWS)
     assert GeneralWasserstein().supports(release(), LAWS) == Support(True)
 
@@ -151,16 +152,16 @@ def test_a_scenario_of_another_table_is_not_supported():
     for kind in (GroupPrivacy, GeneralWasserstein):
         support = kind().supports(release(n_records=60), tables)
         assert not support and "records, but the data has 60" in str(support.reason)
-        with pytest.raises(ScenarioError, match="but the data has 60"):
+        with refused(ScenarioError, "joint.record_count_differs", n_records=60):
             kind().calibrate(release(n_records=60), tables)
         assert kind().supports(release(n_records=2), tables)
         # what fits no table at all is a mistake, whatever is to be released
-        with pytest.raises(ScenarioError, match="'tables'"):
+        with refused(ScenarioError, "parameter.array_not_finite", name="tables"):
             kind().supports(release(), JointTableScenario("tables", [0.5, 0.5]))
 
 
 def test_a_noise_of_another_dimension():
-    with pytest.raises(ValueError, match="2 coordinates"):
+    with refused(ValueError, "noise.shift_dimension_mismatch", noise_dim=2):
         GeneralWasserstein().certify(GaussianNoise([1.0, 2.0]), release(), LAWS)
 
 
@@ -196,9 +197,13 @@ def test_a_scenario_bound_to_another_table():
     for kind in (GeneralWasserstein, GroupPrivacy):
         assert kind().calibrate(total(2), bound).certificate.sensitivity == 2.0
         assert kind().calibrate(total(50), scenario).certificate.sensitivity == 50.0
-        with pytest.raises(ValueError, match="2 records.*is of 50"):
+        with refused(
+            ValueError, "scenario.bound_to_other_record_count", n_bound=2, n_release=50
+        ):
             kind().calibrate(total(50), bound)
-        with pytest.raises(ValueError, match="2 records.*is of 50"):
+        with refused(
+            ValueError, "scenario.bound_to_other_record_count", n_bound=2, n_release=50
+        ):
             kind().certify(GaussianNoise(1.0), total(50), bound)
 
 
@@ -218,5 +223,5 @@ def test_delta_left_to_the_noise():
         lambda: accountant.calibrate(total, scenario),
         lambda: accountant.certify(GaussianNoise(1.0), total, scenario),
     ):
-        with pytest.raises(ValueError, match="'delta'.*public rows"):
+        with refused(ValueError, "event.mass_above_delta"):
             attempt()

@@ -18,6 +18,7 @@ from skpuffer.releases import GradientRelease, Optimiser, QueryRelease, Sensitiv
 from skpuffer.scenarios import (
     RecordScenario,
 )
+from tests.refused import refused
 
 from .contract import unread
 from .history_runs import SUBSAMPLINGS, cost, offering, replaced, run, scale
@@ -158,7 +159,7 @@ def test_caps_by_layer():
     assert found == pytest.approx([4e-4, 4e-4, 8e-4])
     # the largest over all directions
     assert (2 * 3 / 30) ** 2 * np.sum(np.array([0.1, 0.1]) ** 2) == pytest.approx(8e-4)
-    with pytest.raises(ValueError, match="'blocks'"):
+    with refused(ValueError, "sliced.blocks_not_slice_length"):
         layer_caps(slices, (2, 3), (1.0, 2.0))
 
 
@@ -438,5 +439,5 @@ def test_constants_that_are_refused(options, lipschitz, words):
 
 def test_no_other_accountant_takes_constants_of_gradients_twice():
     """The ratio a careless reading would gain is refused, not granted."""
-    with pytest.raises(UnsupportedError, match="noise_position='update'"):
+    with refused(UnsupportedError, "history.lipschitz_with_gradient_noise"):
         scale(run(50, 5, 4), replaced(1), 1.0, 2.0, lipschitz=0.01)

@@ -23,6 +23,7 @@ from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario, LawsScenario, RecordScenario
 from skpuffer.summary import PrivateMean
+from tests.refused import refused
 
 from ..attack import SHARE, assert_tight, noisy_laws
 from .mixtures import hockey_stick
@@ -155,7 +156,7 @@ def test_what_it_cannot_work_from():
     with pytest.raises(InfiniteDistanceError):
         Kantorovich().calibrate(output(), unequal)
     release = output(sensitivity=Sensitivity(add_remove={1: 1.0}))
-    with pytest.raises(UnsupportedError, match="GroupPrivacy"):
+    with refused(UnsupportedError, "accountant.remedy_other_accountants"):
         Kantorovich().calibrate(release, RecordScenario())
     samples = LawsScenario([(Samples([0.0, 1.0]), Samples([2.0, 1.0]))])
     found = Kantorovich().calibrate(output(), samples).certificate
@@ -183,7 +184,7 @@ def test_other_facts_of_a_prior():
     event = found("confidence")
     assert event.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH
     assert event.event_delta > 0 and event.confidence == 0.99
-    with pytest.raises(ValueError, match="'delta'"):
+    with refused(ValueError, "event.mass_above_delta"):
         found("confidence", delta=event.event_delta / 2)
     with_integers = DiscreteLaplaceNoise()
     assert Kantorovich(noise=with_integers).calibrate(

@@ -14,11 +14,13 @@ from skpuffer.accountants import (
     GroupPrivacy,
     Kantorovich,
 )
+from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants.additive._approximate import near_sensitivity
 from skpuffer.accountants.additive._base import sensitivity_bound
 from skpuffer.accountants.additive._couplings import has_masses
 from skpuffer.distributions import Discrete, Support, distribution_distance
 from skpuffer.distributions._distributions import largest_distance
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._poisson_groups import GaussianPoissonGroup
@@ -26,12 +28,16 @@ from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,
     AttributeScenario,
+    BinnedLaw,
+    BoundedOdds,
     CoupledSamples,
     LawsScenario,
     MarkovChainScenario,
     RecordScenario,
+    SimulatorScenario,
 )
 from skpuffer.transport import near_radius
+from tests.refused import refused as is_refused
 
 # The support of a law that may be any, and a law that is known, on the same points.
 ANY, KNOWN = Support([0.0, 5.0]), Discrete([0.0, 5.0])
@@ -79,7 +85,7 @@ def test_no_more_mass_is_left_out_than_the_share_covers(event, left_out, dim):
 @pytest.mark.parametrize("count", [1.9, float("nan"), float("inf"), -1])
 def test_records_that_differ_are_a_whole_number(count):
     """Cut off to an integer, as a number of steps is, it would be too small."""
-    with pytest.raises(ValueError, match="'count'"):
+    with is_refused(ValueError, ("parameter.count_too_small", "parameter.is_nan")):
         Adjacency.arbitrary(count, ())
 
 
@@ -133,14 +139,14 @@ def test_without_room_for_an_event_what_is_certain_counts():
     )
     assert Best(1.0, delta=1e-5).calibrate(release, scenario).certificate.certified
     # distances of distributions are what the rows say, and nothing without them
-    with pytest.raises(ValueError, match="must exceed.*or GroupPrivacy"):
+    with is_refused(ValueError, "event.mass_above_delta"):
         GeneralWasserstein(1.0, delta=1e-5).calibrate(release, scenario)
     # and of a chain all records may be concerned: no accountant is sent to itself
     chain = MarkovChainScenario(
         [[0.5, 0.5], [0.4, 0.6]], states=[0.0, 1.0], event_delta=1e-3
     )
     long = replace(release, n_records=900, context=PublicContext(n_records=900))
-    with pytest.raises(ValueError, match="must exceed") as refused:
+    with is_refused(ValueError, "event.mass_above_delta") as refused:
         GroupPrivacy(1.0, delta=1e-5).calibrate(long, chain)
     assert "GroupPrivacy" not in str(refused.value)
     # how many records differ may itself be what is known outside of the event only
@@ -157,3 +163,84 @@ def test_without_room_for_an_event_what_is_certain_counts():
     certain = vague.in_any_event(9)
     assert (certain.count, certain.move, certain.delta) == (9, np.inf, 0.0)
     assert certain.window is None and certain.coupling_id == "replace:9"
+
+
+#: One column of bits, of which the two values of the secret have other shares, so
+#: that the longest move is that of any two records, and the mean one is short.
+BITS = pd.DataFrame({"s": np.repeat([0, 1], 20_000), "x": np.arange(40_000) % 2.0})
+BITS.loc[:999, "x"] = 1.0
+
+
+def identity(X, y):
+    return np.asarray(X, dtype=float)
+
+
+SUM = QueryRelease(
+    contribution=identity,
+    is_sum=True,
+    n_records=10,
+    dim=1,
+    sensitivity=Sensitivity(add_remove={1: 1.0, 2: 1.0}, replace={1: 1.0, 2: 1.0}),
+    context=PublicContext(n_records=10, feature_names=("x",), n_features=1),
+)
+#: The same by a bound of its own on how far it moves.
+SMOOTH = replace(SUM, query=lambda X, y: X.sum(axis=0), is_sum=False, modulus=float)
+
+
+def of_bits(secret, rng):
+    return pd.DataFrame({"x": rng.integers(0, 2, 10) * 1.0})
+
+
+def of_two_bits(one, other, rng):
+    table = of_bits(one, rng)
+    changed = table.copy()
+    changed.iloc[0] = 1.0
+    return table, changed
+
+
+#: What is known with a confidence, or outside of an event.
+NOT_FOR_CERTAIN = {
+    "rows": AttributeScenario(
+        "s", level="record", prior=BITS, prior_as="confidence", confidence=0.95
+    ),
+    "belief": AttributeScenario(
+        "s",
+        level="record",
+        prior=BinnedLaw(BITS, {"x": [0.5]}, rest=BoundedOdds(50.0)),
+        prior_as="confidence",
+        confidence=0.95,
+    ),
+    "draws": SimulatorScenario(
+        of_bits, of_two_bits, secrets=[0, 1], n_draws=400, confidence=0.95
+    ),
+}
+
+
+@pytest.mark.parametrize("asked", [{"alpha": 2.0}, {"delta": 0.2}], ids=str)
+@pytest.mark.parametrize("release", [SUM, SMOOTH], ids=["sum", "smooth"])
+@pytest.mark.parametrize("name", NOT_FOR_CERTAIN)
+def test_what_is_not_known_for_certain_is_stated(name, release, asked):
+    """Or it is no better than what holds of any two records."""
+    bound, stated = NOT_FOR_CERTAIN[name].bind(release.context), 0
+    for kind in known_accountants():
+        if not asked.keys() <= kind().get_params().keys():
+            continue
+        accountant = kind(0.3, **asked)
+        try:
+            fact = bound.fact(accountant._need(release, bound), release)
+            made = accountant.calibrate(release, bound)
+        except (UnsupportedError, ValueError):
+            continue
+        if fact.confidence == 1 or not fact.certified:
+            continue
+        again = accountant.certify(made.noise, release, bound)
+        for found in (made.certificate, again):
+            if found.event_delta >= fact.delta and found.confidence <= 0.95:
+                stated += 1
+                continue
+            assert (found.event_delta, found.confidence) == (0.0, 1.0), kind
+            plain = GroupPrivacy(1.0, **asked, noise=made.noise.with_scale(1.0))
+            anyone = RecordScenario(relation="replace")
+            least = plain.certify(made.noise, release, anyone)
+            assert found.epsilon >= least.epsilon * (1 - 1e-6), kind
+    assert stated or (name, *asked) == ("belief", "alpha")

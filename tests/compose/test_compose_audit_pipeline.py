@@ -52,6 +52,7 @@ from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
 from skpuffer.summary import PrivateStandardScaler
+from tests.refused import refused, warned
 
 X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
 Y = np.tile([0, 1], 30)
@@ -191,7 +192,7 @@ def test_functions_and_strangers_are_row_wise_if_it_is_declared():
     }
     search = GridSearchCV(pipeline, {})
     assert kinds(search, row_wise=["foreign"])["estimator__foreign"] == "row_wise"
-    with pytest.raises(ValueError, match=r"row_wise.*'nobody'"):
+    with refused(ValueError, "pipeline.audit_row_wise_unknown"):
         audit_pipeline(pipeline, row_wise=["nobody"])
 
 
@@ -357,7 +358,9 @@ def test_nothing_private_is_not_private():
 @pytest.mark.parametrize("last", [lambda m: m, lambda m: make_pipeline(m)])
 def test_a_scaler_on_the_same_rows_leaves_an_estimate(before, last):
     pipeline = make_pipeline(before, last(model()))
-    with pytest.warns(PrivacyLeakWarning, match="StandardScaler before it"):
+    with warned(
+        PrivacyLeakWarning, "pipeline.unnoised_step_before", step="StandardScaler"
+    ):
         pipeline.fit(X, Y)
     fitted = pipeline[-1] if last(0) == 0 else pipeline[-1][-1]
     assert not fitted.certificate_.certified
@@ -365,9 +368,11 @@ def test_a_scaler_on_the_same_rows_leaves_an_estimate(before, last):
     ledger = PrivacyLedger(":memory:", {"approximate_dp": (100.0, 1e-5)})
     pipeline.set_callbacks(ledger)
     with (
-        pytest.warns(PrivacyLeakWarning, match="StandardScaler before it"),
-        pytest.warns(PrivacyLeakWarning, match="none covers"),
-        pytest.raises(NotComposableError, match="estimate"),
+        warned(
+            PrivacyLeakWarning, "pipeline.unnoised_step_before", step="StandardScaler"
+        ),
+        warned(PrivacyLeakWarning, "ledger.estimator_part_not_covered"),
+        refused(NotComposableError, "ledger.release_is_estimate"),
     ):
         pipeline.fit(X, Y)
 

@@ -18,20 +18,22 @@ from skpuffer.compose import (
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.preprocessing import RowNormClipper
+from tests.refused import refused
 
 N = 200
 
 
-def read(seed=0, cell=None):
-    """A table read from a file, in which one cell may be malformed."""
+def read(seed=0, cell=None, columns="c"):
+    """A table read from a file, in which one record may be malformed."""
     rng = np.random.default_rng(seed)
     rows = pd.DataFrame(rng.random((N, 3)).round(3), columns=list("abc")).astype(str)
     if cell is not None:
-        rows.loc[7, "c"] = cell
+        rows.loc[7, columns] = cell
     return pd.read_csv(io.StringIO(rows.to_csv(index=False)), keep_default_na=False)
 
 
 CLEAN, HOSTILE, PUBLIC = read(), read(cell="n/a"), read(seed=1)
+ALL_HOSTILE = read(cell="n/a", columns=list("abc"))
 Y = np.arange(N) % 2
 
 
@@ -41,6 +43,11 @@ def numbers(frame):
 
 def typed_numbers(frame):
     return numbers(frame.select_dtypes("number"))
+
+
+def filled_numbers(frame):
+    """As many columns, whatever types they have."""
+    return typed_numbers(frame).reindex(columns=list("abc"), fill_value=0)
 
 
 def chosen(columns=None, function=numbers):
@@ -121,12 +128,13 @@ def test_columns_that_are_chosen_by_name_stay():
 
 
 @pytest.mark.parametrize("door", [piped, preprocessed, searched])
-def test_a_function_that_goes_by_types_is_refused_on_clean_rows(door):
-    step = FunctionTransformer(typed_numbers)
-    with pytest.raises(ValueError, match="types"):
-        door(step).fit(CLEAN, Y)
+@pytest.mark.parametrize("X", [CLEAN, HOSTILE, ALL_HOSTILE], ids=["0", "1", "all"])
+def test_a_function_that_goes_by_types_is_refused_on_any_rows(door, X):
+    for function in (typed_numbers, filled_numbers):
+        with pytest.raises(ValueError, match="types|without columns"):
+            door(FunctionTransformer(function)).fit(X, Y)
     # the control: one that reads each cell by itself passes
-    door(FunctionTransformer(numbers)).fit(CLEAN, Y)
+    door(FunctionTransformer(numbers)).fit(X, Y)
 
 
 def test_names_of_a_clipped_row_need_no_types():

@@ -49,6 +49,7 @@ from skpuffer.scenarios import (
     SimulatorScenario,
 )
 from skpuffer.schema import Schema
+from tests.refused import refused, warned
 
 BOTH = ["coef_", "intercept_"]
 CHEAP = GroupPrivacy(epsilon=1e6, alpha=2.0)
@@ -209,7 +210,7 @@ def test_a_failed_fit_leaves_nothing():
     model = private_logistic().fit(X, y)
     before = set(vars(clone(model)))
     model.set_params(query="no_such_")
-    with pytest.raises(ValueError, match=r"'query' names \['no_such_'\]"):
+    with refused(ValueError, "query.attribute_missing_after_fit"):
         model.fit(X, y)
     assert set(vars(model)) == before
 
@@ -335,9 +336,9 @@ def test_estimators_inside_print_and_warn_of_nothing(inner, capfd, caplog):
 def test_an_attribute_that_was_not_released_is_named_with_its_remedy():
     X, y = binary()
     model = private_logistic("coef_").fit(X, y)
-    match = r"'intercept_'.*query=\['coef_', 'intercept_'\].*fit_intercept=False"
+    match = "query.attribute_not_released"
     for method in ("predict", "predict_proba", "score"):
-        with pytest.raises(AttributeError, match=match):
+        with refused(AttributeError, match):
             getattr(model, method)(X, *([y] if method == "score" else []))
 
 
@@ -351,9 +352,9 @@ def test_an_attribute_that_cannot_be_released():
     model.fit(X, y)
     assert model.value_.shape == (3, 1)
     assert not hasattr(model, "predict")
-    match = "'query' must give arrays of numbers.*function of the fitted"
+    match = "query.part_not_array"
     two = MLPClassifier((2,), max_iter=5, solver="lbfgs")
-    with pytest.raises(ValueError, match=match):
+    with refused(ValueError, match):
         OutputPerturbation(two, "coefs_", sensitivity=0.1).fit(X, y)
 
 
@@ -429,13 +430,13 @@ def test_the_certificate_says_whose_claim_the_sensitivity_is():
 def test_laplace_noise_needs_the_length_of_the_vector():
     laplace = GroupPrivacy(0.5, alpha=math.inf, noise="laplace")
     model = private_logistic(accountant=laplace)
-    with pytest.raises(InfiniteDistanceError, match="sensitivity"):
+    with refused(InfiniteDistanceError, "release.vector_length_unknown"):
         model.fit(*binary())
     assert not hasattr(model, "value_")
     model.set_params(n_outputs=4).fit(*binary())
     # an l2 move of 0.1 in four dimensions is an l1 move of 0.2
     assert model.noise_.scale == pytest.approx(0.2 / 0.5)
-    with pytest.raises(ValueError, match="gives 4 numbers, but 3 were announced"):
+    with refused(ValueError, "query.length_not_announced", size=4, dim=3):
         model.set_params(n_outputs=3).fit(*binary())
     l1 = private_logistic(
         accountant=laplace, sensitivity=Sensitivity(add_remove={1: 0.1})
@@ -445,13 +446,15 @@ def test_laplace_noise_needs_the_length_of_the_vector():
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_bad_sensitivity(bad):
-    with pytest.raises(ValueError, match="'sensitivity'"):
+    with refused(ValueError, ("parameter.is_nan", "parameter.not_positive")):
         private_logistic(sensitivity=bad).fit(*binary())
 
 
 @pytest.mark.parametrize("query", [[], [3], ""])
 def test_bad_query(query):
-    with pytest.raises(ValueError, match="'query'"):
+    with refused(
+        ValueError, ("query.attribute_missing_after_fit", "query.no_attribute_named")
+    ):
         private_logistic(query).fit(*binary())
 
 
@@ -465,7 +468,7 @@ def test_estimator_must_be_one():
 
 def test_nothing_known_names_both_remedies():
     for scenario in (None, RecordScenario(k=2)):
-        with pytest.raises(UnsupportedError, match="'sensitivity'.*SimulatorScenario"):
+        with refused(UnsupportedError, "parameter.sensitivity_missing"):
             private_logistic(scenario=scenario, sensitivity=None).fit(*binary())
 
 
@@ -525,7 +528,7 @@ def test_a_shape_that_depends_on_the_records_is_refused():
         scenario,
         GeneralWasserstein(),
     )
-    with pytest.raises(ValueError, match="'query' gives arrays of shape"):
+    with refused(ValueError, "query.shape_depends_on_records", parameter="query"):
         model.fit(binary(40)[0])
 
 
@@ -537,7 +540,7 @@ def test_laws_given_outright():
     ).fit(X)
     assert model.noise_.scale == pytest.approx(0.5)
     assert model.certificate_.certified
-    with pytest.raises(ValueError, match="gives 2 numbers, but 3 were announced"):
+    with refused(ValueError, "query.length_not_announced", size=2, dim=3):
         model.fit(X[:, :2])
 
 
@@ -562,7 +565,7 @@ def test_attribute_scenario_simulates_and_every_world_has_the_same_seed():
     # the same rows under either secret: only a seed could tell the worlds apart, and a
     # shift of zero that is read off samples does not release anything exactly
     model.set_params(scenario=attribute(0.0))
-    with pytest.raises(UnsupportedError, match="does not move the release"):
+    with refused(UnsupportedError, "noise.samples_do_not_move"):
         model.fit(X, y == "yes")
     assert not hasattr(model, "value_")
     shift = OutputPerturbation(StandardScaler(), "mean_", attribute(1.0, 4))
@@ -589,7 +592,7 @@ def test_numpys_global_state_is_not_touched():
 def test_a_class_without_records_is_refused():
     X, y = binary()
     model = private_logistic(classes=["no", "perhaps", "yes"])
-    with pytest.raises(ValueError, match="records of 2 classes only"):
+    with refused(ValueError, "query.table_lacks_a_class", n_seen=2):
         model.fit(X, y)
     assert not hasattr(model, "classes_")
 
@@ -678,7 +681,7 @@ def test_the_secret_can_be_routed():
     with config_context(enable_metadata_routing=True):
         model.set_fit_request(secret=True)
         pipeline = make_pipeline(RowNormClipper(), model)
-        with pytest.warns(UserWarning, match="prior|estimate"):
+        with warned(UserWarning, "scenario.samples_only_estimate"):
             pipeline.fit(X, secret=(y == "yes").astype(int))
     assert not pipeline[-1].certificate_.certified
 
@@ -698,7 +701,7 @@ def test_a_vector_that_is_not_finite_is_refused():
     model = private_logistic(lambda fitted: fitted.coef_ / 0)
     with (
         np.errstate(divide="ignore"),
-        pytest.raises(ValueError, match="NaN or infinity"),
+        refused(ValueError, "query.value_not_finite"),
     ):
         model.fit(*binary())
 
@@ -769,7 +772,7 @@ def test_a_record_moves_the_vector_no_further_than_is_stated_in_l2(stated, ceili
 def test_a_frozen_estimator_is_refused():
     fitted = FrozenEstimator(Ridge().fit([[0.0], [1.0]], [0.0, 1.0]))
     model = OutputPerturbation(fitted, "coef_", sensitivity=0.1)
-    with pytest.raises(ValueError, match="frozen"):
+    with refused(ValueError, "query.estimator_frozen"):
         model.fit([[0.0], [1.0]], [0.0, 1.0])
 
 
@@ -798,7 +801,7 @@ def test_the_length_is_asked_for_where_records_move_a_little(kind):
         lipschitz=0.01,
         classes=[0, 1],
     )
-    with pytest.raises(InfiniteDistanceError, match="n_outputs"):
+    with refused(InfiniteDistanceError, "release.vector_length_unknown"):
         model.fit(X + 0.005, y)
     model.set_params(n_outputs=2).fit(X + 0.005, y)
     # a label comes with the record: no more than any record does, in l1
@@ -814,7 +817,7 @@ def test_laplace_noise_asks_for_the_length_or_another_norm():
         accountant=GroupPrivacy(1.0, alpha=2.0, noise="laplace"),
         sensitivity=0.1,
     )
-    with pytest.raises(ValueError, match="n_outputs"):
+    with refused(ValueError, "release.vector_length_unknown"):
         model.fit(table, target)
     model.set_params(n_outputs=3).fit(table, target)
     assert model.certificate_.sensitivity == pytest.approx(0.1 * np.sqrt(3))
@@ -826,5 +829,5 @@ def test_simulated_tables_without_a_target_are_told_apart():
     model = OutputPerturbation(
         Ridge(), "coef_", scenario, GeneralWasserstein(1.0, alpha=2.0)
     )
-    with pytest.raises(ScenarioError, match="target="):
+    with refused(ScenarioError, "query.target_lacking_in_draws"):
         model.fit(prior[["x"]], np.arange(20.0))

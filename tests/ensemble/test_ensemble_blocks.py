@@ -26,6 +26,7 @@ from skpuffer.scenarios import (
     RecordScenario,
 )
 from skpuffer.summary import PrivateMean
+from tests.refused import refused
 
 from ..attack import assert_beaten, assert_tight
 
@@ -317,5 +318,5 @@ def test_an_id_each_is_no_group():
 
 def test_a_scenario_bound_to_other_groups():
     scenario = households(2).bind(PublicContext(n_records=8, groups=(0, 0, 1, 1) * 2))
-    with pytest.raises(ValueError, match="groups"):
+    with refused(ValueError, "scenario.bound_to_other_context", field="groups"):
         PrivacyLoss().calibrate(votes(np.arange(8) // 2), scenario)

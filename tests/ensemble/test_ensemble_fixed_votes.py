@@ -14,6 +14,7 @@ from skpuffer.ensemble import PATEClassifier
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import RecordScenario, SimulatorScenario
+from tests.refused import refused, warned
 
 from ..attack import assert_tight, promise_of
 
@@ -67,7 +68,7 @@ def test_one_vector_costs_what_the_queries_do():
 
 def test_a_coupled_simulation_sets_the_noise_of_a_student():
     accountant = GeneralWasserstein(1.0, 2.0)
-    with pytest.warns(UserWarning, match="samples"):
+    with warned(UserWarning, "scenario.samples_only_estimate"):
         fitted = model(WORLDS, accountant).fit(*table(2, None))
     certificate = fitted.certificate_
     # two teachers of a record each turn over, in each of the queries
@@ -79,7 +80,7 @@ def test_a_coupled_simulation_sets_the_noise_of_a_student():
     # what was run is what was accounted for, and nothing of it is kept
     assert fitted.release_.query is None
     clusters = model(WORLDS, accountant, student="clusters", n_queries=2)
-    with pytest.warns(UserWarning, match="samples"):
+    with warned(UserWarning, "scenario.samples_only_estimate"):
         assert clusters.fit(*table(2, None)).noisy_votes_.shape == (2, 2)
 
 
@@ -120,10 +121,14 @@ def test_an_attack_on_fixed_votes():
 
 def test_votes_that_are_not_fixed_are_refused():
     plain = {"n_records": N, "n_teachers": N, "n_classes": 2, "n_queries": 3}
-    with pytest.raises(UnsupportedError, match="PrivacyLoss"):
+    with refused(UnsupportedError, "accountant.remedy_other_accountants"):
         GroupPrivacy().calibrate(VoteRelease(**plain), RecordScenario())
-    with pytest.raises(ValueError, match="'query'.*'threshold'"):
+    with refused(ValueError, "pate.query_with_threshold"):
         VoteRelease(**plain, threshold=4.0, query=lambda X, y: np.zeros((3, 2)))
     # with a threshold the queries that are answered depend on the noise
-    with pytest.raises(UnsupportedError, match="GeneralWasserstein"):
+    with refused(
+        UnsupportedError,
+        "accountant.does_not_answer_for_release",
+        owner="GeneralWasserstein",
+    ):
         model(WORLDS, GeneralWasserstein(), threshold=4.0).fit(*table(2, None))

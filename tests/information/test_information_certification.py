@@ -29,6 +29,7 @@ from skpuffer.information import (
     retry_scale,
     waterfill,
 )
+from tests.refused import refused
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "residual_pac_gaussian.json").read_text(
@@ -105,9 +106,9 @@ def test_slack_at_twenty_thousand_draws_of_sixteen_atoms():
 def test_asymptotic_bounds_certify_nothing():
     found = bound_of(SIGN, 500, np.random.default_rng(5), "asymptotic")
     assert not found.certified
-    with pytest.raises(UncertifiedError, match="'method'"):
+    with refused(UncertifiedError, "pac.asymptotic_method_certifies_nothing"):
         certify_scale(lambda scale, gamma: found, [1.0], 10.0, 0.05)
-    with pytest.raises(UncertifiedError, match="'method'"):
+    with refused(UncertifiedError, "pac.asymptotic_method_certifies_nothing"):
         retry_scale(lambda scale, gamma: found, 1.0, 10.0, 0.05)
 
 
@@ -218,7 +219,7 @@ def test_the_largest_of_several_bounds():
     assert found.certified
     weak = InformationBound(0.1, 0.1, 0.01, "asymptotic", 400)
     assert not largest_bound([*bounds, weak]).certified
-    with pytest.raises(ValueError, match="'bounds'"):
+    with refused(ValueError, "pac.bounds_empty"):
         largest_bound([])
 
 
@@ -244,9 +245,9 @@ def test_noise_for_several_priors_is_certified_for_each():
 
 
 def test_nothing_is_released_where_nothing_passes():
-    with pytest.raises(UncertifiedError, match="'scales'.*larger"):
+    with refused(UncertifiedError, "pac.no_declared_scale_certified"):
         certify_scale(linear_bound(1.0), [1, 2], 0.01, gamma=0.05)
-    with pytest.raises(UncertifiedError, match="'scale'"):
+    with refused(UncertifiedError, "pac.no_tried_scale_certified"):
         retry_scale(linear_bound(1.0), 1.0, 0.01, gamma=0.05, n_tries=3)
 
 
@@ -277,7 +278,7 @@ def test_a_weak_decoder_never_certifies(regularisation):
     else:
         assert implied < GRID["information"] + 3 * error
     # such losses are refused as entropies of exact posteriors
-    with pytest.raises(ValueError, match="'entropies'.*decoder"):
+    with refused(ValueError, "pac.entropies_out_of_range"):
         entropy_bound(losses, math.log(16), 16, gamma=0.05)
 
 
@@ -494,13 +495,13 @@ def test_bad_inputs_of_densities(changes, name):
 
 
 def test_bad_inputs_of_means():
-    with pytest.raises(ValueError, match="'low' and 'high'"):
+    with refused(ValueError, "pac.bounds_not_ordered_finite"):
         mean_lower_bound([0.1, 0.2], 1, 0, 0.05)
-    with pytest.raises(ValueError, match="'low' and 'high'"):
+    with refused(ValueError, "pac.bounds_not_ordered_finite"):
         mean_upper_bound([0.1, 0.2], 0, math.inf, 0.05)
-    with pytest.raises(ValueError, match="'values'"):
+    with refused(ValueError, "pac.values_outside_bounds"):
         mean_lower_bound([0.1, 1.2], 0, 1, 0.05)
-    with pytest.raises(ValueError, match="'values'"):
+    with refused(ValueError, "pac.values_too_few_draws"):
         mean_upper_bound([[0.1, 0.2]], 0, 1, 0.05)
 
 
@@ -562,21 +563,21 @@ def test_bad_inputs_of_the_model(changes, name):
 def test_bad_inputs_of_draws():
     model = OutputModel.fit([[0.0], [1.0]], [[1.0]])
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="'outputs'.*length 1"):
+    with refused(ValueError, "pac.clip_outputs_shape_wrong", dim=1):
         model.bound([[1.0, 2.0]], gamma=0.05, rng=rng)
-    with pytest.raises(ValueError, match="'outputs'.*at least two"):
+    with refused(ValueError, "pac.bound_needs_two_draws"):
         model.bound([[1.0]], gamma=0.05, rng=rng)
-    with pytest.raises(ValueError, match="'outputs'"):
+    with refused(ValueError, "parameter.array_not_finite", name="outputs"):
         model.clip([[math.nan]])
-    with pytest.raises(ValueError, match="same shape"):
+    with refused(ValueError, "pac.outputs_noise_shapes_differ"):
         model.log_ratios([[1.0], [2.0]], [[1.0]])
-    with pytest.raises(ValueError, match="'n_noise'"):
+    with refused(ValueError, "parameter.count_too_small", name="n_noise"):
         model.bound([[1.0], [2.0]], gamma=0.05, rng=rng, n_noise=0)
-    with pytest.raises(ValueError, match="'atoms'"):
+    with refused(ValueError, "pac.model_atoms_not_table"):
         OutputModel([1.0], [[1.0]], [0.0], [[1.0]], 1.0)
-    with pytest.raises(ValueError, match="'mean'"):
+    with refused(ValueError, "pac.model_field_shape_wrong", name="mean"):
         OutputModel([[1.0]], [[1.0]], [0.0, 1.0], [[1.0]], 1.0)
-    with pytest.raises(ValueError, match="'spread'"):
+    with refused(ValueError, "pac.model_field_shape_wrong", name="spread"):
         OutputModel([[1.0]], [[1.0]], [0.0], np.eye(2), 1.0)
 
 

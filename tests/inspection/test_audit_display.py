@@ -16,6 +16,7 @@ from skpuffer.inspection import AuditDisplay
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate
+from tests.refused import refused
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -95,14 +96,14 @@ def test_a_certificate_that_bounds_no_attack_is_refused_before_drawing(parts):
     model = DecisionTreeClassifier().fit(*parts[:2])
     attack = membership_attack(model, *parts)
     _, ax = plt.subplots()
-    with pytest.raises(UncertifiedError, match="is an estimate"):
+    with refused(UncertifiedError, "audit.estimate_promises_nothing"):
         AuditDisplay.from_attack(attack, PURE.as_estimate("peeked"), ax=ax)
-    with pytest.raises(ValueError, match="about the secrets of its scenario"):
+    with refused(ValueError, "audit.certificate_not_of_membership"):
         AuditDisplay.from_attack(
             attack, Certificate(notion="pure_pufferfish", epsilon=2.0), ax=ax
         )
     assert not ax.lines
-    with pytest.raises(ValueError, match="'labels' must have both kinds"):
+    with refused(ValueError, "audit.labels_of_one_kind"):
         AuditDisplay.from_predictions([True, True], [0.0, 1.0])
 
 
@@ -146,13 +147,13 @@ def test_guesses_are_drawn_against_the_budget():
 
 def test_guesses_without_budgets_are_refused():
     attacks, certificates = guesses([1.0])
-    with pytest.raises(ValueError, match="'attacks'"):
+    with refused(ValueError, "inspection.guesses_not_per_budget", name="attacks"):
         AuditDisplay.from_map_attacks([1.0, 2.0], attacks)
-    with pytest.raises(ValueError, match="'certificates'"):
+    with refused(ValueError, "inspection.guesses_not_per_budget", name="certificates"):
         AuditDisplay.from_map_attacks([1.0], attacks, certificates * 2)
-    with pytest.raises(ValueError, match="'epsilons'"):
+    with refused(ValueError, "inspection.guesses_epsilons_empty"):
         AuditDisplay.from_map_attacks([], [])
-    with pytest.raises(ValueError, match="epsilons"):
+    with refused(ValueError, "parameter.not_positive", name="epsilons"):
         AuditDisplay.from_map_attacks([0.0], attacks)
     sliced = Certificate(notion="estimated", epsilon=1.0, alpha=4.0)
     with pytest.raises(UncertifiedError):

@@ -11,6 +11,7 @@ from skpuffer.inspection import PrivacyUtilityDisplay
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from skpuffer.summary import PrivateMean
+from tests.refused import refused, warned
 
 pytest.importorskip("matplotlib")
 
@@ -32,7 +33,7 @@ def test_the_baselines_are_the_same_model_without_the_scenario(table):
         PrivateLogisticRegression(scenario, OverlapAmplification(1.0, delta=1e-4)),
         reference=public,
     )
-    with pytest.warns(UserWarning, match="seed"):
+    with warned(UserWarning, "noise.scores_from_seed"):
         display = PrivacyUtilityDisplay.from_estimator(
             model, X, y, epsilons=[0.1, 1.0], baseline="dp", cv=2, random_state=0
         )
@@ -42,7 +43,7 @@ def test_the_baselines_are_the_same_model_without_the_scenario(table):
     replace = model.get_params()["estimator"].set_params(
         scenario=RecordScenario(relation="replace"), accountant=PrivacyLoss(1.0, 1e-4)
     )
-    with pytest.warns(UserWarning, match="seed"):
+    with warned(UserWarning, "noise.scores_from_seed"):
         alone = PrivacyUtilityDisplay.from_estimator(
             PublicPreprocessing(StandardScaler(), replace, reference=public),
             X[["a", "b"]],
@@ -88,5 +89,5 @@ def test_any_private_estimator_may_be_the_baseline(table):
     )
     assert list(display.baselines) == ["Baseline: PrivateLogisticRegression"]
     for wrong in ("plain", PrivateLogisticRegression):
-        with pytest.raises(ValueError, match="'baseline' must be"):
+        with refused(ValueError, "inspection.baseline_invalid"):
             PrivacyUtilityDisplay.from_estimator(model, X, y, baseline=wrong)

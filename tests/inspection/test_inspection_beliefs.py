@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from skpuffer.exceptions import ScenarioError
 from skpuffer.inspection import BeliefDisplay, audit_belief
 from skpuffer.scenarios import AttributeScenario, BoundedInference, BoundedOdds
+from tests.refused import refused
 
 #: Two normal distributions this far apart are told from each other with an AUC of .72.
 MU = np.sqrt(2) * norm.ppf(0.72)
@@ -107,22 +108,25 @@ def test_what_is_drawn(public):
 @pytest.mark.parametrize(
     "change, match",
     [
-        (lambda t: t.drop(columns="sex"), "secret column 'sex'"),
-        (lambda t: t.assign(sex="f"), "two values"),
-        (lambda t: t[["sex"]], "columns to guess"),
-        (lambda t: t.to_numpy(), "a data frame with names"),
-        (lambda t: t.assign(name=[f"n{i}" for i in range(len(t))]), "'name'.*bin it"),
+        (lambda t: t.drop(columns="sex"), "audit.public_secret_column_missing"),
+        (lambda t: t.assign(sex="f"), "audit.public_secret_column_unusable"),
+        (lambda t: t[["sex"]], "audit.public_no_guessing_columns"),
+        (lambda t: t.to_numpy(), "audit.public_not_named_frame"),
+        (
+            lambda t: t.assign(name=[f"n{i}" for i in range(len(t))]),
+            "audit.public_column_too_many_levels",
+        ),
     ],
 )
 def test_bad_public_rows(public, change, match):
-    with pytest.raises(ScenarioError, match=match):
+    with refused(ScenarioError, match):
         audit_belief(scenario(BoundedOdds(2.0)), change(public), guesser=GUESS)
 
 
 def test_only_beliefs_are_audited(public):
-    with pytest.raises(TypeError, match="must be an AttributeScenario"):
+    with refused(TypeError, "audit.scenario_not_attribute"):
         audit_belief(BoundedOdds(2.0), public)
-    with pytest.raises(ScenarioError, match="'prior' is a table"):
+    with refused(ScenarioError, "attribute.explain_needs_declared_belief"):
         audit_belief(scenario(public), public)
-    with pytest.raises(ValueError, match="'cv'"):
+    with refused(ValueError, "parameter.count_too_small", name="cv"):
         audit_belief(scenario(BoundedOdds(2.0)), public, cv=1)

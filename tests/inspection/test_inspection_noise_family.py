@@ -15,6 +15,7 @@ from skpuffer.inspection import EquivalentNoiseDisplay, equivalent_noises, light
 from skpuffer.inspection._noise_family import density
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import RecordScenario
+from tests.refused import refused
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "noise_family.json").read_text()
@@ -218,7 +219,7 @@ def test_bad_parameters(options, message):
 
 
 def test_bad_thresholds():
-    with pytest.raises(ValueError, match="threshold"):
+    with refused(ValueError, "parameter.not_positive", name="threshold"):
         lightest_tail(1.0, 1e-5, 0)
 
 
@@ -228,5 +229,5 @@ def test_matplotlib_is_imported_late(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     display = EquivalentNoiseDisplay(noises=noises)
     assert display.stds.shape == (2,)
-    with pytest.raises(ImportError, match=r"plot requires matplotlib.*skpuffer\[plot"):
+    with refused(ImportError, "inspection.matplotlib_missing"):
         display.plot()

@@ -13,6 +13,7 @@ from skpuffer.exceptions import PrivacyLeakWarning
 from skpuffer.inspection import MarginalDisplay
 from skpuffer.schema import Category, Schema
 from skpuffer.synthesis import PrivateTableSynthesizer
+from tests.refused import refused, warned
 
 SCHEMA = Schema(
     {
@@ -79,7 +80,7 @@ def test_several_columns_are_drawn_as_points(synthesizer):
 def test_real_rows_are_drawn_only_where_they_are_given_and_it_says_so(
     synthesizer, table
 ):
-    with pytest.warns(PrivacyLeakWarning, match="no promise covers the figure"):
+    with warned(PrivacyLeakWarning, "inspection.marginals_of_real_rows"):
         display = MarginalDisplay.from_estimator(synthesizer, "ill", real=table)
     assert "private" in display.ax_.get_legend().texts[-1].get_text()
     real = [bar.get_height() for bar in display.ax_.containers[2]]
@@ -92,5 +93,5 @@ def test_real_rows_are_drawn_only_where_they_are_given_and_it_says_so(
 def test_it_must_be_fitted_and_have_the_columns(synthesizer):
     with pytest.raises(NotFittedError):
         MarginalDisplay.from_estimator(PrivateTableSynthesizer(schema=SCHEMA), "age")
-    with pytest.raises(ValueError, match="'columns'"):
+    with refused(ValueError, "synthesis.columns_invalid"):
         MarginalDisplay.from_estimator(synthesizer, "wealth")

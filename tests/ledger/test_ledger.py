@@ -1,6 +1,7 @@
 """The ledger hears of every release, from wherever it is made, before its noise."""
 
 import copy
+import gc
 import pickle
 import threading
 import warnings
@@ -29,6 +30,7 @@ from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.preprocessing import RowNormClipper
 from skpuffer.privacy import compose
 from skpuffer.summary import PrivateMean
+from tests.refused import refused, warned
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skpuffer.exceptions.PrivacyWarning",
@@ -120,7 +122,7 @@ def test_a_ceiling_of_four_stops_the_fifth_from_any_process(tmp_path, n_jobs):
     ledger = PrivacyLedger(tmp_path / "four.db", {"approximate_dp": (four, 1e-5)})
     # by default an error becomes a score
     looking = GridSearchCV(model(), {"max_iter": [3, 3, 3]}, cv=5, n_jobs=n_jobs)
-    with pytest.raises(BudgetExceededError, match="ceiling"):
+    with refused(BudgetExceededError, "ledger.ceiling_exceeded"):
         looking.set_callbacks(ledger).fit(X, Y)
     assert not hasattr(looking, "best_estimator_")
     assert len(ledger.report()) == 4
@@ -181,7 +183,7 @@ def test_where_callbacks_are_not_passed_on_a_fit_is_heard_of(ledger):
 
 def test_members_that_an_ensemble_seeds_are_refused(ledger):
     # scikit-learn draws a seed of 31 bits for each member
-    with ledger, pytest.raises(LedgerRefusal, match="seed"):
+    with ledger, refused(LedgerRefusal, "ledger.release_noise_from_seed"):
         BaggingClassifier(model(), 2).fit(X, Y)
     assert len(ledger.report()) == 0
 
@@ -224,7 +226,7 @@ def test_in_a_block_private_searches_of_other_processes_are_heard_of(ledger):
 @pytest.mark.filterwarnings("default::skpuffer.exceptions.PrivacyWarning")
 def test_what_no_certificate_covers_is_warned_of(ledger):
     steps = make_pipeline(MinMaxScaler(), model())
-    with pytest.warns(PrivacyLeakWarning, match="none covers.*minmaxscaler"):
+    with warned(PrivacyLeakWarning, "ledger.estimator_part_not_covered"):
         steps.set_callbacks(ledger).fit(X, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyLeakWarning)
@@ -232,7 +234,7 @@ def test_what_no_certificate_covers_is_warned_of(ledger):
 
 
 def test_a_callback_that_fails_leaves_nobody_listening(ledger):
-    with pytest.raises(ValueError, match="bounds"):
+    with refused(ValueError, "bounds.low_not_below_high", name="bounds"):
         PrivateMean(bounds=(1, -1)).set_callbacks(ledger).fit(X)
     mean().fit(X)
     assert not len(ledger.report())
@@ -272,7 +274,7 @@ def test_a_ledger_in_memory_is_of_one_process():
         joblib.delayed(_fit_elsewhere)(mean().set_callbacks(ledger)) for _ in range(4)
     )
     assert len(ledger.report()) == 4
-    with pytest.raises(LedgerRefusal, match="n_jobs=1"):
+    with refused(LedgerRefusal, "ledger.release_cannot_be_paid"):
         search(n_jobs=2).set_callbacks(ledger).fit(X, Y)
     # what is only looked at may go anywhere
     fitted = mean().set_callbacks(ledger).fit(X)
@@ -289,7 +291,7 @@ def test_only_releases_with_certificates_are_entered(ledger):
 
 def test_an_estimate_is_refused(ledger):
     estimated = mean().fit(X).certificate_.as_estimate("for the test")
-    with pytest.raises(NotComposableError, match="estimate"):
+    with refused(NotComposableError, "ledger.release_is_estimate"):
         ledger.enter(estimated)
 
 
@@ -298,9 +300,9 @@ def test_what_is_entered_by_hand(ledger):
     ledger.enter(certificate, count=3, estimator="a table in print")
     assert set(ledger.report()["estimator"]) == {"a table in print"}
     assert ledger.total() == compose([certificate], counts=[3], delta=1e-5)
-    with pytest.raises(TypeError, match="certificate"):
+    with refused(TypeError, "ledger.entry_not_certificate"):
         ledger.enter(1.0)
-    with pytest.raises(ValueError, match="count"):
+    with refused(ValueError, "parameter.count_too_small", name="count"):
         ledger.enter(certificate, count=0)
 
 
@@ -324,3 +326,11 @@ def test_how_it_shows_itself(ledger, capsys):
     totals = ledger.totals()
     assert totals.loc[0, "spent"] == ledger.total().epsilon
     assert totals.loc[0, "releases"] == 2
+
+
+def test_a_ledger_that_is_forgotten_closes_its_file(tmp_path):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", ResourceWarning)
+        PrivacyLedger(tmp_path / "forgotten.db", {"pure_dp": 1.0})
+        gc.collect()
+    assert not said

@@ -15,6 +15,7 @@ from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.scenarios import AttributeScenario
 from skpuffer.schema import Schema
 from skpuffer.svm import PrivateLinearSVC
+from tests.refused import warned
 
 
 def people(scale, n=80, seed=0):
@@ -39,13 +40,16 @@ MAKE = [PrivateLogisticRegression, PrivateLinearSVC, PrivateMLPClassifier]
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize(
     "scale, match",
-    [(60.0, "times 'data_norm' long"), (0.01, "no row is longer than")],
+    [
+        (60.0, "linear.rows_longer_than_data_norm"),
+        (0.01, "linear.rows_shorter_than_data_norm"),
+    ],
 )
 def test_trained_classifiers_say_it(make, scale, match):
     frame = people(scale, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
-        with pytest.warns(ScaleWarning, match=match):
+        with warned(ScaleWarning, match):
             make(scenario(people(scale)), random_state=0).fit(frame, labels(frame))
 
 
@@ -67,7 +71,7 @@ def test_a_norm_that_is_not_that_of_a_schema():
     schema = Schema({"a": (0, 90), "b": (0, 1e5)})
     y = rng.uniform(0, 1, 60)
     model = PrivateRidge(schema=schema, data_norm=1e5, target_bounds=(0, 1))
-    with pytest.warns(ScaleWarning, match="data_norm=1"):
+    with warned(ScaleWarning, "linear.schema_rows_below_data_norm"):
         model.fit(frame, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)

@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
@@ -66,6 +67,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
+from tests.refused import refused, warned
 
 X, y = load_breast_cancer(return_X_y=True)
 X = X[:, :6] / np.abs(X[:, :6]).max(axis=0)
@@ -175,7 +177,7 @@ def test_a_belief_that_is_enough_is_refused_or_capped():
     model = PrivateLogisticRegression(data_norm=2.0, scenario=near)
     # of a budget other than one, in whose units a fallback is none
     accountant = OverlapAmplification(0.8, max_fallback=3.0)
-    with pytest.raises(UnsupportedError, match="alone is within the budget"):
+    with refused(UnsupportedError, "overlap.belief_alone_within_budget"):
         search(model=model, accountant=accountant).fit(FRAME, y)
     accountant = clone(accountant).set_params(if_belief_suffices="cap")
     found = search(model=model, accountant=accountant).fit(FRAME, y)
@@ -315,6 +317,44 @@ def test_trials_are_drawn_uniformly_and_the_highest_score_wins():
     total = counts.sum()
     assert 300 < total < 1200
     np.testing.assert_allclose(counts / total, 1 / 3, atol=5 / math.sqrt(total))
+
+
+def truncated(rate):
+    """Poisson numbers, given that they are not zero."""
+    return lambda k: stats.poisson(rate).cdf(k) - stats.poisson(rate).pmf(0)
+
+
+#: Distributions of the number of trials, of mean five.
+NUMBERS = {
+    "geometric": stats.geom(1 / 5).cdf,
+    "logarithmic": stats.logser(0.9305).cdf,
+    "poisson": lambda k: truncated(4.9651)(k) / -math.expm1(-4.9651),
+}
+
+
+@pytest.mark.parametrize("trials", NUMBERS)
+def test_the_number_of_trials_has_the_distribution_it_is_accounted_for_with(trials):
+    counts, draws = [], 500
+    outcomes = searches.BasePrivateSearch._outcomes
+
+    def watched(own, table, plan, runs, rng, seeded):
+        with mock.patch.object(searches, "run_trials", noted):
+            rng = np.random.default_rng(0)
+            for _ in range(draws):
+                outcomes(own, table, plan, runs, rng, seeded)
+        return outcomes(own, table, plan, runs, rng, seeded)
+
+    def noted(tryings, drawn, states, n_jobs):
+        counts.append(len(drawn))
+        return []
+
+    with mock.patch.object(searches.BasePrivateSearch, "_outcomes", watched):
+        search({"C": [1.0]}, n_trials=5, trials=trials).fit(X, y)
+    assert len(counts) == draws
+    expected = NUMBERS[trials](np.arange(1, 30))
+    found = np.mean(np.array(counts)[:, None] <= np.arange(1, 30), axis=0)
+    # of Kolmogorov's distance, at a chance of one in a thousand
+    assert np.abs(found - expected).max() < 1.95 / math.sqrt(draws)
 
 
 def _noted(outcomes, held):
@@ -516,7 +556,9 @@ def test_it_adds_up_with_other_releases():
 
 def test_steps_fitted_before_it_make_it_an_estimate():
     pipe = make_pipeline(StandardScaler(), search({"C": [1.0]}))
-    with pytest.warns(PrivacyLeakWarning, match="StandardScaler"):
+    with warned(
+        PrivacyLeakWarning, "pipeline.unnoised_step_before", step="StandardScaler"
+    ):
         pipe.fit(X, y)
     assert not pipe[-1].certificate_.certified
     assert not audit_pipeline(pipe).is_private
@@ -563,7 +605,7 @@ def test_an_error_in_a_trial_counts_as_the_lowest_score():
 def test_where_every_trial_fails_nothing_is_quoted():
     made = search({"C": [0.1]}, Fails())
     ledger = PrivacyLedger(":memory:", {"approximate_dp": (2.0, 1e-5)})
-    with ledger, pytest.raises(ValueError, match="budget of the search") as raised:
+    with ledger, refused(ValueError, "search.no_trial_succeeded") as raised:
         made.fit(X, y)
     assert "42" not in str(raised.value)
     assert raised.value.__context__ is None
@@ -576,7 +618,7 @@ def test_bad_rows_are_refused_before_anything_is_spent():
     for at in (0, 1, 2, 3):
         broken = X.copy()
         broken[at, 1] = np.nan
-        with ledger, pytest.raises(ValueError, match="NaN"):
+        with ledger, refused(ValueError, "table.not_finite"):
             search({"C": [1.0]}).fit(broken, y)
     assert len(ledger.report()) == 0
 
@@ -592,7 +634,7 @@ def test_another_release_than_was_accounted_for_is_not_published():
             wider = replace(self.certificate_, curve=None)
             self.certificate_ = wider
 
-    with pytest.raises(RuntimeError, match="publishes nothing"):
+    with refused(RuntimeError, "search.accounted_other_fits"):
         search({"C": [1.0]}, Drifts()).fit(X, y)
 
 
@@ -676,7 +718,7 @@ def test_parts_of_a_chain_are_no_chains():
     chain = MarkovChainScenario([[0.9, 0.1]] * 2, states=[[0.0, 0.0], [1.0, 1.0]])
     model = PrivateLogisticRegression(scenario=chain)
     made = search(model=model, accountant=PrivacyLoss())
-    with pytest.raises(CompositionError, match="single records"):
+    with refused(CompositionError, "compose.best_run_table_coupling"):
         made.preview(500, n_features=2, classes=[0, 1])
 
 
@@ -684,14 +726,14 @@ def test_subclasses_of_accountants_are_not_known():
     class Mine(PrivacyLoss):
         pass
 
-    with pytest.raises(UnsupportedError, match="'accountant'"):
+    with refused(UnsupportedError, "search.accountant_unsupported"):
         search(accountant=Mine()).fit(X, y)
 
 
 def test_declared_steps_are_row_wise():
     step = FunctionTransformer(np.sqrt)
     pipe = make_pipeline(step, LOGISTIC)
-    with pytest.raises(UnsupportedError, match="functiontransformer"):
+    with refused(UnsupportedError, "search.estimator_not_one_private"):
         search({}, pipe).fit(X, y)
     found = search({}, pipe, row_wise=["functiontransformer"]).fit(X, y)
     assert found.predict(X).shape == (len(X),)
@@ -769,13 +811,13 @@ def test_fit_takes_a_table_and_a_target(name):
 
 
 def test_a_budget_that_is_none_is_refused_before_any_row():
-    with pytest.raises(ValueError, match="'epsilon'"):
+    with refused(ValueError, "parameter.not_positive", name="epsilon"):
         search(accountant=PrivacyLoss(-1.0)).fit("no table", y)
 
 
 def test_of_several_targets_a_record_has_no_one_number():
     model = OutputPerturbation(Ridge(), "coef_", sensitivity=1.0)
-    with pytest.raises(ValueError, match="must be one column"):
+    with refused(ValueError, "search.target_not_one_column"):
         search({}, model).fit(X, np.column_stack([y, 1 - y]))
 
 
@@ -850,5 +892,5 @@ def test_a_plain_search_under_a_belief_and_with_errors():
 
 
 def test_a_plain_search_has_no_number_of_trials():
-    with pytest.raises(ValueError, match="'n_trials' is for random"):
+    with refused(ValueError, "search.n_trials_with_each"):
         search(trials="each", n_trials=5).fit(X, y)

@@ -20,6 +20,7 @@ from skpuffer.privacy import Notion
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, GaussianScenario
 from skpuffer.schema import Schema
 from skpuffer.utils._bounds import Bounds
+from tests.refused import refused
 
 NO_NOISE = GroupPrivacy(epsilon=1e24, alpha=2.0)
 PURE = GroupPrivacy(epsilon=1.0, alpha=math.inf, noise="laplace")
@@ -250,11 +251,11 @@ def test_contradictory_parameters_are_named(iris, options, said):
 
 def test_tables_that_are_too_small_are_refused(iris):
     X, y = iris
-    with pytest.raises(ValueError, match="a minimum of 2"):
+    with refused(ValueError, "table.too_few_samples", least=2):
         model().fit(X[:1], y[:1])
     with pytest.raises(ValueError, match="0 sample"):
         model().fit(X[:0], y[:0])
-    with pytest.raises(TypeError, match="sample_weight"):
+    with refused(TypeError, "parameter.fit_argument_unexpected", name="sample_weight"):
         model().fit(X, y, sample_weight=np.ones(150))
 
 

@@ -19,6 +19,7 @@ from sklearn.preprocessing import Normalizer
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.scenarios import RecordScenario
+from tests.refused import refused
 
 from ..attack import assert_tight, many_runs, with_share_of_noise
 
@@ -270,7 +271,7 @@ def test_all_parameters_stay_in_the_ball(radius):
     assert np.array_equal(free.coefs_[0], model.coefs_[0]) == (radius == 50.0)
     # whatever is made of noisy sums costs nothing
     assert free.certificate_ == model.certificate_
-    with pytest.raises(ValueError, match="outside of the ball of radius=0.5"):
+    with refused(ValueError, "linear.init_outside_ball", radius=0.5):
         PrivateMLPClassifier(hidden_size=8, radius=0.5, init=free).fit(X, y)
 
 

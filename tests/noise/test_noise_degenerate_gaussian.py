@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Shift
 from skpuffer.noise._degenerate_gaussian import ROUNDED
+from tests.refused import refused
 
 FACTOR = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 0.0]])
 
@@ -106,5 +107,5 @@ def test_units_are_of_the_coordinates():
         made.covariance_matrix(2), units * noise.covariance_matrix(2)
     )
     assert noise.in_units(2.0).std(2) == pytest.approx(2 * noise.std(2))
-    with pytest.raises(ValueError, match="'units' must have 2 entries"):
+    with refused(ValueError, "gaussian.factor_units_mismatch", dim=2):
         noise.in_units([1.0, 2.0, 3.0])

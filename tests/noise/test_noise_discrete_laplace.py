@@ -15,6 +15,7 @@ from scipy import stats
 from skpuffer.exceptions import InfiniteDistanceError
 from skpuffer.noise import DiscreteLaplaceNoise, LaplaceNoise, Noise, Shift
 from skpuffer.noise._discrete_laplace import LARGEST_SCALE
+from tests.refused import refused
 
 from ..attack import assert_tight, promise_of
 from .contract import at_most, examples
@@ -147,7 +148,7 @@ def test_shifts_are_rounded_up_to_integers():
     assert noise.renyi(3, l2) == noise.renyi(3, 4)
     weighted = Shift(1.0, norm=1, dim=2, weights=(2.0, 3.0))
     assert noise.renyi(3, weighted) == noise.renyi(3, 3)
-    with pytest.raises(ValueError, match="dimension"):
+    with refused(ValueError, "noise.shift_norm_mismatch"):
         noise.renyi(3, Shift(2.0, norm=2, dim=None))
 
 
@@ -286,13 +287,16 @@ def test_is_plain_data():
 
 @pytest.mark.parametrize("scale", [(1.0, 2.0), [1.0]])
 def test_one_scale_for_all_coordinates(scale):
-    with pytest.raises(ValueError, match="must be one number"):
+    with refused(ValueError, "noise.discrete_laplace_several_scales"):
         DiscreteLaplaceNoise(scale)
 
 
 @pytest.mark.parametrize("scale", [-1.0, math.nan, math.inf])
 def test_bad_scale(scale):
-    with pytest.raises(ValueError, match="scale"):
+    with refused(
+        ValueError,
+        ("noise.scale_not_finite", "parameter.is_nan", "parameter.is_negative"),
+    ):
         DiscreteLaplaceNoise(scale)
 
 
@@ -315,12 +319,12 @@ def test_bad_input(call, match):
 def test_scales_that_cannot_be_drawn(scale):
     noise = DiscreteLaplaceNoise(LARGEST_SCALE)
     for construct in (DiscreteLaplaceNoise, noise.with_scale):
-        with pytest.raises(ValueError, match="noise='laplace', a larger epsilon"):
+        with refused(ValueError, "noise.discrete_laplace_scale_too_large"):
             construct(scale)
     # what constructs nothing
     smuggled = copy.copy(noise)
     object.__setattr__(smuggled, "scale", scale)
-    with pytest.raises(ValueError, match="at most 2[*][*]32"):
+    with refused(ValueError, "noise.discrete_laplace_scale_too_large"):
         smuggled.sample(3, 0)
 
 
@@ -352,5 +356,5 @@ def test_calibration_up_to_the_largest_scale():
         lambda: noise.scale_for(2, 0.01, 1e11),
         lambda: noise.scale_for_delta(1e-12, 1e-11, 1),
     ):
-        with pytest.raises(ValueError, match="noise='laplace', a larger epsilon"):
+        with refused(ValueError, "noise.discrete_laplace_scale_too_large"):
             call()

@@ -19,6 +19,7 @@ from skpuffer.papers import (
     hardmax_utility,
     make_vote_histograms,
 )
+from tests.refused import refused
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "noise_family.json").read_text()
@@ -264,5 +265,7 @@ def test_bad_parameters(options, message):
 @pytest.mark.parametrize("votes", [[1, 2], [[1]], [[1, -1]], [[1, np.nan]]])
 @pytest.mark.parametrize("function", [argmax_distribution, hardmax_utility])
 def test_bad_votes(function, votes):
-    with pytest.raises(ValueError, match="votes"):
+    with refused(
+        ValueError, ("pate.votes_negative_or_infinite", "pate.votes_of_wrong_shape")
+    ):
         function(votes, noise_of(2))

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpuffer.preprocessing import RowNormClipper
 from skpuffer.utils._clipping import clip_rows
+from tests.refused import refused
 
 ORDERS = (1, 2, math.inf)
 ROWS = hnp.arrays(
@@ -74,23 +75,23 @@ def test_a_square_that_overflows_does_not_pass():
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_rows_that_cannot_be_compared_are_refused(bad):
-    with pytest.raises(ValueError, match="NaN or infinity"):
+    with refused(ValueError, "clipping.rows_not_finite"):
         clip_rows(np.array([[bad, 0.0], [1.0, 1.0]]), 1.0)
 
 
 @pytest.mark.parametrize("norm", [0, -1.0, math.inf, math.nan])
 def test_bad_norm(norm):
-    with pytest.raises(ValueError, match="'norm'"):
+    with refused(ValueError, ("parameter.is_nan", "parameter.not_positive")):
         clip_rows(np.eye(2), norm)
-    with pytest.raises(ValueError, match="'norm'"):
+    with refused(ValueError, ("parameter.is_nan", "parameter.not_positive")):
         RowNormClipper(norm).fit(np.eye(2))
 
 
 @pytest.mark.parametrize("ord", [0, 3, "2", None])
 def test_bad_order(ord):
-    with pytest.raises(ValueError, match="'ord'"):
+    with refused(ValueError, "clipping.norm_order_unknown"):
         RowNormClipper(ord=ord).fit(np.eye(2))
-    with pytest.raises(ValueError, match="'ord'"):
+    with refused(ValueError, "clipping.norm_order_unknown"):
         RowNormClipper(ord=ord).transform(np.eye(2))
 
 

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpuffer.preprocessing import PublicOneHotEncoder
+from tests.refused import refused
 
 RACES = ["White", "Black", "Other"]
 NAMES = ["age", "race_White", "race_Black", "race_Other", "race_missing", "hours"]
@@ -100,7 +101,9 @@ def test_rules(missing, unknown):
     np.testing.assert_array_equal(out[:, :3], [[0, 1, 0], [0, 0, 0]])
     alien = pd.DataFrame({"race": ["Martian"]})
     if unknown == "error":
-        with pytest.raises(ValueError, match="'race'.*'unknown'"):
+        with refused(
+            ValueError, "preprocessing.column_has_unknown_values", name="race"
+        ):
             encoder.transform(alien)
     else:
         assert not encoder.transform(alien).any()
@@ -110,7 +113,7 @@ def test_missing_as_an_error():
     encoder = PublicOneHotEncoder({"race": RACES}, missing="error")
     ok = pd.DataFrame({"race": ["Black"]})
     assert encoder.fit_transform(ok).tolist() == [[0, 1, 0]]
-    with pytest.raises(ValueError, match="'race' has missing.*'missing'"):
+    with refused(ValueError, "preprocessing.column_has_missing_values", name="race"):
         encoder.transform(pd.DataFrame({"race": [None]}))
 
 
@@ -179,15 +182,17 @@ def test_dtype():
 )
 def test_an_unlisted_column_must_be_numeric(column):
     frame = pd.DataFrame({"age": [1, 2], "work": column})
-    with pytest.raises(ValueError, match=r"'work'.*categories=\{'work'"):
+    with refused(ValueError, "preprocessing.column_not_numeric", name="work"):
         PublicOneHotEncoder().fit(frame)
     encoder = PublicOneHotEncoder().fit(frame.assign(work=0))
-    with pytest.raises(ValueError, match=r"'work'.*categories=\{'work'"):
+    with refused(ValueError, "preprocessing.column_not_numeric", name="work"):
         encoder.transform(frame)
 
 
 def test_the_error_does_not_print_a_value():
-    with pytest.raises(ValueError, match="'race'") as error:
+    with refused(
+        ValueError, "preprocessing.remedy_give_categories", name="race"
+    ) as error:
         PublicOneHotEncoder().fit(pd.DataFrame({"race": ["Martian"]}))
     assert "Martian" not in str(error.value)
 
@@ -220,7 +225,7 @@ def test_bad_parameters(params, match):
 
 
 def test_categories_must_be_a_dict():
-    with pytest.raises(TypeError, match="'categories' must be a dict"):
+    with refused(TypeError, "preprocessing.categories_not_dict"):
         PublicOneHotEncoder([RACES]).fit(pd.DataFrame(TABLE))
 
 

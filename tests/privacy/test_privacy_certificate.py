@@ -21,10 +21,12 @@ from skpuffer.privacy import (
     mixed_information,
     parallel,
 )
+from skpuffer.privacy._plain_data import _SINCE, VERSION
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
 from skpuffer.utils._digest import digest_of_plain
+from tests.refused import refused
 
 RELEASE = QueryRelease(
     query=lambda X, y: X.mean(axis=0),
@@ -151,15 +153,15 @@ def test_a_field_that_is_missing_or_unknown_is_no_default(name):
 
 def test_what_is_not_known_does_not_come_back():
     plain = CERTIFICATES["renyi_dp"]().to_dict()
-    with pytest.raises(ValueError, match="'notion' must be one of"):
+    with refused(ValueError, "certificate.notion_unknown"):
         Certificate.from_dict(plain | {"notion": "my_dp"})
-    with pytest.raises(ValueError, match="of the kind 'my_curve'; known are .*'renyi'"):
+    with refused(ValueError, "table.data_kind_unknown", key="kind", plain="my_curve"):
         Certificate.from_dict(plain | {"curve": {"kind": "my_curve", "mu": 1.0}})
-    with pytest.raises(ValueError, match="'gaussian' does not have the fields"):
+    with refused(ValueError, "table.data_fields_missing", plain="gaussian"):
         Certificate.from_dict(plain | {"curve": {"kind": "gaussian", "sigma": 1.0}})
     noise = {"family": "my_noise", "scale": 1.0}
     curve = {"kind": "shifted_noise", "noise": noise, "shift": Shift(1.0).to_dict()}
-    with pytest.raises(ValueError, match="of the family 'my_noise'"):
+    with refused(ValueError, "table.data_kind_unknown", key="family", plain="my_noise"):
         Certificate.from_dict(plain | {"curve": curve})
 
 
@@ -182,7 +184,7 @@ def test_a_subclass_does_not_come_back_as_its_base():
         Namesake(1.0).curve(1.0),
     ):
         certificate = dataclasses.replace(CERTIFICATES["renyi_dp"](), curve=curve)
-        with pytest.raises(ValueError, match="TighterCurve|OtherNoise|Namesake"):
+        with refused(ValueError, "table.data_kind_unknown"):
             Certificate.from_dict(certificate.to_dict())
 
 
@@ -222,7 +224,7 @@ def test_an_estimate_says_why_and_gives_nothing():
     assert estimate.rpp_epsilon == math.inf
     assert "the bounds were peeked at" in str(estimate)
     assert "estimate only" in estimate._repr_html_()
-    with pytest.raises(UncertifiedError, match="no guarantee"):
+    with refused(UncertifiedError, "certificate.estimate_no_guarantee"):
         estimate.to_approximate(1e-5)
 
 
@@ -287,21 +289,23 @@ def test_no_pufferfish_promise_implies_differential_privacy():
 
 
 def test_unknown_notion():
-    with pytest.raises(ValueError, match="magic"):
+    with refused(ValueError, "certificate.notion_unknown", notion="magic"):
         Certificate(notion="magic", epsilon=1.0)
-    with pytest.raises(ValueError, match="magic"):
+    with refused(ValueError, "certificate.notion_unknown", notion="magic"):
         Certificate(notion="pure_dp", epsilon=1.0).implies("magic")
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, math.nan])
 def test_conversion_needs_a_probability(delta):
-    with pytest.raises(ValueError, match="delta"):
+    with refused(
+        ValueError, ("parameter.is_nan", "parameter.probability_out_of_range")
+    ):
         group(epsilon=1.0).to_approximate(delta)
 
 
 @pytest.mark.parametrize("delta", ["0.1", None, 0.1j])
 def test_conversion_needs_a_number(delta):
-    with pytest.raises(TypeError, match="'delta'"):
+    with refused(TypeError, "parameter.not_real_number", name="delta"):
         group(epsilon=1.0).to_approximate(delta)
 
 
@@ -328,7 +332,7 @@ def test_conversion_takes_the_whole_curve():
 
 
 def test_conversion_pays_for_the_event():
-    with pytest.raises(ValueError, match="must exceed 0.01"):
+    with refused(ValueError, "certificate.delta_below_event", event=0.01, delta=0.01):
         EVENT.to_approximate(0.01)
     assert EVENT.to_approximate(0.02).epsilon == pytest.approx(
         GaussianCurve(1.0).epsilon(0.01)
@@ -339,14 +343,14 @@ def test_conversion_pays_for_the_event():
 def test_the_event_survives_a_conversion():
     """An (eps, delta) promise that rests on an event must not shed it afterwards."""
     converted = EVENT.to_approximate(0.02)
-    with pytest.raises(ValueError, match="must exceed 0.01"):
+    with refused(ValueError, "certificate.delta_below_event", event=0.01):
         converted.to_approximate(1e-5)
     again = converted.to_approximate(0.015)
     assert again.epsilon == pytest.approx(GaussianCurve(1.0).epsilon(0.005))
 
 
 def test_conversion_without_a_curve():
-    with pytest.raises(UncertifiedError, match="no curve"):
+    with refused(UncertifiedError, "certificate.no_curve_to_convert"):
         Certificate(notion="renyi_dp", epsilon=1.0, alpha=2.0).to_approximate(1e-5)
 
 
@@ -407,7 +411,7 @@ def test_data_of_a_certificate_names_its_schema_and_version():
     assert (plain["schema"], plain["version"]) == ("skpuffer.certificate", 4)
     assert Certificate.from_dict(plain).epsilon == 1.0
     for wrong in ({"schema": "other"}, {"schema": None}, {"version": "1"}):
-        with pytest.raises(ValueError, match="not that of a certificate"):
+        with refused(ValueError, "certificate.data_schema_wrong"):
             Certificate.from_dict(plain | wrong)
     with pytest.raises(ValueError, match="newer"):
         Certificate.from_dict(plain | {"version": 4})
@@ -489,7 +493,7 @@ def test_skops_takes_the_sections():
 def test_what_was_changed_since_it_was_written_is_not_read():
     plain = CERTIFICATES["renyi_dp"]().to_dict()
     for change in ({"epsilon": 0.9}, {"assumptions": []}, {"digest": None}):
-        with pytest.raises(ValueError, match="changed since it was written"):
+        with refused(ValueError, "certificate.data_digest_differs"):
             Certificate.from_dict(plain | change)
 
 
@@ -512,28 +516,19 @@ def test_the_digest_is_of_what_is_meant_and_not_of_how_it_is_written():
     assert Certificate.from_dict(plain | {"confidence": 1, "delta": 0})
 
 
-@pytest.mark.parametrize(
-    "version, since", [(1, ("events", "seeded")), (2, ("seeded",))]
-)
-def test_data_of_an_older_version_is_still_read(version, since):
-    certificate = CERTIFICATES["renyi_dp"]()
-    plain = certificate.to_dict() | {"version": version}
-    plain = {name: held for name, held in plain.items() if name not in since}
-    if version > 1:
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_data_of_an_older_version_is_still_read(version):
+    since = [name for name, first in _SINCE.items() if first > version]
+    fresh = CERTIFICATES["renyi_dp"]()
+    for certificate in (fresh, fresh.as_seeded()):
+        plain = certificate.to_dict() | {"version": version}
+        plain = {name: held for name, held in plain.items() if name not in since}
         del plain["digest"]
-        plain["digest"] = digest_of_plain(plain)
-    else:
-        del plain["digest"]
-    assert Certificate.from_dict(plain) == certificate
+        if version > 1:
+            plain["digest"] = digest_of_plain(plain)
+        assert Certificate.from_dict(plain) == certificate
     with pytest.raises(ValueError, match=f"unknown .*{since[-1]}"):
         Certificate.from_dict(plain | {since[-1]: None})
-
-
-def test_an_older_seeded_certificate_is_read_as_seeded():
-    seeded = CERTIFICATES["renyi_dp"]().as_seeded()
-    plain = seeded.to_dict() | {"version": 1}
-    del plain["digest"], plain["events"], plain["seeded"]
-    assert Certificate.from_dict(plain) == seeded
 
 
 def test_seeded_certificates_add_up_with_nothing():
@@ -544,14 +539,14 @@ def test_seeded_certificates_add_up_with_nothing():
     # the same certificates are added up without the seed
     assert compose([fresh, fresh]).n_releases == parallel([fresh, fresh]).n_releases
     for own, together in ((fresh, compose), (fresh, parallel), (budget, compose)):
-        with pytest.raises(CompositionError, match="seed"):
+        with refused(CompositionError, "compose.noise_from_seed"):
             together([own.as_seeded(), own])
-        with pytest.raises(CompositionError, match="seed"):
+        with refused(CompositionError, "compose.noise_from_seed"):
             together([own.as_seeded()])
     secret = dataclasses.replace(
         budget, notion="record_mutual_information", table_information=0.2
     )
-    with pytest.raises(CompositionError, match="seed"):
+    with refused(CompositionError, "compose.noise_from_seed"):
         mixed_information([secret, secret.as_seeded()])
 
 

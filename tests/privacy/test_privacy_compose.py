@@ -39,6 +39,7 @@ from skpuffer.scenarios import (
     RecordScenario,
 )
 from skpuffer.summary import PrivateMean
+from tests.refused import refused
 
 ORACLE = json.loads(
     (Path(__file__).parents[1] / "oracles" / "rpp_accountants.json").read_text("utf-8")
@@ -118,7 +119,7 @@ def test_two_releases_without_loss_leak_together(alpha):
     accountant = GeneralWasserstein(alpha=alpha, noise="laplace")
     one = accountant.certify(LaplaceNoise(1.0), known(), alone)
     assert one.epsilon == 0.0
-    with pytest.raises(CompositionError, match="not composable"):
+    with refused(CompositionError, "compose.certificate_not_composable"):
         compose([one, one])
 
     leaked = joint_divergence(alpha)
@@ -137,7 +138,7 @@ def test_group_privacy_does_not_hide_the_same_leak_in_one_scenario():
     one = group(mean_of(("u",)), scenario(bits()))
     other = group(mean_of(("su",)), scenario(bits()))
     assert one.sensitivity == other.sensitivity == 0.0
-    with pytest.raises(CompositionError, match="different couplings"):
+    with refused(CompositionError, "compose.couplings_differ"):
         compose([one, other])
 
 
@@ -150,7 +151,10 @@ def test_group_privacy_does_not_hide_the_same_leak_behind_equal_numbers():
     for names in ((None, None), (("u",), ("su",))):
         one = group(mean_of(names[0]), scenario(first))
         other = group(mean_of(names[1]), scenario(second))
-        with pytest.raises(CompositionError, match="coupling"):
+        with refused(
+            CompositionError,
+            ("compose.certificate_not_composable", "compose.couplings_differ"),
+        ):
             compose([one, other])
 
 
@@ -225,14 +229,14 @@ def test_one_name_and_two_sizes_are_two_tables():
     pairs = zip(moving(8, ["u"], "visits"), moving(9, ["u"], "visits"), strict=True)
     for one, other in pairs:
         assert one.composable and other.composable
-        with pytest.raises(CompositionError, match="'table'"):
+        with refused(CompositionError, "compose.table_sizes_differ"):
             compose([one, other])
 
 
 def test_no_name_is_no_table():
     for one in moving(8, ["u"]):
         assert one.coupling_id is None and not one.composable
-        with pytest.raises(CompositionError, match="'table'"):
+        with refused(CompositionError, "compose.certificate_not_composable"):
             compose([one, one])
         assert not any("same table" in text for text in one.assumptions)
 
@@ -265,7 +269,7 @@ def test_names_of_tables(scenario, table):
     scenario.check()
     assert clone(scenario).get_params()["table"] == "visits"
     assert "table='visits'" in repr(scenario)
-    with pytest.raises(ValueError, match="'table'"):
+    with refused(ValueError, "parameter.name_not_text", name="table"):
         scenario.set_params(table=table).check()
 
 
@@ -301,7 +305,7 @@ def test_another_scenario_is_another_coupling(change):
     first = group(mean_of(("u",)), scenario(**base))
     second = group(mean_of(("u",)), scenario(**(base | change)))
     assert first.composable and second.composable
-    with pytest.raises(CompositionError, match="different couplings"):
+    with refused(CompositionError, "compose.couplings_differ"):
         compose([first, second])
 
 
@@ -313,7 +317,7 @@ def test_another_map_or_norm_is_another_coupling():
         group(mean_of(("u",)), scenario(rows), noise="laplace"),
     ):
         assert other.composable
-        with pytest.raises(CompositionError, match="different couplings"):
+        with refused(CompositionError, "compose.couplings_differ"):
             compose([base, other])
 
 
@@ -339,7 +343,7 @@ def test_a_promise_about_more_records_counts_for_fewer():
         assert total.n_releases == len(parts)
         assert (total.coupling_id, total.coupling_count) == ("replace:1", 1)
         assert total.relation == "replace"
-    with pytest.raises(CompositionError, match="different couplings"):
+    with refused(CompositionError, "compose.couplings_differ"):
         compose([one, replaced])
 
 
@@ -382,7 +386,7 @@ def test_a_scaler_and_a_model_of_one_named_table_add_up():
 
 def test_one_name_is_one_table():
     certificate = replace(group(known(), RecordScenario()), table="census")
-    with pytest.raises(CompositionError, match="tables of 4 and of 5 records"):
+    with refused(CompositionError, "compose.table_sizes_differ", sizes=4, n=5):
         compose([certificate, replace(certificate, n_records=5)])
     # a table may be read in part, and its columns come in any order
     parts = [("b", "a", "c"), ("a", "b"), None, ("c",)]
@@ -391,7 +395,7 @@ def test_one_name_is_one_table():
     assert both.columns == ("b", "a", "c")
     strange = replace(certificate, columns=("a", "d"))
     for mine in (known_columns[0], both):
-        with pytest.raises(CompositionError, match=r"'a', 'd'\].*'census'.*neither"):
+        with refused(CompositionError, "compose.table_columns_differ", name="census"):
             compose([mine, known_columns[1], strange])
         compose([mine, replace(strange, table="census 2021")])
     assert Certificate.from_dict(both.to_dict()) == both
@@ -401,11 +405,11 @@ def test_one_name_is_one_table():
 
 def test_estimates_are_not_added_to_promises():
     certificate = group(known(), RecordScenario())
-    with pytest.raises(CompositionError, match="estimate"):
+    with refused(CompositionError, "compose.estimate_not_addable"):
         compose([certificate, certificate.as_estimate("peeked")])
     rows = pd.DataFrame({"s": [0, 0, 1, 1], "u": [0.0, 2.0, 1.0, 3.0]})
     sampled = group(mean_of(("u",)), scenario(rows, prior_as="sample"))
-    with pytest.raises(CompositionError, match="estimate"):
+    with refused(CompositionError, "compose.estimate_not_addable"):
         compose([sampled, sampled])
 
 
@@ -413,7 +417,7 @@ def test_an_estimate_is_not_added_even_if_it_says_it_composes():
     certificate = group(known(), RecordScenario())
     estimate = replace(certificate, notion=Notion.ESTIMATED)
     assert estimate.composable
-    with pytest.raises(CompositionError, match="estimates cannot be added"):
+    with refused(CompositionError, "compose.estimate_not_addable"):
         compose([certificate, estimate])
 
 
@@ -421,12 +425,12 @@ def test_promises_that_rest_on_an_event_are_not_added():
     rows = pd.concat([bits()] * 5000)
     certificate = group(mean_of(("u",)), scenario(rows, prior_as="confidence"))
     assert certificate.event_delta > 0
-    with pytest.raises(CompositionError, match="not composable"):
+    with refused(CompositionError, "compose.certificate_not_composable"):
         compose([certificate, certificate])
 
 
 def test_nothing_to_compose():
-    with pytest.raises(CompositionError, match="no certificate"):
+    with refused(CompositionError, "compose.no_certificate"):
         compose([])
 
 
@@ -434,7 +438,7 @@ def test_no_curve_to_add_up():
     bare = Certificate(
         notion="renyi_dp", epsilon=1.0, alpha=2.0, coupling_id="x", composable=True
     )
-    with pytest.raises(CompositionError, match="no curve"):
+    with refused(CompositionError, "compose.no_curve"):
         compose([bare, bare])
 
 
@@ -484,7 +488,7 @@ def test_renyi_promises_compose_at_the_order_asked_for_or_the_smallest():
 
 def test_pure_order_needs_pure_parts():
     parts = [group(known(), RecordScenario()) for _ in range(2)]
-    with pytest.raises(CompositionError, match="pure"):
+    with refused(CompositionError, "compose.infinite_order_not_pure"):
         compose(parts, alpha=math.inf)
 
 
@@ -503,7 +507,7 @@ def test_approximate_promises_compose_through_their_curve():
     by_order = compose([one, one], alpha=2.0)
     assert by_order.notion is Notion.RENYI_DP
     assert by_order.to_approximate(1e-5).epsilon == total.epsilon
-    with pytest.raises(ValueError, match="'alpha' and 'delta'"):
+    with refused(ValueError, "compose.alpha_and_delta_both_given"):
         compose([one, one], alpha=2.0, delta=1e-5)
 
 
@@ -527,7 +531,7 @@ def test_deltas_that_no_noise_buys_add_up():
     assert total.delta == pytest.approx(8e-6 + 6e-6)
     assert total.event_delta == pytest.approx(8e-6)
     assert total.epsilon == compose([one, one], delta=total.delta).epsilon
-    with pytest.raises(ValueError, match="must exceed"):
+    with refused(ValueError, "certificate.delta_below_event"):
         compose([one, one], delta=8e-6)
 
 

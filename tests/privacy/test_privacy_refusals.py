@@ -18,6 +18,7 @@ from skpuffer.privacy import (
 from skpuffer.privacy._neighbours import arbitrary_count
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve, finite_overlap
+from tests.refused import refused
 
 ONE = Certificate(
     notion="renyi_pufferfish",
@@ -52,31 +53,70 @@ BAD_DELTAS = [0.0, 1.0, -0.1, 1.5, math.nan, math.inf, "0.1", None]
 @pytest.mark.parametrize("counts", [[], [1], [1, 2, 3], [0, 1], [1.5, 1], ["one", 1]])
 @pytest.mark.parametrize("certificate", [ONE, AVERAGE, INFORMATION])
 def test_counts_are_whole_numbers_one_for_each(certificate, counts):
-    with pytest.raises((TypeError, ValueError), match="'counts'"):
+    with refused(
+        (TypeError, ValueError),
+        (
+            "compose.counts_mismatch",
+            "parameter.count_too_small",
+            "parameter.not_real_number",
+        ),
+    ):
         compose([certificate, certificate], counts=counts)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5, 0.0, -2.0, math.nan, "2"])
 def test_an_order_is_above_one(alpha):
-    with pytest.raises((TypeError, ValueError), match="'alpha'"):
+    with refused(
+        (TypeError, ValueError),
+        (
+            "parameter.is_nan",
+            "parameter.not_real_number",
+            "parameter.renyi_order_out_of_range",
+        ),
+    ):
         compose([ONE, ONE], alpha=alpha)
 
 
 @pytest.mark.parametrize("delta", BAD_DELTAS[:-1])
 def test_a_delta_is_a_probability(delta):
-    with pytest.raises((TypeError, ValueError), match="'delta'"):
+    with refused(
+        (TypeError, ValueError),
+        (
+            "parameter.is_nan",
+            "parameter.not_real_number",
+            "parameter.probability_out_of_range",
+        ),
+    ):
         compose([ONE, ONE], delta=delta)
-    with pytest.raises((TypeError, ValueError), match="'delta'"):
+    with refused(
+        (TypeError, ValueError),
+        (
+            "parameter.is_nan",
+            "parameter.not_real_number",
+            "parameter.probability_out_of_range",
+        ),
+    ):
         ONE.to_approximate(delta)
-    with pytest.raises((TypeError, ValueError), match="'delta'"):
+    with refused(
+        (TypeError, ValueError),
+        (
+            "parameter.is_nan",
+            "parameter.not_real_number",
+            "parameter.probability_out_of_range",
+        ),
+    ):
         ONE.to_sliced_approximate(delta)
 
 
 @pytest.mark.parametrize("what", [compose, parallel, mixed_information])
 def test_of_nothing_there_is_no_sum(what):
-    with pytest.raises(CompositionError, match="no certificate"):
+    with refused(
+        CompositionError, ("compose.no_certificate", "parallel.no_certificate")
+    ):
         what([])
-    with pytest.raises(CompositionError, match="no certificate"):
+    with refused(
+        CompositionError, ("compose.no_certificate", "parallel.no_certificate")
+    ):
         what(iter(()))
 
 
@@ -93,7 +133,10 @@ def test_of_nothing_there_is_no_sum(what):
 def test_estimates_are_added_to_nothing(what, certificate):
     estimate = certificate.as_estimate("seen")
     for parts in ([estimate], [certificate, estimate], [estimate, certificate]):
-        with pytest.raises(CompositionError, match=r"is an estimate|no epsilon that"):
+        with refused(
+            CompositionError,
+            ("compose.estimate_not_addable", "parallel.no_epsilon_promised"),
+        ):
             what(parts)
 
 
@@ -122,25 +165,25 @@ def test_of_a_notion_that_is_new_nothing_follows_and_nothing_adds_up():
     one = replace(ONE, notion=new)
     for parts in ([one, one], [ONE, one], [one, ONE]):
         for asked in ({}, {"alpha": 2.0}, {"delta": 1e-6}):
-            with pytest.raises(CompositionError, match="No composition is known"):
+            with refused(CompositionError, "compose.notion_unknown"):
                 compose(parts, **asked)
-    with pytest.raises(CompositionError, match="No composition is known"):
+    with refused(CompositionError, "compose.notion_unknown"):
         compose([one], counts=[2])
-    with pytest.raises(UncertifiedError, match="known to follow from concentrated"):
+    with refused(UncertifiedError, "certificate.no_approximate_promise_follows"):
         one.to_approximate(1e-5)
     assert [n.name for n in Notion.known.values() if one.implies(n)] == []
     assert one.implies(new)
 
 
 def test_of_releases_without_a_coupling_not_even_equal_ones_add_up():
-    with pytest.raises(CompositionError, match="different couplings"):
+    with refused(CompositionError, "compose.couplings_differ"):
         compose(2 * [replace(ONE, coupling_id=None)])
     vague = replace(ONE, coupling_count=None)
     plain = replace(ONE, coupling_id="replace:1", notion="renyi_dp")
-    with pytest.raises(CompositionError, match="different couplings"):
+    with refused(CompositionError, "compose.couplings_differ"):
         compose([vague, plain])
     # what holds for fewer records than the coupling changes says nothing of it
-    with pytest.raises(CompositionError, match="different couplings"):
+    with refused(CompositionError, "compose.couplings_differ"):
         compose([replace(ONE, coupling_count=2), plain])
     assert compose([ONE, plain]).coupling_id == "of days"
 
@@ -151,7 +194,7 @@ def test_of_releases_without_a_coupling_not_even_equal_ones_add_up():
 def test_a_coupling_that_says_no_number_is_none_of_any_records(coupling_id):
     other = replace(ONE, coupling_id=coupling_id)
     assert arbitrary_count(other) is None
-    with pytest.raises(CompositionError, match="different couplings"):
+    with refused(CompositionError, "compose.couplings_differ"):
         compose([ONE, other])
     assert arbitrary_count(replace(ONE, coupling_id="replace:12")) == 12
 
@@ -187,7 +230,7 @@ def test_averages_over_subsamples_add_up_with_their_like_alone(others, asked, ma
 
 
 def test_averages_without_a_coupling_are_of_no_one_divergence():
-    with pytest.raises(CompositionError, match="different couplings"):
+    with refused(CompositionError, "sampling.average_couplings_differ"):
         compose(2 * [replace(AVERAGE, coupling_id=None)])
 
 
@@ -221,9 +264,9 @@ def test_bounds_on_information_add_up_about_one_thing_alone(what, others, match)
     first = INFORMATION if what is compose else (others[0])
     with pytest.raises(CompositionError, match=match):
         what([first, *others])
-    with pytest.raises(CompositionError, match="no order and no delta"):
+    with refused(CompositionError, "compose.information_alpha_or_delta"):
         compose([INFORMATION], alpha=2.0)
-    with pytest.raises(CompositionError, match="no order and no delta"):
+    with refused(CompositionError, "compose.information_alpha_or_delta"):
         compose([INFORMATION, INFORMATION], delta=1e-5)
 
 
@@ -252,17 +295,19 @@ def test_blocks_promise_one_thing(change, match):
 
 def test_without_a_curve_nothing_follows_at_other_numbers():
     bare = replace(ONE, curve=None)
-    with pytest.raises(UncertifiedError, match="no curve"):
+    with refused(UncertifiedError, "certificate.no_curve_to_convert"):
         bare.to_approximate(1e-5)
     orders = (3.0, 3.0, 3.0)
-    with pytest.raises(UncertifiedError, match="no curve to read costs from"):
+    with refused(UncertifiedError, "belief.no_curve_to_read"):
         bare.under_prior_shift(method="a4", divergence=(0.1, 0.1), orders=orders)
     for inputs in (
         {"query_distance": 0.1},
         {"method": "variation", "variation": 0.1},
         {"method": "a5", "query_distance": 0.1},
     ):
-        with pytest.raises(UncertifiedError, match=r"one query|no curve"):
+        with refused(
+            UncertifiedError, ("belief.no_additive_noise", "belief.no_curve_to_read")
+        ):
             bare.under_prior_shift(**inputs)
 
 
@@ -300,7 +345,7 @@ def test_what_is_computed_from_slices_may_tell_more_than_they_do(notion):
 
 @pytest.mark.parametrize("name", ["pure_pufferfish", "approximate_pufferfish"])
 def test_slices_are_asked_for_where_there_are_some(name):
-    with pytest.raises(ValueError, match="'profile' goes with a sliced notion"):
+    with refused(ValueError, "certificate.profile_without_slices"):
         ONE.implies(name, "uniform")
     sliced = replace(ONE, notion="joint_sliced_renyi_pufferfish", profile="uniform")
     assert sliced.implies("joint_sliced_pufferfish", "uniform")

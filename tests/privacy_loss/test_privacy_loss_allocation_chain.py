@@ -25,6 +25,7 @@ from skpuffer.privacy_loss.allocation._lags import (
     windows,
 )
 from tests.allocation import divergence
+from tests.refused import refused
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "allocation_chain.json").read_text("utf-8")
@@ -208,9 +209,9 @@ def test_a_single_law_serves_smaller_epsilons():
 def test_covers_are_checked_entry_by_entry():
     lags = np.array([1.0, 0.5, 0.3])
     assert check_cover(Cover((0.9,), (0.6,), 0.1), lags)
-    with pytest.raises(ValueError, match="first at distance 2"):
+    with refused(ValueError, "allocation.cover_below_lags", distance=2):
         check_cover(Cover((1.0,), (0.5,), 0.0), lags)
-    with pytest.raises(ValueError, match="must be a number"):
+    with refused(ValueError, "parameter.is_nan"):
         Cover((0.9,), (0.6,), math.nan)
 
 
@@ -228,9 +229,15 @@ def test_every_cover_offered_covers(lags, variance):
     "parts", [((1.0,), (0.5, 0.4), 0.0), ((1.0,), (1.5,), 0.0), ((), (), 1.0)]
 )
 def test_covers_that_are_none_are_refused(parts):
-    with pytest.raises(ValueError, match="cover|decays"):
+    with refused(
+        ValueError,
+        (
+            "allocation.cover_decays_out_of_range",
+            "allocation.cover_scales_decays_mismatch",
+        ),
+    ):
         Cover(*parts)
-    with pytest.raises(ValueError, match="cover"):
+    with refused(ValueError, "parameter.is_negative", name="cover"):
         Cover((-1.0,), (0.5,), 0.0)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from skpuffer.noise import GumbelNoise
 from skpuffer.privacy_loss import BoundedRangePair, PrivacyLossCurve
 from skpuffer.utils._plain import from_plain
+from tests.refused import refused
 
 ETAS = st.floats(1e-4, 30)
 
@@ -89,5 +90,8 @@ def test_it_is_written_and_read_back():
 
 @pytest.mark.parametrize("eta", [0, -1, math.nan, "1"])
 def test_a_range_that_is_none_is_refused(eta):
-    with pytest.raises((ValueError, TypeError), match="'eta'"):
+    with refused(
+        (ValueError, TypeError),
+        ("parameter.is_nan", "parameter.not_positive", "parameter.not_real_number"),
+    ):
         BoundedRangePair(eta)

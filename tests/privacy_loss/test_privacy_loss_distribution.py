@@ -34,6 +34,7 @@ from skpuffer.privacy_loss._grid import (
     tail_quantile,
 )
 from skpuffer.privacy_loss._renyi import renyi_of_pair
+from tests.refused import refused
 
 
 @dataclass(frozen=True)
@@ -461,7 +462,7 @@ def test_it_is_plain_data():
 
 @pytest.mark.parametrize("delta", [0, 1, -1])
 def test_delta_must_be_a_probability(delta):
-    with pytest.raises(ValueError, match="delta"):
+    with refused(ValueError, "parameter.probability_out_of_range", name="delta"):
         PrivacyLossCurve(((Coin(0.1), 3),)).epsilon(delta)
 
 

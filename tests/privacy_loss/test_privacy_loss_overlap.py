@@ -15,8 +15,10 @@ from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss.overlap import (
     FiniteOverlap,
+    NearOverlap,
     NormalOverlap,
     OddsOverlap,
+    Overlap,
     OverlapCurve,
     WorstOverlap,
     amplified_budgets,
@@ -26,6 +28,7 @@ from skpuffer.utils._plain import from_plain, to_plain
 
 COIN = FiniteOverlap((0.6, 0.4), (0.4, 0.6))
 THREE = FiniteOverlap((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
+MODULE = Overlap.__module__
 #: Unit noise on records that are one apart.
 ONE = GaussianCurve(1.0)
 
@@ -225,6 +228,86 @@ def test_far_out_nothing_overflows():
         assert 0 <= curve.delta(1e4) <= 1e-9
         assert 0 <= curve.delta(-1e4) <= 1
     assert amplified_target(800.0, 0.5) == pytest.approx(800 + math.log(2))
+
+
+# -- pairs of distributions that each kind stands for ---------------------------------
+
+
+def coins(odds):
+    """Biased coins, of which either side shifts the odds of the two by as stated."""
+    share = np.linspace(0.02, 0.98, 49) if odds > 1 else np.ones(1)
+    grown = odds * share / (1 - share + odds * share)
+    for one, other in zip(grown, share, strict=True):
+        yield np.array([one, 1 - one]), np.array([other, 1 - other])
+
+
+def with_coins(p, q, odds):
+    for first, second in coins(odds):
+        yield np.outer(p, first).ravel(), np.outer(q, second).ravel()
+
+
+def of_normals(overlap):
+    edges = np.concatenate([[-np.inf], np.linspace(-6, 9, 301), [np.inf]])
+    p, q = (np.diff(stats.norm.cdf(edges, at)) for at in (overlap.mu, 0.0))
+    yield from with_coins(p, q, overlap.odds)
+
+
+def of_odds(overlap):
+    rest, one, other = 1 - overlap.share, [overlap.share, 0.0], [0.0, overlap.share]
+    for p, q in coins(overlap.odds):
+        yield np.append(rest * p, one), np.append(rest * q, other)
+
+
+def of_near(overlap):
+    """Either moves all it may, from where the other weighs most, to what is its own."""
+    for pair in members(overlap.part):
+        moved = []
+        for own, other in (pair, pair[::-1]):
+            order = np.argsort(own / np.maximum(other, 1e-300))
+            left, up_to = np.empty(len(own)), np.cumsum(own[order])
+            left[order] = np.clip(up_to - overlap.variation, 0, own[order])
+            moved.append(left)
+        more = overlap.variation
+        yield np.append(moved[0], [more, 0.0]), np.append(moved[1], [0.0, more])
+
+
+MEMBERS = {
+    FiniteOverlap: lambda o: with_coins(o.first, o.second, o.odds),
+    NearOverlap: of_near,
+    NormalOverlap: of_normals,
+    OddsOverlap: of_odds,
+    WorstOverlap: lambda o: (pair for part in o.parts for pair in members(part)),
+}
+
+
+def members(overlap):
+    return MEMBERS[type(overlap)](overlap)
+
+
+@pytest.mark.parametrize(
+    "overlap",
+    [COIN, FiniteOverlap(THREE.first, THREE.second, 2.0), of(0.7), of(0.7, 1.5)]
+    + [OddsOverlap(4.0), OddsOverlap(4.0, 0.1), WorstOverlap((COIN, of(0.6)))]
+    + [NearOverlap(part, 0.02) for part in (COIN, THREE, OddsOverlap(4.0), of(0.7))],
+    ids=repr,
+)
+def test_no_pair_that_it_stands_for_diverges_more(overlap):
+    for epsilon in (-1.0, 0.0, 0.2, 0.3, 2.0):
+        grown = math.exp(epsilon)
+        found = [
+            [np.maximum(u - grown * v, 0).sum() for u, v in ((p, q), (q, p))]
+            for p, q in members(overlap)
+        ]
+        most = np.max(found, axis=0)
+        etas = np.array(overlap.etas(epsilon))
+        assert np.all(most <= etas + 1e-12)
+        # further out some of it is a bound that no pair comes near to
+        assert not 0 <= epsilon <= 1 or np.all(most >= 0.97 * etas)
+
+
+def test_each_kind_is_held_to_what_it_stands_for():
+    kinds = {kind for kind in Overlap.__subclasses__() if kind.__module__ == MODULE}
+    assert kinds == MEMBERS.keys()
 
 
 # -- curves ----------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from skpuffer.privacy_loss.overlap._kinds import finite_overlap
 from skpuffer.privacy_loss.repetition._chances import _least_of_lines
 from skpuffer.privacy_loss.repetition._curve import _largest
 from skpuffer.utils._plain import from_plain
+from tests.refused import refused
 
 SHAPES = [0.0, 0.2, 0.5, 1.0, 4.0, math.inf]
 
@@ -530,13 +531,13 @@ def test_it_composes_by_its_costs_and_is_plain_data():
 
 @pytest.mark.parametrize("mean", [1.0, 1 + 1e-9, 0.5, -2, math.inf, math.nan, 1e9])
 def test_bad_means_are_refused(mean):
-    with pytest.raises(ValueError, match="'mean'|mean"):
+    with refused(ValueError, ("parameter.is_nan", "search.runs_mean_out_of_range")):
         RandomRuns(mean, 1.0)
 
 
 @pytest.mark.parametrize("shape", [-1.0, -0.5, 1e4, math.nan])
 def test_bad_shapes_are_refused(shape):
-    with pytest.raises(ValueError, match="'shape'"):
+    with refused(ValueError, "search.runs_shape_out_of_range"):
         RandomRuns(5.0, shape)
 
 
@@ -575,7 +576,7 @@ def test_a_number_whose_first_masses_vanish_is_drawn():
 
 @pytest.mark.parametrize("value", [True, "5", None, [5.0]])
 def test_a_mean_that_is_no_number_is_refused(value):
-    with pytest.raises(TypeError, match="'mean'"):
+    with refused(TypeError, "parameter.not_real_number", name="mean"):
         RandomRuns(value, 1.0)
 
 

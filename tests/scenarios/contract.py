@@ -22,9 +22,17 @@ from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.releases._base import Release
-from skpuffer.scenarios import Adjacency, BoundScenario, Fact, MaxInfluence
+from skpuffer.scenarios import (
+    Adjacency,
+    BoundScenario,
+    Fact,
+    MaxInfluence,
+    OutputDistributions,
+    OutputSensitivity,
+)
 from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.scenarios.quilts._base import Quilts
+from tests.refused import refused
 
 
 @dataclass(frozen=True)
@@ -189,10 +197,10 @@ class ScenarioContract:
 
     def test_another_number_of_records_is_refused(self):
         bound, more = self.bound(), self.n_records + 1
-        with pytest.raises(ValueError, match="records"):
+        with refused(ValueError, "scenario.bound_to_other_record_count"):
             bind(bound, total(more))
         if self.one_size:
-            with pytest.raises(ScenarioError, match="records"):
+            with refused(ScenarioError, "blocks.records_not_whole_blocks"):
                 self._ask_all(more)
 
     def _ask_all(self, n):
@@ -277,6 +285,15 @@ class ScenarioContract:
                 continue
             radii = [self._radius(kind, self.bound(**c)) for c in self.growing]
             assert radii == sorted(radii)
+
+    def test_no_coupling_is_shorter_than_the_distance_that_it_bounds(self):
+        """How far distributions of the output are apart is the least of couplings."""
+        if OutputDistributions not in self.offered:
+            return
+        least = self._radius(OutputDistributions, self.bound())
+        for kind in self.offered & {Adjacency, OutputSensitivity}:
+            if self.facts()[kind].delta == 0:
+                assert self._radius(kind, self.bound()) >= least * (1 - 1e-9)
 
     def _radius(self, kind, bound):
         fact = bound.fact(kind, self.release(), 2)

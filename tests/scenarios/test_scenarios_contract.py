@@ -36,6 +36,7 @@ from skpuffer.scenarios import (
     SubsampleScenario,
 )
 from skpuffer.scenarios._base import offers
+from tests.refused import refused
 
 from .contract import ScenarioContract, context_of, total
 
@@ -89,7 +90,7 @@ class TestPrevalenceScenario(ScenarioContract):
         return {"column": "x", "low": 1, "high": 2}
 
     def test_counts_are_of_the_table(self):
-        with pytest.raises(ScenarioError, match="'high' counts 4 records"):
+        with refused(ScenarioError, "prevalence.count_exceeds_records", high=4):
             self.bound(high=4)
 
 
@@ -171,7 +172,7 @@ class TestAttributeScenario(ScenarioContract):
     def test_the_private_rows_as_a_prior_promise_nothing(self):
         rows = PRIOR[["x"]], None, PRIOR["secret"].to_numpy()
         scenario = self.make(prior="empirical")
-        with pytest.raises(ScenarioError, match="'prior' is 'empirical'"):
+        with refused(ScenarioError, "attribute.empirical_prior_outside_fit"):
             scenario.bind(context_of(6))
         with pytest.warns(EmpiricalPriorWarning):
             bound = scenario.bind(context_of(6, empirical=rows))
@@ -298,6 +299,29 @@ class TestGaussianScenario(ScenarioContract):
         return {"covariance": SERIES, "covariance_of": "records", "domain": (0, 1)}
 
 
+class TestGaussianScenarioOfOneRecord(TestGaussianScenario):
+    """Of independent records with a secret column."""
+
+    one_size = False
+    level = "record"
+    bad = (({"secret": "age"}, "secret"),)
+
+    @classmethod
+    def params(cls):
+        return {
+            "covariance": pd.DataFrame(
+                [[1.0, 0.8], [0.8, 2.0]], ["s", "x"], ["s", "x"]
+            ),
+            "secret": "s",
+            "domain": (0, 1),
+            "level": cls.level,
+        }
+
+
+class TestGaussianScenarioOfTheAverage(TestGaussianScenarioOfOneRecord):
+    level = "dataset"
+
+
 class TestMarkovChainScenario(ScenarioContract):
     kind = MarkovChainScenario
     names_table = True
@@ -409,7 +433,7 @@ class TestBlocksScenario(ScenarioContract):
 
     def test_another_number_of_records_is_refused(self):
         super().test_another_number_of_records_is_refused()
-        with pytest.raises(ScenarioError, match="'sizes' adds up to 5"):
+        with refused(ScenarioError, "blocks.sizes_sum_differs", sizes=5):
             self.bound(sizes=[2, 3])
 
 
@@ -528,7 +552,7 @@ def test_neighbouring_tables_are_said_in_the_words_of_the_relation(
 
 
 class _Near(scenarios.Scenario):
-    """A record of a small table moves further than one of a large table."""
+    """Of a small table more is known for certain, and a record moves further."""
 
     def check(self): ...
 
@@ -543,12 +567,25 @@ class _BoundNear(scenarios.BoundScenario):
     @offers(Adjacency)
     def _adjacency(self, release, norm):
         n = self.context.n_records
-        return Adjacency(count=n, move=1 / n, relation="replace", coupling_id=None)
+        return Adjacency(
+            count=n,
+            move=1 / n,
+            relation="replace",
+            coupling_id=None,
+            certified=n < 5,
+            delta=n / 100,
+            confidence=1 - n / 100,
+            count_is_certain=n < 5,
+        )
 
 
 @pytest.mark.parametrize("sizes", [[2, 8], [8, 2], [2, 3, 5]])
-def test_blocks_move_as_far_as_the_one_that_moves_furthest(sizes):
+def test_blocks_move_as_far_as_the_worst_and_are_known_as_little(sizes):
     release = total(10)
     bound = BlocksScenario(_Near(), sizes=sizes).bind(release.context)
     fact = bound.fact(Adjacency, release)
     assert (fact.count, fact.move) == (max(sizes), 0.5)
+    assert not fact.certified and not fact.count_is_certain
+    assert fact.delta == max(sizes) / 100
+    # each size has a sample of its own
+    assert fact.confidence == pytest.approx(1 - sum(sizes) / 100)

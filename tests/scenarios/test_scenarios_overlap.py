@@ -25,6 +25,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.scenarios.priors._overlap import columns_of, shares_records
 from skpuffer.summary import PrivateMean, PrivateSummary
+from tests.refused import warned
 
 
 def continuous(seed=0, n=200):
@@ -102,7 +103,7 @@ def test_columns_by_position():
     prior = table.to_numpy()
     scenario = AttributeScenario(1, level="record", prior=prior, prior_as="law")
     model = PrivateMean(scenario, GeneralWasserstein(1.0, alpha=2.0), bounds=(0.0, 1.0))
-    with pytest.warns(PrivacyLeakWarning, match="holds the private records"):
+    with warned(PrivacyLeakWarning, "prior.holds_private_records"):
         model.fit(prior[::-1])
     assert not model.certificate_.certified
 
@@ -116,7 +117,7 @@ def test_blocks_are_looked_at_together_and_alone():
             GeneralWasserstein(1.0, alpha=2.0),
             bounds=(0.0, 1.0),
         )
-        with pytest.warns(PrivacyLeakWarning, match="holds the private records"):
+        with warned(PrivacyLeakWarning, "prior.holds_private_records"):
             model.fit(table)
         assert not model.certificate_.certified
 
@@ -132,7 +133,7 @@ def test_behind_public_preprocessing():
         StandardScaler(),
         PrivateLogisticRegression(scenario, classes=[0, 1]),
     )
-    with pytest.warns(PrivacyLeakWarning, match="the prior holds the private records"):
+    with warned(PrivacyLeakWarning, "prior.holds_private_records"):
         model.fit(table, y)
     assert not model.certificate_.certified
 
@@ -148,7 +149,7 @@ def test_a_summary_with_levels():
         bounds={"age": (0, 1), "income": (0, 1)},
         categories={"job": ["none", "some"]},
     )
-    with pytest.warns(PrivacyLeakWarning, match="holds the private records"):
+    with warned(PrivacyLeakWarning, "prior.holds_private_records"):
         model.fit(table)
     assert not model.certificate_.certified
 
@@ -159,7 +160,7 @@ def test_a_reference_table_that_is_private(change):
     y = np.arange(len(table)) % 2
     inner = PrivateLogisticRegression(classes=[0, 1])
     model = PublicPreprocessing(StandardScaler(), inner, reference=change(table))
-    with pytest.warns(PrivacyLeakWarning, match="the reference table holds"):
+    with warned(PrivacyLeakWarning, "prior.holds_private_records"):
         model.fit(table, y)
     assert not model.certificate_.certified
     other = continuous(seed=1)[["income", "age"]]
@@ -400,3 +401,34 @@ def test_copies_are_found_wherever_they_are_in_a_large_table(place):
     assert not shares_records(columns_of(table), columns_of(other))
     copied = pd.concat([table.iloc[place : place + 3000], other])
     assert shares_records(columns_of(table), columns_of(copied))
+
+
+class Odd:
+    """It says nothing of what it is, and is equal to every other cell."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return True
+
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("kind", ["texts", "numbers", "dates"])
+@pytest.mark.parametrize("cell", [Odd(), [1], Decimal("sNaN"), "01/02/2020"])
+def test_no_cell_hides_that_rows_are_shared(kind, cell):
+    first = np.random.default_rng(0).permutation(1000)[:200]
+    own, other = (
+        {
+            "texts": np.char.add("p", numbers.astype(str)),
+            "numbers": numbers,
+            "dates": pd.to_datetime(numbers, unit="D"),
+        }[kind]
+        for numbers in (first, first + 1000)
+    )
+    held = np.fromiter(map(str, own), dtype=object)
+    held[0] = cell
+    private = {"a": pd.Series(held)}
+    assert shares_records(private, {"a": pd.Series(own)})
+    assert not shares_records(private, {"a": pd.Series(other)})

@@ -7,6 +7,7 @@ import pytest
 
 from skpuffer.schema import Category, Number, Schema
 from skpuffer.schema._agreement import check_agreement, check_same_book
+from tests.refused import refused
 
 BOOK = Schema(
     {
@@ -103,19 +104,19 @@ def test_beliefs_of_the_same_table(believed):
 @pytest.mark.parametrize(
     "columns, match",
     [
-        ({"age": replace(AGE, unit="months")}, "'age' is in 'years' and in 'months'"),
-        ({"age": replace(AGE, low=90.0, high=99.0)}, "'age' .*nothing in common"),
-        ({"age": replace(AGE, low=0.0, high=17.0)}, "'age' .*nothing in common"),
-        ({"age": replace(AGE, low=0.17, high=0.9)}, "'age' .*nothing in common"),
-        ({"age": ["17"]}, "'age' is a number in one"),
-        ({"sex": (0, 1)}, "'sex' is a number in one"),
-        ({"sex": ["F", "m"]}, r"'sex' is of other levels, \['m'\]"),
+        ({"age": replace(AGE, unit="months")}, "schema.belief_bins_disagree"),
+        ({"age": replace(AGE, low=90.0, high=99.0)}, "schema.belief_bins_disagree"),
+        ({"age": replace(AGE, low=0.0, high=17.0)}, "schema.belief_bins_disagree"),
+        ({"age": replace(AGE, low=0.17, high=0.9)}, "schema.belief_bins_disagree"),
+        ({"age": ["17"]}, "schema.belief_bins_disagree"),
+        ({"sex": (0, 1)}, "schema.belief_bins_disagree"),
+        ({"sex": ["F", "m"]}, "schema.belief_bins_disagree"),
         # of the target as well
-        ({"y": ["no", "maybe"]}, r"'y' is of other levels, \['maybe'\]"),
-        ({"y": (0, 1)}, "'y' is a number in one"),
+        ({"y": ["no", "maybe"]}, "schema.belief_bins_disagree"),
+        ({"y": (0, 1)}, "schema.belief_bins_disagree"),
     ],
     ids=str,
 )
 def test_beliefs_of_another_table(columns, match):
-    with pytest.raises(ValueError, match=match):
+    with refused(ValueError, match):
         check_same_book(BOOK, changed(**columns))

@@ -33,6 +33,7 @@ from skpuffer.summary import PrivateQuantile
 from skpuffer.summary._rank_scores import RankScores, grid_size, halvings
 from skpuffer.utils._plain import from_plain
 from tests.attack import assert_tight
+from tests.refused import refused
 
 RELATIONS = ("add_remove", "replace")
 
@@ -284,7 +285,7 @@ def test_pure_promises_add_up_over_choices(noise):
 def test_exponential_noise_is_for_finitely_many_candidates():
     for levels, resolution in (((0.5,), None), ((0.25, 0.5), 0.1)):
         release = release_of(levels, resolution=resolution)
-        with pytest.raises(UnsupportedError, match="not finitely many"):
+        with refused(UnsupportedError, "selection.exponential_candidates_not_finite"):
             PrivacyLoss().certify(ExponentialNoise(9.0), release, RecordScenario())
 
 
@@ -443,7 +444,10 @@ def test_best_finds_who_accounts_for_selections():
     "accountant", [GroupPrivacy(), GeneralWasserstein(), GroupPrivacy(noise="laplace")]
 )
 def test_who_knows_nothing_of_selections_refuses(accountant):
-    with pytest.raises(UnsupportedError, match="PrivacyLoss"):
+    with refused(
+        UnsupportedError,
+        ("accountant.remedy_other_accountants", "selection.pure_promises_alone"),
+    ):
         accountant.calibrate(release_of(), RecordScenario())
     assert not accountant.supports(release_of(), RecordScenario())
 
@@ -452,7 +456,7 @@ def test_who_knows_nothing_of_selections_refuses(accountant):
     "noise", [GaussianNoise(1.0), LaplaceNoise(5.0), GumbelNoise([1.0, 2.0])]
 )
 def test_other_noise_is_refused_for_scores(noise):
-    with pytest.raises(UnsupportedError, match="Gumbel noise of one scale"):
+    with refused(UnsupportedError, "selection.noise_not_gumbel_exponential"):
         PrivacyLoss().certify(noise, release_of(), RecordScenario())
 
 
@@ -464,9 +468,9 @@ def test_gumbel_noise_hides_no_vector(accountant):
         dim=1,
         sensitivity=Sensitivity(add_remove={1: 1.0}),
     )
-    with pytest.raises(UnsupportedError, match="hides no vector"):
+    with refused(UnsupportedError, "noise.selection_hides_no_vector"):
         accountant().certify(GumbelNoise(100.0), release, RecordScenario())
-    with pytest.raises(UnsupportedError, match="hides no vector"):
+    with refused(UnsupportedError, "noise.selection_hides_no_vector"):
         accountant(noise=GumbelNoise()).calibrate(release, RecordScenario())
 
 
@@ -476,12 +480,12 @@ def test_what_a_subclass_of_a_selection_adds_is_not_accounted_for():
         show_scores: bool = True
 
     release = Shown(n_records=3, scores=(RankScores(0, (0.5,), 0.0, 1.0),))
-    with pytest.raises(UnsupportedError, match="show_scores"):
+    with refused(UnsupportedError, "accountant.fields_not_read"):
         PrivacyLoss().calibrate(release, RecordScenario())
 
 
 def test_a_selection_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="'scores'"):
+    with refused(ValueError, "release.selection_scores_empty"):
         SelectionRelease(n_records=3, scores=())
 
 
@@ -641,23 +645,23 @@ def test_levels_outside_are_refused_by_name(q):
 
 @pytest.mark.parametrize("q", [[], [[0.5]]])
 def test_levels_of_another_shape_are_refused(q):
-    with pytest.raises(ValueError, match="'quantiles' must be a level"):
+    with refused(ValueError, "quantile.levels_out_of_range"):
         PrivateQuantile(quantiles=q, bounds=(0, 1)).fit([[0.0], [1.0]])
 
 
 @pytest.mark.parametrize("bounds", [(1, 0), (0, 0), (0, math.inf), (0, math.nan)])
 def test_bounds_that_are_none_are_refused(bounds):
-    with pytest.raises(ValueError, match="'bounds'"):
+    with refused(ValueError, ("bounds.low_not_below_high", "bounds.not_finite")):
         PrivateQuantile(bounds=bounds).fit([[0.0], [1.0]])
 
 
 def test_without_bounds_it_is_refused():
-    with pytest.raises(UnsupportedError, match="public bounds"):
+    with refused(UnsupportedError, "bounds.features_without_bounds"):
         PrivateQuantile().fit([[0.0], [1.0]])
     # where records are not any records the scenario may know of bounds, or not
     scenario = DependenceScenario(0.1)
     assert not scenario.any_records
-    with pytest.raises(ValueError, match="quantiles are chosen within public bounds"):
+    with refused(ValueError, "quantile.bounds_missing"):
         PrivateQuantile(scenario).fit([[0.0], [1.0]])
 
 
@@ -669,10 +673,14 @@ def test_resolutions_that_are_none_are_refused(resolution):
 
 @pytest.mark.parametrize(
     "resolution, said",
-    [(2.0, "too coarse"), (1e-12, "too fine"), ([0.1] * 3, "has 3 numbers")],
+    [
+        (2.0, "quantile.resolution_too_coarse"),
+        (1e-12, "quantile.resolution_too_fine"),
+        ([0.1] * 3, "quantile.resolution_count_differs"),
+    ],
 )
 def test_resolutions_that_fit_no_column_are_refused(resolution, said):
-    with pytest.raises(ValueError, match=said):
+    with refused(ValueError, said):
         PrivateQuantile(bounds=(0, 1), resolution=resolution).fit([[0.0, 1.0]])
 
 
@@ -699,27 +707,27 @@ def test_two_values_are_enough_to_choose_from():
     model = PrivateQuantile(bounds=(0, 1), resolution=1.0).fit([[0.0, 1.0]] * 9)
     assert set(np.ravel(model.quantiles_)) <= {0.0, 1.0}
     for step in (1.0 + 1e-9, 1.5):
-        with pytest.raises(ValueError, match="too coarse"):
+        with refused(ValueError, "quantile.resolution_too_coarse"):
             PrivateQuantile(bounds=(0, 1), resolution=step).fit([[0.0, 1.0]])
     PrivateQuantile(bounds=(0, 2**24 - 1), resolution=1.0).preview(9, n_features=1)
-    with pytest.raises(ValueError, match="too fine"):
+    with refused(ValueError, "quantile.resolution_too_fine"):
         PrivateQuantile(bounds=(0, 2**24), resolution=1.0).preview(9, n_features=1)
 
 
 def test_a_resolution_of_two_dimensions_is_refused():
-    with pytest.raises(ValueError, match="'resolution' must be a number"):
+    with refused(ValueError, "quantile.resolution_invalid"):
         PrivateQuantile(bounds=(0, 1), resolution=[[0.1]]).fit([[0.0]])
 
 
 def test_missing_numbers_are_refused_without_quoting_any():
-    with pytest.raises(ValueError, match="NaN or infinity") as caught:
+    with refused(ValueError, "table.not_finite") as caught:
         PrivateQuantile(bounds=(0, 1)).fit([[0.123456], [math.nan]])
     assert "0.123456" not in str(caught.value)
 
 
 def test_distributions_of_vectors_are_refused():
     scenario = LawsScenario([(PointMass([0.0]), PointMass([1.0]))])
-    with pytest.raises(ScenarioError, match="chosen by scores"):
+    with refused(ScenarioError, "quantile.laws_for_scores"):
         PrivateQuantile(scenario, bounds=(0, 1)).fit([[0.0], [1.0]])
 
 

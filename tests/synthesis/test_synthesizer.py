@@ -27,6 +27,7 @@ from skpuffer.scenarios import (
 from skpuffer.schema import Category, Number, Schema
 from skpuffer.synthesis import PrivateTableSynthesizer
 from skpuffer.testing._canaries import NUMBER, TEXT, listen
+from tests.refused import refused, warned
 
 #: What the noise takes is tested where it is said.
 pytestmark = pytest.mark.filterwarnings(
@@ -157,7 +158,10 @@ def test_number_of_rows():
     assert len(model.sample()) == model.n_samples_ == 7
     assert len(model.sample(3)) == 3
     for n in (0, -1, 2.5, "3"):
-        with pytest.raises((TypeError, ValueError), match="'n'"):
+        with refused(
+            (TypeError, ValueError),
+            ("parameter.count_too_small", "parameter.not_real_number"),
+        ):
             model.sample(n)
 
 
@@ -256,8 +260,11 @@ def test_noise_takes_the_classes_and_then_the_tree():
     ]
     poor = found[0.3]
     assert poor.tree_ == []
-    for epsilon, said in ((1.5, "within the classes"), (0.3, "between the columns")):
-        with pytest.warns(PrivacyWarning, match=said):
+    for epsilon, said in (
+        (1.5, "synthesis.given_up_class_links"),
+        (0.3, "synthesis.given_up_links"),
+    ):
+        with warned(PrivacyWarning, said):
             synthesizer(PrivacyLoss(epsilon, 1e-5)).fit(table)
     # the whole budget goes to the margins: one stage
     rows = poor.sample(5000, random_state=0)
@@ -415,7 +422,7 @@ def test_the_largest_table_is_named():
         target="y",
     )
     table = pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": ["x"] * 2, "y": [0, 1]})
-    with pytest.raises(ValueError, match=r"\['y', 'a', 'b'\] has 181202 cells"):
+    with refused(ValueError, "synthesis.table_too_many_cells", most=181202):
         synthesizer(schema=schema, max_cells=10_000).fit(table)
 
 
@@ -431,16 +438,16 @@ def test_empty_tables_and_one_row_are_refused(n):
 
 
 def test_a_column_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="lacks the columns \\['grade'\\]"):
+    with refused(ValueError, "schema.table_lacks_columns"):
         synthesizer().fit(people(20).drop(columns="grade"))
 
 
 def test_columns_of_a_marginal_are_checked(fitted):
     for columns in ("left out", ["age", "age"], [], ["ill", "wealth"]):
-        with pytest.raises(ValueError, match="'columns' must name different columns"):
+        with refused(ValueError, "synthesis.columns_invalid"):
             fitted.marginal(columns)
     small = clone(fitted).set_params(max_cells=3000).fit(people(100))
-    with pytest.raises(ValueError, match="more than 'max_cells'"):
+    with refused(ValueError, "synthesis.columns_too_many_cells"):
         small.marginal(["age", "income", "city", "grade"])
 
 

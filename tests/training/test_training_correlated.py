@@ -20,6 +20,7 @@ from skpuffer.noise.strategies import (
 )
 from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, Optimiser
 from skpuffer.training import LinearGradients, Logistic, OptimiserRun, train
+from tests.refused import refused
 
 from .naive import clipped_sum
 
@@ -194,8 +195,8 @@ def test_a_strategy_keeps_nothing_of_a_run():
 
 
 def test_a_strategy_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="over 5 steps, but the run has 30"):
+    with refused(ValueError, "strategy.tree_steps_mismatch", tree_steps=5, n_steps=30):
         release_of(noise_correlation=prefix_sum_tree(5))
     rows = BandedRows(((1.0,),) * 5)
-    with pytest.raises(ValueError, match="rows for 5 steps, but the run has 30"):
+    with refused(ValueError, "strategy.rows_steps_mismatch", n_rows=5, n_steps=30):
         release_of(noise_correlation=rows)

@@ -24,6 +24,7 @@ from skpuffer.training import (
 )
 from skpuffer.training._perceptron import ACTIVATIONS
 from skpuffer.utils._clipping import clip_rows
+from tests.refused import refused
 
 from .naive import clipped_sum
 
@@ -281,7 +282,7 @@ def test_a_memory_map_that_changes_is_refused(value, order, form, tmp_path):
         gradients.clipped_sum(np.zeros(5), index, release)
     mapped[7, 2] = value
     for index in (None, np.arange(20)):
-        with pytest.raises(ValueError, match="memory map that changed.*Give a copy"):
+        with refused(ValueError, "gradient.memory_map_changed"):
             gradients.clipped_sum(np.zeros(5), index, release)
     # other rows are as they were, and shorter ones are within their bounds
     gradients.clipped_sum(np.zeros(5), np.arange(20, 50), release)
@@ -315,9 +316,9 @@ def test_integers_lists_and_fortran_order_are_welcome():
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_is_not_finite_is_refused(make, bad):
     for X in (np.array([[0.0, bad]]), sparse.csr_array([[0.0, bad]])):
-        with pytest.raises(ValueError, match="NaN or infinity"):
+        with refused(ValueError, "clipping.rows_not_finite"):
             make(Squared(), X, [0.0])
-    with pytest.raises(ValueError, match="targets contain NaN or infinity"):
+    with refused(ValueError, "target.not_finite"):
         make(Squared(), [[1.0, 2.0]], [bad])
 
 
@@ -336,14 +337,14 @@ def test_targets_that_do_not_fit_are_refused(y, message):
 
 
 def test_the_number_of_classes_must_be_said():
-    with pytest.raises(ValueError, match="'n_classes' is needed by Multinomial"):
+    with refused(ValueError, "training.n_classes_missing", loss_type="Multinomial"):
         LinearGradients(Multinomial(), np.eye(3), [0, 1, 2])
 
 
 def test_other_blocks_are_refused():
     gradients = LinearGradients(Logistic(), np.eye(3), [0, 1, 0])
     release = whole(3, clip_norm=(1.0, 1.0), blocks=(2, 2))
-    with pytest.raises(ValueError, match=r"'blocks' of the release must be \(3, 1\)"):
+    with refused(ValueError, "gradient.release_blocks_differ"):
         gradients.clipped_sum(np.zeros(4), None, release)
 
 
@@ -359,7 +360,7 @@ def test_a_norm_too_short_for_the_numbers_is_refused(clipping):
         if held:
             gradients.clipped_sum(np.zeros(4), None, release)
             continue
-        with pytest.raises(ValueError, match="'clip_norm' must be at least"):
+        with refused(ValueError, "gradient.clip_norm_too_small"):
             gradients.clipped_sum(np.zeros(4), None, release)
 
 

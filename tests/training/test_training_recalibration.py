@@ -23,6 +23,7 @@ from skpuffer.training import (
     train,
 )
 from skpuffer.training._recalibration import RecalibrationRun
+from tests.refused import refused
 from tests.training import naive
 
 
@@ -243,9 +244,9 @@ def test_bad_parameters_are_named(changes, error, match):
 
 
 def test_an_optimiser_refuses_what_is_none_and_a_ball():
-    with pytest.raises(TypeError, match="recalibration"):
+    with refused(TypeError, "training.recalibration_wrong_type"):
         Optimiser(learning_rate=1.0, recalibration=5)
-    with pytest.raises(ValueError, match="radius"):
+    with refused(ValueError, "training.recalibration_with_radius"):
         Optimiser(learning_rate=1.0, radius=1.0, recalibration=last())
 
 
@@ -253,7 +254,7 @@ def test_a_network_is_not_recalibrated():
     gradients = PerceptronGradients(
         Logistic(), np.zeros((40, 2)), np.zeros(40), n_hidden=2
     )
-    with pytest.raises(ValueError, match="linear models"):
+    with refused(ValueError, "training.recalibration_needs_linear_model"):
         train(gradients, release_of(40), GaussianNoise(1.0), np.random.default_rng(0))
 
 
@@ -266,7 +267,7 @@ def test_the_last_iterate_is_not_accounted_for(change):
         published="result",
         optimiser=Optimiser(learning_rate=1.0, **change),
     )
-    with pytest.raises(UnsupportedError, match="restart=False"):
+    with refused(UnsupportedError, "iteration.restart_or_recalibration"):
         IterationAmplification(epsilon=1.0).calibrate(release, RecordScenario())
 
 

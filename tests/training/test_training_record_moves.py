@@ -1,5 +1,6 @@
 """How far one record's clipped gradient moves with the record, at any parameters."""
 
+import itertools
 import math
 
 import numpy as np
@@ -18,6 +19,7 @@ from skpuffer.training import (
     RecordGradient,
     Squared,
 )
+from tests.refused import refused
 
 #: By name: the loss, and its number of classes.
 LOSSES = {
@@ -163,6 +165,27 @@ def test_no_clipped_gradient_moves_further_than_stated(name, radius):
     assert max(reached) > 0.7
 
 
+@pytest.mark.parametrize("radius", [0.1, 1.0])
+@pytest.mark.parametrize("name", [n for n, (_, k) in LOSSES.items() if k is None])
+def test_a_row_and_its_target_may_move_at_once(name, radius):
+    """Steps of every direction from records with the steepest gradients."""
+    loss, _ = LOSSES[name]
+    record = RecordGradient(loss=loss, data_norm=1.0, intercept=0.0)
+    found = record.clipped(100.0, radius)
+    angles, step = np.linspace(0, 2 * math.pi, 73), 1e-4
+    reached = 0.0
+    for w, y in itertools.product((-radius, radius), np.linspace(-1, 1, 41)):
+        rows = np.clip(np.append(1.0, 1.0 + step * np.cos(angles)), -1.0, 1.0)
+        targets = np.clip(np.append(y, y + step * np.sin(angles)), -1.0, 1.0)
+        gradients = gradients_of(loss, w * rows, targets, rows[:, None], 100.0)[:, 0]
+        apart = np.hypot(rows[1:] - rows[0], targets[1:] - targets[0])
+        limit = np.array([found.gradient_move(shift) for shift in apart])
+        moves = np.abs(gradients[1:] - gradients[0])
+        assert np.all(moves <= limit * (1 + 1e-3))
+        reached = max(reached, np.max(moves / np.maximum(limit, 1e-300)))
+    assert reached > 0.95
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_no_clipped_gradient_moves_further_by_its_label(name):
     loss, n_classes = LOSSES[name]
@@ -243,7 +266,9 @@ def test_more_classes_charge_a_change_of_class_as_any_record():
 )
 def test_a_record_that_is_none_of_the_loss_is_refused(facts):
     known = {"loss": Logistic(), "data_norm": 1.0, "intercept": 0.0, "n_classes": 2}
-    with pytest.raises(ValueError, match="'n_classes'|'data_norm'"):
+    with refused(
+        ValueError, ("parameter.not_positive", "training.n_classes_unfit_for_loss")
+    ):
         RecordGradient(**known | facts)
 
 
@@ -313,7 +338,7 @@ def test_the_release_takes_the_radius_it_is_executed_with():
 )
 def test_moves_in_l2_are_refused_where_clipping_is_no_projection(facts):
     record = RecordGradient(loss=Logistic(), data_norm=1.0, intercept=0.0, n_classes=2)
-    with pytest.raises(ValueError, match="'record' bounds moves .* whole in l2"):
+    with refused(ValueError, "gradient.record_needs_whole_l2_clipping"):
         GradientRelease(
             n_records=3, n_steps=2, sampling="full_batch", record=record, **facts
         )

@@ -143,6 +143,63 @@ def test_functions_are_their_code_and_what_it_reads(monkeypatch):
     assert not before[1].equals(content_of(nested), frozenset())
 
 
+def _scaled(x, by=0.0, *, more=0.0, **others):
+    return x * (by + more + others.get("yet", 0.0))
+
+
+class _Callable:
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, x):
+        return x * self.by
+
+    def method(self, x, *, more=0.0):
+        return x * (self.by + more)
+
+
+def _with_attribute(by):
+    def function(x):
+        return x * function.by
+
+    function.by = by
+    return function
+
+
+def _in_a_list(by):
+    held = [[0.0], {"by": by}]
+    return lambda x: x * held[1]["by"]
+
+
+def _of_a_class(by):
+    return type("Scaled", (_Callable,), {"by": by, "__init__": lambda self: None})()
+
+
+#: Places where a query may hold a number: it makes one of the number.
+CARRIERS = {
+    "attribute": _with_attribute,
+    "class": _of_a_class,
+    "closure": lambda by: lambda x: x * by,
+    "closure of a closure": lambda by: (lambda f: lambda x: f(x))(lambda x: x * by),
+    "default": lambda by: lambda x, by=by: x * by,
+    "keyword default": lambda by: lambda x, *, by=by: x * by,
+    "list": _in_a_list,
+    "method": lambda by: _Callable(by).method,
+    "object": _Callable,
+    "partial, by keyword": lambda by: functools.partial(_scaled, yet=by),
+    "partial, by place": lambda by: functools.partial(_scaled, 3.0, by),
+    "partial of a method": lambda by: functools.partial(_Callable(1.0).method, more=by),
+}
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_a_number_is_content_wherever_a_query_holds_it(carrier):
+    make = CARRIERS[carrier]
+    if carrier != "class":  # made twice it is another one
+        assert same(make(2.0), make(2.0))
+    assert not same(make(2.0), make(3.0))
+
+
 def test_classes_are_the_code_of_their_methods():
     def made(factor):
         class Mine(Ridge):

@@ -199,7 +199,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         inner = clone(self).set_params(bound="two_sided", epsilon=budget)
         noise = inner.calibrate(release, bound).noise
         certificate = self._certificate(noise, sensitivity, release, bound)
-        return Calibration(noise, certificate, by_sensitivity=True)
+        return Calibration(noise, certificate)
 
     def _certify(
         self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise

@@ -107,6 +107,8 @@ class AttributeGaussian(_AdditiveAccountant):
         self.delta = delta
         self.use_prior_variance = use_prior_variance
 
+    _in_proportion = False
+
     @property
     def _source(self) -> Statement:
         if self.use_prior_variance:

@@ -445,6 +445,9 @@ class _AdditiveAccountant(Accountant):
     #: Whether certificates may be added up under one coupling.
     _composable = False
 
+    #: Whether all depends on one sensitivity over one scale; see `Account`.
+    _in_proportion = True
+
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
         if check_order_or_delta(self.alpha, self.delta) == math.inf:
@@ -464,6 +467,7 @@ class _AdditiveAccountant(Accountant):
         return Account(
             partial(self._calibrate, fact, release, bound),
             partial(self._certify, fact, release, bound),
+            by_sensitivity=self._in_proportion,
         )
 
     # marked here for all, and read by those alone that work from adjacency
@@ -492,7 +496,8 @@ class _AdditiveAccountant(Accountant):
             check_stage_noise(noise, release)
             return _composed(account.certify(noise))
 
-        return Account(calibrate, certify, partial(check_stage_noise, release=release))
+        check = partial(check_stage_noise, release=release)
+        return Account(calibrate, certify, check, account.by_sensitivity)
 
     def _calibrate(
         self,
@@ -527,7 +532,7 @@ class _AdditiveAccountant(Accountant):
         noise = noise.with_scale(scale)
         # read off the noise as it is, not off the target: they cannot differ unnoticed
         certificate = self._certificate(noise, sensitivity, release, bound)
-        return Calibration(noise, certificate, by_sensitivity=True)
+        return Calibration(noise, certificate)
 
     def _certify(
         self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise

@@ -118,6 +118,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         OutputSensitivity,
         Adjacency,
     )
+    _in_proportion = False
     _source = Statement("source.distribution_aware_wasserstein")
 
     _usual_family = "laplace"

@@ -101,7 +101,7 @@ class Best(Accountant):
     >>> scenario = LawsScenario([(healthy, infected)])
     >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
     >>> found = Best(epsilon=0.5, alpha=8).calibrate(release, scenario)
-    >>> found.certificate.choice.partition("(")[0]
+    >>> str(found.certificate.choice).partition("(")[0]
     'DistributionAwareWasserstein'
     """
 
@@ -251,12 +251,27 @@ class Best(Accountant):
     def _certified_by_draws(
         self, found: Calibration, release: Any, bound: BoundScenario
     ) -> Certificate:
-        """Certify a noise by the candidate that found it, and by no other."""
-        if found.accountant is None:
+        """Certify a noise by the candidate that found it, if it is one of these."""
+        winner = self._winner(found, release)
+        if winner is None:
             return super()._certified_by_draws(found, release, bound)
-        certificate = found.accountant._certified_by_draws(found, release, bound)
+        certificate = winner._certified_by_draws(found, release, bound)
         self._check_target(certificate, spent=False)
         return replace(certificate, accountant=name_of(self))
+
+    def _by_sensitivity(
+        self, found: Calibration, release: Any, bound: BoundScenario
+    ) -> bool:
+        winner = self._winner(found, release)
+        return winner is not None and winner._by_sensitivity(found, release, bound)
+
+    def _winner(self, found: Calibration, release: Any) -> Accountant | None:
+        """Return who found a noise, if it is a candidate of this one."""
+        winner = found.accountant
+        known = {(type(asked), name_of(asked)) for asked in self._asked_of(release)}
+        if winner is None or (type(winner), name_of(winner)) not in known:
+            return None
+        return winner
 
     def _certified(
         self, noise: Noise, release: Any, bound: BoundScenario

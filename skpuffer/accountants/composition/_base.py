@@ -148,6 +148,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             partial(self._calibrate_steps, steps, fact, bound),
             partial(self._certify_steps, steps, fact, bound),
             lambda noise: steps.under(noise, self.max_memory),
+            _by_sensitivity(steps),
         )
 
     @accounts_for(SelectionRelease)
@@ -194,7 +195,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             # exact for mixtures too, whose noise is not in proportion to their shifts
             gain = self._scale_of_any_record(steps) / scale
             certificate = replace_fields(certificate, noise_gain=gain)
-        return Calibration(noise, certificate, by_sensitivity=_by_sensitivity(steps))
+        return Calibration(noise, certificate)
 
     def _scale_of_any_record(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise if a record that differs may become any other."""
@@ -479,7 +480,7 @@ class _CompositionAccountant(_AdditiveAccountant):
 
 
 def _by_sensitivity(steps: StepsOfRelease) -> bool:
-    """Whether all depends on one sensitivity over one scale; see `Calibration`."""
+    """Whether all depends on one sensitivity over one scale; see `Account`."""
     release: Any = steps.release
     # several numbers of records, or several moves of one, are several sensitivities
     if steps.law is not None:

@@ -171,6 +171,7 @@ default='auto'
         return Account(
             partial(self._calibrate, fact, release, bound, anyone),
             partial(self._certify, fact, release, bound, anyone),
+            by_sensitivity=plain._account(release, anyone, 2.0).by_sensitivity,
         )
 
     def _plain(self, epsilon: float, delta: float) -> PrivacyLoss:

@@ -136,6 +136,7 @@ class ShapedWasserstein(_AdditiveAccountant):
     """
 
     needs = (OutputDistributions, CoupledSamples)
+    _in_proportion = False
     _source = Statement("source.shaped_wasserstein")
 
     #: The mechanism's own; not parameters.

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from skpuffer.exceptions import Statement
 from skpuffer.privacy_loss._protocols import PrivacyCurve
 from skpuffer.utils._checks import check_non_negative, check_real
 from skpuffer.utils._plain import Plain
@@ -86,7 +87,7 @@ class OverlapCurve(Plain, kind="overlap"):
         other: composed first, and amplified once.
     overlap : Overlap
         Of all that is read of the record.
-    wider : tuple of (str, Overlap), default=()
+    wider : tuple of (Statement or str, Overlap), default=()
         What the overlap would be if the belief is off, each under a name.
 
     Notes
@@ -111,7 +112,7 @@ class OverlapCurve(Plain, kind="overlap"):
 
     curve: PrivacyCurve
     overlap: Overlap
-    wider: tuple[tuple[str, Overlap], ...] = ()
+    wider: tuple[tuple[Statement | str, Overlap], ...] = ()
 
     gaussian_mu: ClassVar[None] = None
 
@@ -143,7 +144,7 @@ class OverlapCurve(Plain, kind="overlap"):
             return plain
         return min(plain, smallest_argument(self.delta, delta))
 
-    def if_off(self, delta: float) -> dict[str, float]:
+    def if_off(self, delta: float) -> dict[Statement | str, float]:
         """Return the epsilon at a delta if the belief is off, by the name of how."""
         return {
             name: OverlapCurve(self.curve, other).epsilon(delta)

@@ -69,7 +69,7 @@ class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
     overlap : PairwiseOverlap
         Of all that is read of the record. Its costs are shares of the curve's
         `gaussian_mu`.
-    wider : tuple of (str, Overlap), default=()
+    wider : tuple of (Statement or str, Overlap), default=()
         As in the base class: what is not the belief is not told apart pair by pair.
 
     Notes

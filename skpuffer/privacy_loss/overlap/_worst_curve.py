@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from skpuffer.exceptions import Statement
 from skpuffer.privacy_loss._curves import WorstCurve
 
 from ._curve import OverlapCurve
@@ -44,7 +45,7 @@ class WorstOverlapCurve(WorstCurve, kind="worst_overlap_curve"):
         """What is left to hide of any one."""
         return WorstOverlap(tuple(each.overlap for each in self.curves))
 
-    def if_off(self, delta: float) -> dict[str, float]:
+    def if_off(self, delta: float) -> dict[Statement | str, float]:
         """Return the epsilon at a delta if the belief is off, by the name of how.
 
         Of beliefs that are off in other ways the worst is all that can be said of any
@@ -57,4 +58,4 @@ class WorstOverlapCurve(WorstCurve, kind="worst_overlap_curve"):
         if all(each.keys() == names.keys() for each in found):
             return {name: max(each[name] for each in found) for name in names}
         worst = max(epsilon for each in found for epsilon in each.values())
-        return {f"{' | '.join(names)}, each of its own belief": worst}
+        return {Statement("prior.each_of_its_own_belief", names=tuple(names)): worst}

@@ -12,6 +12,7 @@ from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._types import Floats
 
 from ._tables import ReferenceTable
+from ._target import text_of
 
 __all__ = ["columns_of", "holds_private_rows", "prior_leaks", "shares_records"]
 
@@ -238,7 +239,10 @@ def _cells(private: Any, public: Any) -> tuple[_Cells, _Cells]:
     try:
         # dates are spelt in many ways
         if any(pd.api.types.is_datetime64_any_dtype(one.dtype) for one in pair):
-            pair = [pd.to_datetime(one, errors="coerce", utc=True) for one in pair]
+            pair = [
+                pd.to_datetime(one, errors="coerce", utc=True, format="mixed")
+                for one in pair
+            ]
             pair = [one.dt.as_unit("us").astype("int64") for one in pair]
         return _read(pair[0]), _read(pair[1])
     except Exception:  # a cell may be anything, and must neither raise nor be quoted
@@ -250,18 +254,18 @@ def _series(column: Any) -> pd.Series:
     if sparse.issparse(column):
         column = column.toarray()
     if isinstance(column, pd.Series):
-        return column.reset_index(drop=True)
-    return pd.Series(np.asarray(column).ravel())
+        column = column.reset_index(drop=True)
+    else:
+        column = pd.Series(np.asarray(column).ravel())
+    # an object may be equal to any other, and raise whatever it is asked
+    return column.map(text_of) if column.dtype == object else column
 
 
 def _read(column: pd.Series) -> _Cells:
     if pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind != "c":
         numbers = column.to_numpy(dtype=float, na_value=np.nan)
         return numbers, np.zeros(len(column), np.uint64)
-    try:
-        codes, levels = pd.factorize(column)
-    except (TypeError, ValueError, ArithmeticError):
-        codes, levels = pd.factorize(column.map(str))
+    codes, levels = pd.factorize(column)
     # the last one is that of missing cells
     texts = [str(level).strip().lower() for level in levels] + [""]
     texts = [_SPELT.get(text, text) for text in texts]

@@ -11,7 +11,7 @@ from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext
 from skpuffer.utils._types import Indices
 
-__all__ = ["check_target", "target_leaks", "target_of", "target_statement"]
+__all__ = ["check_target", "target_leaks", "target_of", "target_statement", "text_of"]
 
 #: Values of a column that are told apart; of more numbers, tenths of the records are.
 _MOST_LEVELS = 64
@@ -117,7 +117,7 @@ def _levels(values: Any) -> Indices:
 
     What is missing has a code of its own.
     """
-    texts = pd.Series(np.asarray(values, dtype=object)).map(_text)
+    texts = pd.Series(np.asarray(values, dtype=object)).map(text_of)
     codes, levels = pd.factorize(texts)
     if len(levels) <= min(_MOST_LEVELS, max(2, len(codes) // 10)):
         return np.asarray(codes, dtype=np.intp)
@@ -129,7 +129,8 @@ def _levels(values: Any) -> Indices:
     return found
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return the text of a cell, an empty one if it has none."""
     try:
         return str(value)
     except Exception:  # a cell may be anything, and must neither raise nor be quoted

@@ -1,0 +1,111 @@
+"""Every statement has its words, all words are used, and no English lies elsewhere."""
+
+import ast
+import importlib.resources
+import json
+import pickle
+import string
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skpuffer
+from skpuffer.exceptions import Statement, stated
+
+PACKAGE = Path(skpuffer.__file__).parent
+WORDS = {
+    f"{topic}.{name}": template
+    for topic, templates in tomllib.loads(
+        importlib.resources.files("skpuffer.words")
+        .joinpath("english.toml")
+        .read_text("utf-8")
+    ).items()
+    for name, template in templates.items()
+}
+TREES = {
+    path.relative_to(PACKAGE): ast.parse(path.read_text("utf-8"))
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+
+def parameters_of(template):
+    fields = [name for _, name, _, _ in string.Formatter().parse(template)]
+    return {name.partition(".")[0].partition("[")[0] for name in fields if name}
+
+
+def made(tree):
+    """Calls that make a statement."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Statement":
+            yield node
+
+
+def texts(node):
+    return {n.value for n in ast.walk(node) if isinstance(n, ast.Constant)}
+
+
+@pytest.mark.parametrize("path", TREES, ids=str)
+def test_every_statement_has_words_that_show_its_parameters(path):
+    for call in made(TREES[path]):
+        given = {keyword.arg for keyword in call.keywords}
+        if not isinstance(call.args[0], ast.Constant) or None in given:
+            continue
+        code = call.args[0].value
+        assert code in WORDS, f"line {call.lineno}"
+        assert parameters_of(WORDS[code]) == given, f"line {call.lineno}: {code}"
+
+
+def test_all_words_are_used():
+    used = set().union(*map(texts, TREES.values()))
+    assert not sorted(set(WORDS) - used - {"plain.text"})
+
+
+#: Rooms whose errors are not of statements: what stands alone, and what tests others.
+APART = {"certificate", "testing"}
+
+
+@pytest.mark.parametrize("path", [p for p in TREES if p.parts[0] not in APART], ids=str)
+def test_errors_are_raised_with_statements_and_not_with_prose(path):
+    for node in ast.walk(TREES[path]):
+        if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call):
+            continue
+        for given in node.exc.args:
+            prose = isinstance(given, ast.Constant | ast.JoinedStr)
+            assert not prose or " " not in ast.unparse(given), f"line {node.lineno}"
+
+
+HELD = Statement(
+    "plain.text",
+    text=Statement(
+        "pipeline.leak",
+        name=np.str_("a"),
+        leak=["inf", float("inf"), np.float64(2.0), (1, None), {"b": True}],
+    ),
+)
+
+
+def test_a_statement_comes_back_from_json_and_pickles():
+    assert stated(json.loads(json.dumps(HELD.to_dict(), allow_nan=False))) == HELD
+    assert pickle.loads(pickle.dumps(HELD)) == HELD
+    assert hash(HELD) == hash(stated(HELD.to_dict()))
+    assert Statement("plain.text", text="another") != HELD
+
+
+def test_a_statement_keeps_no_object():
+    class Rows:
+        def __repr__(self):
+            return "rows"
+
+    kept = Statement("plain.text", text=Rows()).parameters["text"]
+    assert isinstance(kept, str)
+    assert (str(kept), repr(kept)) == ("rows", "rows")
+    mutable = [1]
+    statement = Statement("plain.text", text=mutable)
+    mutable.append(2)
+    assert statement.parameters["text"] == [1]
+
+
+def test_a_code_of_another_version_is_shown_as_it_is():
+    assert "later.news" in str(Statement("later.news", number=3))
