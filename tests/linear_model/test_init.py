@@ -159,7 +159,7 @@ def test_an_estimate_as_the_start_makes_an_estimate(cancer):
         parameters=np.zeros(31), assumption="", certificate=first.certificate_
     )
     assert start.covering(guessed).notion is Notion.ESTIMATED
-    assert repr(first.certificate_) in start.covering(guessed).assumptions[-1]
+    assert repr(first.certificate_) in str(start.covering(guessed).assumptions[-1])
 
 
 def test_a_start_outside_of_the_ball_is_refused(cancer, public):
