@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["Schema"]
 
 
+class _UnknownColumnError(KeyError):
+    def __str__(self) -> str:
+        # a key error shows the repr of what it is given
+        return str(self.args[0])
+
+
 class Schema:
     """Public code book of a table: bounds, levels, missing values, units, the target.
 
@@ -124,7 +130,7 @@ class Schema:
 
     def __getitem__(self, name: Hashable) -> Column:
         if name not in self._columns:
-            raise KeyError(Statement("schema.column_unknown", name=name))
+            raise _UnknownColumnError(Statement("schema.column_unknown", name=name))
         return self._columns[name]
 
     def __contains__(self, name: object) -> bool:

@@ -151,7 +151,7 @@ def test_what_lets_rows_out_is_named(name):
     assert (
         str(leak) in str(audit) and html.escape(str(leak.reason)) in audit._repr_html_()
     )
-    assert leak.reason.endswith(".")
+    assert str(leak.reason).endswith(".")
 
 
 class Bare:

@@ -28,6 +28,7 @@ from skpuffer.exceptions import (
     PrivacyLeakWarning,
     PrivacyWarning,
     SeededNoiseWarning,
+    Statement,
     UnsupportedError,
 )
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
@@ -56,29 +57,15 @@ MODEL = PrivateLogisticRegression()
 DECLARED = PrivateLogisticRegression(classes=[0, 1])
 RIDGE = PrivateRidge()
 
-PARTS = (
-    "candidates and the number of held-out records are public, and which records those "
-    "are was drawn without looking at any"
-)
-ERRORS = (
-    "no single record decides whether a trial raises an error: that one failed, and so "
-    "has no score, is not hidden by noise"
-)
-LABELS = "the class labels found in the target are public"
-UNTOLD = (
-    "nobody learns how many trials there were, which, or what any but the best came "
-    "to: nothing of that is kept, and how long the search took, which tells of it, is "
-    "not published either"
-)
-EACH = "every candidate is fitted once, and no model but the best one is kept"
+PARTS = Statement("assume.candidates_and_held_out_public")
+ERRORS = Statement("assume.trial_errors_not_hidden")
+LABELS = Statement("assume.class_labels_public")
+UNTOLD = Statement("assume.number_of_trials_untold")
+EACH = Statement("assume.every_candidate_fitted_once")
 
 
 def drawn(law, mean):
-    return (
-        f"the number of trials is drawn in secret from a {law} distribution, given "
-        f"that there is one, of mean {mean:g}; each is of a candidate drawn uniformly, "
-        "and an error in one counts as the lowest score"
-    )
+    return Statement("assume.number_of_trials_drawn_secretly", law=law, mean=mean)
 
 
 def search(model=MODEL, grid=GRID, **params):
@@ -143,7 +130,7 @@ def previewed(made, n_records=150):
                 PARTS,
                 ERRORS,
                 UNTOLD,
-                drawn("negative binomial of shape 2.5", 3),
+                drawn(Statement("assume.law_negative_binomial", shape=2.5), 3),
             ],
         ),
     ],
@@ -154,9 +141,9 @@ def test_all_that_a_search_rests_on_besides_its_trials_is_said(model, params, sa
     assert list(stated[-len(said) :]) == said
     # and all that one of its fits and its score rest on, of each part's own size
     for n in (120, 30):
-        assert any(f"the number of records ({n})" in text for text in stated)
+        assert any(f"the number of records ({n})" in str(text) for text in stated)
     # of the score too how its digits are drawn
-    assert sum(text.startswith(ON_GRID) for text in stated) == 1
+    assert stated.count(ON_GRID) == 1
     assert made.fit(X, Y).certificate_.assumptions == stated
     # neither is said that is not so
     assert (LABELS in stated) == (LABELS in said)
@@ -263,7 +250,7 @@ def test_steps_before_it_that_were_fitted_are_said_in_the_certificate():
         pipe.fit(X, Y)
     certificate = pipe[-1].certificate_
     assert not certificate.certified and not certificate.composable
-    assert "StandardScaler" in certificate.assumptions[-1]
+    assert "StandardScaler" in str(certificate.assumptions[-1])
     assert len([w for w in warned if w.category is PrivacyLeakWarning]) == 1
     # the model that it publishes promises no more
     assert pipe[-1].best_estimator_.certificate_ is certificate

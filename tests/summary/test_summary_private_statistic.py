@@ -121,7 +121,7 @@ def test_records_with_a_stated_sensitivity():
     ).fit(table)
     assert bounded.certificate_.sensitivity == pytest.approx(100 / 60)
     assert "no more than the stated sensitivity" in " ".join(
-        bounded.certificate_.assumptions
+        map(str, bounded.certificate_.assumptions)
     )
     laplace = PrivateStatistic(
         numbers,
