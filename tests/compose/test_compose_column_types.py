@@ -18,7 +18,6 @@ from skpuffer.compose import (
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.preprocessing import RowNormClipper
-from tests.refused import refused
 
 N = 200
 
