@@ -42,7 +42,7 @@ from skpuffer.accountants import GroupPrivacy
 from skpuffer.exceptions import PrivacyWarning
 from skpuffer.scenarios import RecordScenario
 from skpuffer.summary import PrivateQuantile, PrivateSummary
-from skpuffer.summary._rank_scores import RankScores
+from skpuffer.summary._quantile import RankScores
 
 LOW, HIGH = BOUNDS = (-10.0, 10.0)
 STEP, NEAR = 0.01, 0.6

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy import special, stats
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import Statement
@@ -22,7 +23,6 @@ from skpuffer.utils._reasons import reason_of
 
 from ._allowed import RELATIONS, promises_at
 from ._lira import likelihood_ratios, stacked
-from ._one_run import one_run_p_value
 from ._scored import ScoredAttack
 from ._scores import kind_of, losses, refuse_unknown
 
@@ -36,6 +36,47 @@ if TYPE_CHECKING:
     Score = Callable[[Any, Any, Array], Floats]
 
 __all__ = ["MembershipAttack", "membership_attack"]
+
+
+def one_run_p_value(
+    right: int, n_guesses: int, n_records: int, points: Iterable[tuple[float, float]]
+) -> float:
+    """Bound the probability of as many right guesses about coins in one run.
+
+    Parameters
+    ----------
+    right : int
+        How many guesses are right.
+    n_guesses : int
+        How many there are. What is guessed is read off the output alone.
+    n_records : int
+        How many fair coins decided which records take part.
+    points : iterable of (float, float)
+        Epsilons and deltas, all of which are promised. Each bounds the probability, so
+        that the least bound does.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Steinke, Nasr and Jagielski (2023), Privacy auditing with one (1) training run,
+    Theorem 5.2 and appendix D.
+    """
+    least = 1.0
+    for epsilon, delta in points:
+        # each guess is as good as randomised response at most
+        q = special.expit(epsilon)
+        beta = stats.binom.sf(right - 1, n_guesses, q)
+        worst = 0.0
+        if delta > 0 and right > 0:
+            # the largest mean mass of the counts just below, of any number of them
+            below = stats.binom.pmf(np.arange(right - 1, -1, -1), n_guesses, q)
+            worst = float(np.max(np.cumsum(below) / np.arange(1, right + 1)))
+        least = min(least, float(beta + 2 * n_records * delta * worst))
+    return least
+
 
 _SCORES = ("loss", "lira")
 _VARIANTS = ("online", "offline")

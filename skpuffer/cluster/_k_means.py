@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +15,14 @@ from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import PrivacyWarning, Statement, UnsupportedError
 from skpuffer.releases import AdaptiveRelease, PublicContext
-from skpuffer.utils._bounds import BOUNDS_LEAK, check_bounds, resolve_bounds
+from skpuffer.schema import Number
+from skpuffer.utils._bounds import BOUNDS_LEAK, Bounds, check_bounds, resolve_bounds
 from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 from skpuffer.utils._warn import warn
 
 from ._cells import nearest, squared_distances
-from ._columns import BoundedColumns, EncodedColumns
 from ._plan import AUTO_ROUNDS, Plan
 from ._rounds import noisy_centres, noisy_mean
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skpuffer.base import Task
     from skpuffer.noise import Noise
     from skpuffer.scenarios import Scenario
-    from skpuffer.schema import Schema
+    from skpuffer.schema import Encoding, Schema
     from skpuffer.utils._types import (
         BoundsLike,
         Floats,
@@ -43,6 +43,71 @@ if TYPE_CHECKING:
     )
 
 __all__ = ["PrivateKMeans"]
+
+
+@dataclass(frozen=True)
+class BoundedColumns:
+    """Numbers, scaled to [-1, 1] by their bounds.
+
+    Parameters
+    ----------
+    bounds : Bounds
+    """
+
+    bounds: Bounds
+
+    @property
+    def box(self) -> Bounds:
+        """Bounds of what is clustered."""
+        d = len(self.bounds.low)
+        return Bounds((-1.0,) * d, (1.0,) * d)
+
+    def scaled(self, X: Floats) -> Floats:
+        """Return rows to cluster."""
+        return self.bounds.normalise(X)
+
+    def raw(self, places: Floats) -> Floats:
+        """Return places in the units of the data."""
+        found: Floats = self.bounds.middle + places * self.bounds.half
+        return found
+
+
+@dataclass(frozen=True)
+class EncodedColumns:
+    """Rows of a code book: numbers in [-1, 1], amounts by their logarithm, levels 0, 1.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        With the scale 'box'.
+    """
+
+    encoding: Encoding
+
+    @property
+    def box(self) -> Bounds:
+        """Bounds of what is clustered."""
+        return Bounds(tuple(self.encoding.low), tuple(self.encoding.high))
+
+    def scaled(self, X: Floats) -> Floats:
+        """Return rows to cluster: as they have been encoded."""
+        return np.clip(X, self.encoding.low, self.encoding.high)
+
+    def raw(self, places: Floats) -> Floats:
+        """Return places in the units of the code book, levels as they are."""
+        found, at = places.copy(), 0
+        schema = self.encoding.schema
+        for name in schema.names:
+            column = schema[name]
+            if isinstance(column, Number):
+                low, high = column.scale(np.array([column.low, column.high]))
+                middle, half = (low + high) / 2, (high - low) / 2
+                found[:, at] = column.unscale(middle + places[:, at] * half)
+                at += 1
+            else:
+                at += len(column.levels)
+            at += column.missing_level
+        return found
 
 
 class PrivateKMeans(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateEstimatorMixin
@@ -24,9 +25,7 @@ from skpuffer.utils._deviation import noise_deviation
 from skpuffer.utils._reading import floats, read_numbers, validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._n_components import check_n_components, number_kept
 from ._second_moments import MEAN_WEIGHT, SecondMoments, schema_norm, usual_norm
-from ._spectrum import noisy_spectrum, spectrum_edge
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -38,6 +37,95 @@ if TYPE_CHECKING:
     from skpuffer.utils._types import BoundsLike, Floats, RandomState, Table
 
 __all__ = ["PrivatePCA"]
+
+
+def spectrum_edge(deviation: float, n_features: int) -> float:
+    """Largest eigenvalue of a symmetric matrix of nothing but noise.
+
+    Parameters
+    ----------
+    deviation : float
+        Standard deviation of the noise off the diagonal; on it sqrt(2) times as large.
+    n_features : int
+
+    Returns
+    -------
+    float
+        Its limit for many features.
+
+    References
+    ----------
+    Wigner (1958), On the distribution of the roots of certain symmetric matrices.
+    """
+    return 2 * deviation * math.sqrt(n_features)
+
+
+def noisy_spectrum(
+    covariance: Floats, deviation: float
+) -> tuple[Floats, Floats, float]:
+    """Eigenvectors of a noisy covariance, and eigenvalues less what noise adds.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (d, d)
+        Symmetric, with noise.
+    deviation : float
+        As of :func:`spectrum_edge`.
+
+    Returns
+    -------
+    variances : ndarray of shape (d,)
+        Descending, not negative: zero for whatever is no larger than noise alone.
+    components : ndarray of shape (d, d)
+        Of their eigenvectors, as rows, with signs that depend on them alone.
+    trace : float
+        Noisy sum of all variances, at least that of those found.
+
+    References
+    ----------
+    Benaych-Georges and Nadakuditi (2011), The eigenvalues and eigenvectors of finite,
+    low rank perturbations of large random matrices, Theorem 2.1: an eigenvalue x above
+    the noise is seen at ``x + d s**2 / x``.
+    """
+    d = len(covariance)
+    seen, vectors = np.linalg.eigh(covariance)
+    seen, components = seen[::-1], np.ascontiguousarray(vectors.T[::-1])
+    _, components = svd_flip(None, components, u_based_decision=False)
+    edge = spectrum_edge(deviation, d)
+    above = np.maximum(seen**2 - edge**2, 0.0)
+    found = np.where(seen > edge, (seen + np.sqrt(above)) / 2, 0.0)
+    # without noise the smallest may be negative by rounding
+    variances: Floats = np.maximum(found, 0.0)
+    trace = max(float(np.trace(covariance)), float(variances.sum()))
+    return variances, components, trace
+
+
+def check_n_components(given: Any) -> None:
+    """Refuse what is neither a number of components nor a part of the variance."""
+    if given is None:
+        return
+    number = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
+    if number and (isinstance(given, Integral) or float(given).is_integer()):
+        number = isinstance(given, Integral) and int(given) >= 1
+    elif number:
+        number = 0 < given < 1
+    if not number:
+        raise ValueError(
+            Statement("decomposition.n_components_by_likelihood")
+            if given == "mle"
+            else Statement("decomposition.n_components_not_valid", given=given)
+        )
+
+
+def number_kept(n_components: Any, ratios: Floats) -> int:
+    """Number of components, of the noisy spectrum where a part of it is asked for."""
+    if n_components is None:
+        return len(ratios)
+    if isinstance(n_components, Integral):
+        return int(n_components)
+    # with much noise all together may hold less than was asked for
+    reached = np.cumsum(ratios) >= n_components
+    return int(reached.argmax()) + 1 if reached.any() else len(ratios)
 
 
 class PrivatePCA(

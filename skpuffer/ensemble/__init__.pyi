@@ -1,6 +1,5 @@
 from ._aggregator import PATEAggregator
-from ._agreement import plurality_agreement, subsample_votes
-from ._argmax import noisy_argmax
+from ._agreement import noisy_argmax, plurality_agreement, subsample_votes
 from ._pate import PATEClassifier
 
 __all__ = [

@@ -1,6 +1,5 @@
 from ._audit_display import AuditDisplay
-from ._belief_audit import BeliefAudit, audit_belief
-from ._belief_display import BeliefDisplay
+from ._belief_display import BeliefAudit, BeliefDisplay, audit_belief
 from ._equivalent_noise import EquivalentNoiseDisplay
 from ._marginals import MarginalDisplay
 from ._noise_family import LightestTail, equivalent_noises, lightest_tail

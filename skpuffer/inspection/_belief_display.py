@@ -2,23 +2,323 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.privacy_loss.overlap import OddsOverlap, finite_overlap
 from skpuffer.scenarios import AttributeScenario, BoundedOdds
 from skpuffer.scenarios.attribute._belief import believed
-from skpuffer.utils._checks import check_option
+from skpuffer.utils._checks import check_count, check_option, check_positive
+from skpuffer.utils._reading import is_frame, matching_names, to_pandas
 
-from ._belief_audit import BeliefAudit, audit_belief
 from ._drawing import pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
     from skpuffer.utils._types import Floats
 
 __all__ = ["BeliefDisplay"]
+
+
+#: Name of the row that is about all columns together.
+ALL = "all columns"
+
+#: Shares of the people, of each kind, of whom nothing is assumed.
+_SHARES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+#: Probabilities nearer to zero and one than this are a guesser's overconfidence.
+_SURE = 1e-6
+
+#: A column with more values that are no numbers is a name, and gives everybody away.
+_MOST_LEVELS = 255
+
+
+@dataclass(frozen=True)
+class BeliefAudit:
+    """What public rows tell of a secret, beside what is declared.
+
+    Parameters
+    ----------
+    columns : DataFrame
+        A row for all columns together and for each one, the most telling first: `auc`
+        with which it guesses the secret, and how far it shifts the odds (largest over
+        smallest factor) but for the outermost 5 and 1 percent on either side, `odds_90`
+        and `odds_98`. Of several values the worst pair; `pair` is the one that is
+        guessed best, which may be one of rare values, of which little is known.
+    etas : DataFrame
+        By epsilon: η as `declared` by the scenario, as `measured` by the odds of the
+        guess from all columns, and whether the former `covers` the latter.
+    shares : DataFrame
+        By the share of the people of whom nothing is assumed: the range of odds `w` of
+        all others, and η of ``BoundedOdds(w, share)`` at each epsilon.
+    roc : tuple of (ndarray, ndarray)
+        False and true positive rates of the guess from all columns, of the pair that
+        is guessed best.
+    counts : Series of int
+        How many of the public rows have each value of the secret.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skpuffer.inspection import audit_belief
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(0, 2, 600)
+    >>> height = 1.7 + 0.08 * sex + rng.normal(0, 0.08, 600)
+    >>> public = pd.DataFrame({"sex": sex, "height": height})
+    >>> declared = AttributeScenario("sex", level="record", prior=BoundedOdds(4.0))
+    >>> audit = audit_belief(declared, public, guesser=LogisticRegression())
+    >>> bool(audit.columns.loc["height", "auc"] > 0.6), int(audit.counts.sum())
+    (True, 600)
+    >>> bool(audit.etas["covers"].all())  # by what was declared
+    True
+    """
+
+    columns: pd.DataFrame
+    etas: pd.DataFrame
+    shares: pd.DataFrame
+    roc: tuple[Floats, Floats]
+    counts: pd.Series
+
+    def __str__(self) -> str:
+        columns = self.columns
+        if len(self.counts) == 2:
+            columns = columns.drop(columns="pair")  # there is no other
+        parts = (
+            ("How well the secret is guessed", columns),
+            ("What is left to hide: η", self.etas),
+            ("If nothing is assumed of a share of the people", self.shares),
+        )
+        rows = ", ".join(f"{value}: {count:,}" for value, count in self.counts.items())
+        return "\n\n".join(
+            (
+                f"{self.counts.sum():,} public rows, {rows}",
+                # whole, however wide, and odds to as many digits as they are worth
+                *(
+                    f"{title}\n{table.to_string(float_format='{:.3g}'.format)}"
+                    for title, table in parts
+                ),
+            )
+        )
+
+
+def audit_belief(
+    scenario: AttributeScenario,
+    public: Any,
+    *,
+    epsilon: ArrayLike = (0.1, 0.3, 1.0),
+    delta: float = 1e-5,
+    guesser: Any = None,
+    cv: int = 3,
+    n_jobs: int | None = None,
+) -> BeliefAudit:
+    """Look at a declared belief in the light of public rows.
+
+    A guess of the secret is fitted to public rows and made of other public rows
+    (cross-fitting). No private row is read, and nothing of it enters a calibration:
+    what is found is an estimate, and a better guesser may find more. Declare with a
+    margin.
+
+    Parameters
+    ----------
+    scenario : AttributeScenario
+        With a declared belief as its prior.
+    public : data frame of shape (n_rows, n_columns)
+        Public rows with the secret; all other columns are used to guess it, label
+        included if it is there.
+    epsilon : float or array-like of float, default=(0.1, 0.3, 1.0)
+    delta : float, default=1e-5
+    guesser : classifier, default=None
+        With `predict_proba`, of frames as they are. None is gradient boosting.
+    cv : int, default=3
+        Number of folds.
+    n_jobs : int, default=None
+        Columns are gone through in parallel; as in joblib.
+
+    Returns
+    -------
+    BeliefAudit
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario has no declared belief, or the rows do not have the secret.
+
+    See Also
+    --------
+    BeliefDisplay : The same, drawn.
+    skpuffer.scenarios.AttributeScenario.explain : What the belief buys.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skpuffer.inspection import audit_belief
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(0, 2, 600)
+    >>> public = pd.DataFrame(
+    ...     {"sex": sex, "height": 170 + 8 * sex + rng.normal(0, 8, 600)}
+    ... )
+    >>> scenario = AttributeScenario("sex", level="record", prior=BoundedOdds(4.0))
+    >>> audit = audit_belief(scenario, public)
+    >>> bool(audit.columns.loc["height", "odds_90"] > 4)  # more than is declared
+    True
+    """
+    if not isinstance(scenario, AttributeScenario):
+        raise TypeError(Statement("audit.scenario_not_attribute", scenario=scenario))
+    budgets = [check_positive(epsilon=one) for one in np.atleast_1d(epsilon).tolist()]
+    check_count(cv=cv, least=2)
+    declared = scenario.explain(budgets, delta=delta)
+    frame, secret, values = _public_rows(scenario, public)
+    guesser = _booster() if guesser is None else guesser
+    folds = StratifiedKFold(cv, shuffle=True, random_state=0)
+    names = list(frame.columns)
+    guesses = Parallel(n_jobs=n_jobs)(
+        delayed(cross_val_predict)(
+            clone(guesser), frame[used], secret, cv=folds, method="predict_proba"
+        )
+        for used in (names, *([name] for name in names))
+    )
+    rows = [_of_guess(guess, secret, values) for guess in guesses]
+    columns = pd.DataFrame(rows, index=[ALL, *names])
+    columns = columns.iloc[[0, *(1 + np.argsort(-columns["auc"].to_numpy()[1:]))]]
+    return BeliefAudit(
+        columns=columns,
+        etas=_etas(declared, guesses[0], secret, budgets),
+        shares=_shares(guesses[0], secret, budgets),
+        roc=_roc(guesses[0], secret),
+        counts=pd.Series(np.bincount(secret), index=pd.Index(values, name=None)),
+    )
+
+
+def _public_rows(
+    scenario: AttributeScenario, public: Any
+) -> tuple[pd.DataFrame, Any, Any]:
+    """Public rows without the secret, fit for the guesser; its codes and values."""
+    if not is_frame(public) or matching_names(public) is None:
+        raise ScenarioError(Statement("audit.public_not_named_frame"))
+    frame = to_pandas(public)
+    if scenario.column not in frame.columns:
+        raise ScenarioError(
+            Statement("audit.public_secret_column_missing", column=scenario.column)
+        )
+    secret, values = pd.factorize(frame[scenario.column], sort=True)
+    if len(values) < 2 or np.any(secret < 0):
+        raise ScenarioError(
+            Statement("audit.public_secret_column_unusable", column=scenario.column)
+        )
+    frame = frame.drop(columns=scenario.column)
+    if not frame.shape[1]:
+        raise ScenarioError(Statement("audit.public_no_guessing_columns"))
+    texts = [n for n in frame if not pd.api.types.is_numeric_dtype(frame[n])]
+    for name in texts:
+        if frame[name].nunique() > _MOST_LEVELS:
+            raise ScenarioError(
+                Statement(
+                    "audit.public_column_too_many_levels",
+                    name=name,
+                    most_levels=_MOST_LEVELS,
+                )
+            )
+    return frame.astype(dict.fromkeys(texts, "category")), secret, values
+
+
+def _booster() -> HistGradientBoostingClassifier:
+    # cautious: a guess that is too sure of itself says that odds range far
+    return HistGradientBoostingClassifier(
+        learning_rate=0.05,
+        max_iter=100,
+        max_leaf_nodes=8,
+        min_samples_leaf=50,
+        categorical_features="from_dtype",
+        random_state=0,
+    )
+
+
+def _pairs(guess: Floats, secret: Any) -> Iterator[tuple[Any, Floats]]:
+    """Yield, by pair of values, who has the second, and log odds of it by the guess."""
+    for a, b in combinations(range(guess.shape[1]), 2):
+        mine = (secret == a) | (secret == b)
+        p = np.clip(guess[mine], _SURE, None)
+        yield secret[mine] == b, np.log(p[:, b]) - np.log(p[:, a])
+
+
+def _of_guess(guess: Floats, secret: Any, values: Any) -> dict[str, Any]:
+    """AUC and ranges of the odds, each of the worst pair, and the one guessed best."""
+    aucs, inner, outer = [], [], []
+    for has, odds in _pairs(guess, secret):
+        aucs.append(float(roc_auc_score(has, odds)))
+        inner.append(float(np.exp(np.subtract(*np.quantile(odds, [0.95, 0.05])))))
+        outer.append(float(np.exp(np.subtract(*np.quantile(odds, [0.99, 0.01])))))
+    best = list(combinations(values, 2))[int(np.argmax(aucs))]
+    return {
+        "auc": max(aucs),
+        "odds_90": max(inner),
+        "odds_98": max(outer),
+        "pair": "{}, {}".format(*best),
+    }
+
+
+def _etas(
+    declared: pd.DataFrame, guess: Floats, secret: Any, budgets: Sequence[float]
+) -> pd.DataFrame:
+    """η as declared, and by the guess's odds at the public rows."""
+    measured = []
+    for epsilon in budgets:
+        etas: list[float] = []
+        for _, odds in _pairs(guess, secret):
+            # Bayes, with the rows for what is believed of a record
+            given = 1 / (1 + np.exp(-odds))
+            p, q = given / given.sum(), (1 - given) / (1 - given).sum()
+            etas += finite_overlap(p, q).etas(epsilon)
+        measured.append(max(etas))
+    table = pd.DataFrame(
+        {"declared": declared["eta"], "measured": measured}, index=declared.index
+    )
+    table["covers"] = table["declared"] >= table["measured"]
+    return table
+
+
+def _shares(guess: Floats, secret: Any, budgets: Sequence[float]) -> pd.DataFrame:
+    """Range of the odds of all but a share of each kind, and what η follows."""
+    rows = []
+    for share in _SHARES:
+        w = 1.0
+        for has, odds in _pairs(guess, secret):
+            ends = [
+                np.quantile(odds[kind], [share / 2, 1 - share / 2])
+                for kind in (has, ~has)
+            ]
+            low, high = np.min(ends, axis=0)[0], np.max(ends, axis=0)[1]
+            w = max(w, float(np.exp(high - low)))
+        # a range of one has no coin to be the worst
+        overlap = OddsOverlap(max(w, 1 + 1e-9), share)
+        rows.append({"w": w} | {f"η at ε={e:g}": overlap.etas(e)[0] for e in budgets})
+    return pd.DataFrame(rows, index=pd.Index(_SHARES, name="share"))
+
+
+def _roc(guess: Floats, secret: Any) -> tuple[Floats, Floats]:
+    """ROC curve of the pair that is guessed best."""
+    has, odds = max(_pairs(guess, secret), key=lambda pair: roc_auc_score(*pair))
+    false, true, _ = roc_curve(has, odds)
+    return false, true
+
 
 _KINDS = ("odds", "roc")
 

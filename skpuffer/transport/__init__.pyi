@@ -2,11 +2,9 @@ from ._bottleneck import BottleneckResult, bottleneck_distance, bottleneck_trans
 from ._continuous import continuous_near_radius, continuous_wasserstein
 from ._dkw import Ball, Box, dkw_sliced_distances
 from ._entropic import entropic_distance
-from ._gaussian import gaussian_wasserstein
-from ._gaussian_near import gaussian_near_radius
-from ._image import near_plan_in_image
+from ._gaussian_near import gaussian_near_radius, gaussian_wasserstein
+from ._image import NearResult, near_plan_in_image, near_radius, near_transport
 from ._line import quantile_coupling, wasserstein_distance
-from ._near import NearResult, near_radius, near_transport
 from ._plan import TransportPlan, transport_distance, transport_plan
 from ._profile import SliceProfile
 from ._sliced import sliced_distances

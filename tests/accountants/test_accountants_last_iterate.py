@@ -16,7 +16,7 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.accountants.composition._base import steps_of
-from skpuffer.accountants.iteration._steps import IteratedSteps
+from skpuffer.accountants.iteration._amplification import IteratedSteps
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import CompositionError, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise

@@ -8,7 +8,7 @@ from scipy.stats import binom, norm
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.audit import MembershipAttack, clopper_pearson, distinguishing_attack
-from skpuffer.audit._one_run import one_run_p_value
+from skpuffer.audit._membership import one_run_p_value
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate
 from skpuffer.releases import GradientRelease

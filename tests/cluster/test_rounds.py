@@ -12,7 +12,7 @@ from skpuffer.accountants._layout import stage_layout
 from skpuffer.cluster import _rounds
 from skpuffer.cluster._cells import CellSums, nearest, squared_distances
 from skpuffer.cluster._plan import Plan, public_centres
-from skpuffer.cluster._steps import Centres, merged, moved
+from skpuffer.cluster._rounds import Centres, merged, moved
 from skpuffer.releases import AdaptiveRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._bounds import Bounds

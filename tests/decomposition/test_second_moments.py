@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from skpuffer.decomposition._pca import noisy_spectrum, spectrum_edge
 from skpuffer.decomposition._second_moments import (
     SecondMoments,
     schema_norm,
     usual_norm,
 )
-from skpuffer.decomposition._spectrum import noisy_spectrum, spectrum_edge
 from skpuffer.schema import Schema
 from skpuffer.utils._bounds import Bounds
 

@@ -18,7 +18,7 @@ from skpuffer.linear_model import (
     PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
-from skpuffer.linear_model._minimiser import minimise
+from skpuffer.linear_model._base_output import minimise
 from skpuffer.linear_model._minimiser_constants import (
     LogisticConstants,
     MultinomialConstants,

@@ -31,8 +31,9 @@ from skpuffer.exceptions import (
     ScenarioError,
     UnsupportedError,
 )
-from skpuffer.linear_model import PrivateLogisticRegression, _minimiser
-from skpuffer.linear_model._minimiser import Objective, minimise
+from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.linear_model import _base_output as _minimiser
+from skpuffer.linear_model._base_output import Objective, minimise
 from skpuffer.linear_model._minimiser_constants import (
     LogisticConstants,
     MultinomialConstants,

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import CategoricalNB
 
 from skpuffer.accountants import GroupPrivacy, OverlapAmplification, PrivacyLoss
 from skpuffer.naive_bayes import PrivateCategoricalNB
-from skpuffer.naive_bayes._counts import class_tables, smoothed
+from skpuffer.naive_bayes._categorical import class_tables, smoothed
 from skpuffer.noise import DiscreteLaplaceNoise
 from skpuffer.scenarios import (
     AttributeScenario,

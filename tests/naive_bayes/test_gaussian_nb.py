@@ -13,8 +13,12 @@ from sklearn.preprocessing import FunctionTransformer
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.exceptions import PrivacyLeakWarning, UnsupportedError
 from skpuffer.naive_bayes import PrivateGaussianNB
-from skpuffer.naive_bayes._moments import class_gaussians, class_moments
-from skpuffer.naive_bayes._shrinkage import shrunk, shrunk_counts
+from skpuffer.naive_bayes._gaussian import (
+    class_gaussians,
+    class_moments,
+    shrunk,
+    shrunk_counts,
+)
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy import Notion
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, GaussianScenario

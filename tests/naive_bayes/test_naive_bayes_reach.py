@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpuffer.naive_bayes._counts import cell_counts
-from skpuffer.naive_bayes._moments import class_moments
+from skpuffer.naive_bayes._categorical import cell_counts
+from skpuffer.naive_bayes._gaussian import class_moments
 from skpuffer.utils._bounds import Bounds
 
 NORMS = (1.0, 2.0, math.inf)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm as gauss
 
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, Shift
-from skpuffer.noise.generalized_gaussian._strategies import Euclidean, Splits
+from skpuffer.noise.generalized_gaussian._noise import Euclidean, Splits
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._dominating_pairs import ShiftPair
 from skpuffer.privacy_loss._envelopes import hull

@@ -27,7 +27,7 @@ from skpuffer.noise.strategies import (
     prefix_sum_tree,
     restarted,
 )
-from skpuffer.noise.strategies._columns import columns_cost
+from skpuffer.noise.strategies._families import columns_cost
 from skpuffer.noise.strategies._optimised import (
     _buffered_start,
     banded_cost,

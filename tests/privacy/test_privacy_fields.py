@@ -12,9 +12,9 @@ import pytest
 from skpuffer.exceptions import CompositionError, Statement, stated
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information, parallel
+from skpuffer.privacy._compose import _without_belief
 from skpuffer.privacy._information import NOT_ADAPTIVE
 from skpuffer.privacy._repeated import repeated
-from skpuffer.privacy._shared_coupling import _without_belief
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, RenyiCurve
 from skpuffer.privacy_loss._curves import RepeatedCurve, SymmetricPair
 from skpuffer.privacy_loss.overlap import OverlapCurve, finite_overlap

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from skpuffer.privacy_loss.allocation import _chain as chain
 from skpuffer.privacy_loss.allocation._chain import Accuracy, chain_law
-from skpuffer.privacy_loss.allocation._chain_bound import delta_of_law
-from skpuffer.privacy_loss.allocation._chain_replace import chain_replaced
+from skpuffer.privacy_loss.allocation._chain_bound import chain_replaced, delta_of_law
 from skpuffer.privacy_loss.allocation._cover import (
     Cover,
     check_cover,

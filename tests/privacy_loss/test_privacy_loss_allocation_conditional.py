@@ -17,9 +17,8 @@ from skpuffer.privacy_loss.allocation import (
     conditional_epsilon,
     renyi_delta,
 )
-from skpuffer.privacy_loss.allocation._conditional import TEMPERATURES
+from skpuffer.privacy_loss.allocation._conditional import TEMPERATURES, StepPair
 from skpuffer.privacy_loss.allocation._hazards import Hazards, merged
-from skpuffer.privacy_loss.allocation._step_laws import StepPair
 
 from .allocation_oracles import gram_of, ids, means_of, oracles
 

@@ -19,7 +19,7 @@ from skpuffer.privacy_loss.allocation import (
     renyi_remove,
     unamplified_delta,
 )
-from skpuffer.privacy_loss.allocation._renewal import envelope
+from skpuffer.privacy_loss.allocation._bands import envelope
 from tests.refused import refused
 
 from .allocation_oracles import enumerated, gram_of, ids, oracles

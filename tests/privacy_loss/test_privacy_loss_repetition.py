@@ -27,8 +27,7 @@ from skpuffer.privacy_loss import (
 from skpuffer.privacy_loss._curves import WorstCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve
 from skpuffer.privacy_loss.overlap._kinds import finite_overlap
-from skpuffer.privacy_loss.repetition._chances import _least_of_lines
-from skpuffer.privacy_loss.repetition._curve import _largest
+from skpuffer.privacy_loss.repetition._curve import _largest, _least_of_lines
 from skpuffer.utils._plain import from_plain
 from tests.refused import refused
 

@@ -32,6 +32,7 @@ from skpuffer.scenarios import (
     MarkovChainScenario,
     OutputDistributions,
 )
+from skpuffer.scenarios.markov._bound import meeting
 from skpuffer.scenarios.markov._chains import (
     Chains,
     Marginals,
@@ -40,7 +41,6 @@ from skpuffer.scenarios.markov._chains import (
     stationary_distribution,
     window_delta,
 )
-from skpuffer.scenarios.markov._meeting import meeting
 from skpuffer.scenarios.markov._sums import (
     TINY,
     exact_sum_distributions,

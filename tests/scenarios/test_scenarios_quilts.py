@@ -26,8 +26,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.scenarios.bayesian_network._graph import Graph
 from skpuffer.scenarios.markov._chains import irreducible_stationary
-from skpuffer.scenarios.markov._mixing_quilts import mixing
-from skpuffer.scenarios.markov._quilts import ChainQuilts, chain_influence
+from skpuffer.scenarios.markov._quilts import ChainQuilts, chain_influence, mixing
 from skpuffer.scenarios.quilts import _sides
 from skpuffer.scenarios.quilts._influences import measure_of, relative_error
 from tests.refused import refused

@@ -30,7 +30,7 @@ from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, SelectionRelease, Sensitivity
 from skpuffer.scenarios import DependenceScenario, LawsScenario, RecordScenario
 from skpuffer.summary import PrivateQuantile
-from skpuffer.summary._rank_scores import RankScores, grid_size, halvings
+from skpuffer.summary._quantile import RankScores, grid_size, halvings
 from skpuffer.utils._plain import from_plain
 from tests.attack import assert_tight
 from tests.refused import refused

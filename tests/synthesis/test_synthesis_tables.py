@@ -23,13 +23,12 @@ from skpuffer.synthesis._counts import (
     pairs_of,
 )
 from skpuffer.synthesis._grouping import group_cells, sum_groups
-from skpuffer.synthesis._model import TableModel
-from skpuffer.synthesis._sampling import systematic_cells
-from skpuffer.synthesis._tree import (
+from skpuffer.synthesis._mechanism import (
     maximum_spanning_tree,
     spanning_forest,
     unlinked,
 )
+from skpuffer.synthesis._model import TableModel, systematic_cells
 
 # -- counts --------------------------------------------------------------------------
 

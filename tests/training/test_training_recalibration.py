@@ -22,7 +22,7 @@ from skpuffer.training import (
     run_defaults,
     train,
 )
-from skpuffer.training._recalibration import RecalibrationRun
+from skpuffer.training._engine import RecalibrationRun
 from tests.refused import refused
 from tests.training import naive
 

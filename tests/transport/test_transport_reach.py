@@ -15,7 +15,7 @@ from skpuffer.transport import (
     near_radius,
     near_transport,
 )
-from skpuffer.transport._reach import Reach
+from skpuffer.transport._radius import Reach
 
 
 @pytest.fixture

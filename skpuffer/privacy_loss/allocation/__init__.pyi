@@ -1,8 +1,8 @@
+from ._bands import renyi_circulant
 from ._conditional import conditional_delta, conditional_epsilon
 from ._correlated import CorrelatedAllocationPair
 from ._gram import closed_add_delta, renyi_add, unamplified_delta
 from ._pair import AllocationPair
-from ._renewal import renyi_circulant
 from ._renyi import (
     DirectedCosts,
     renyi_allocation,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import cast
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import gammaln, log_ndtr, logsumexp
 
 from skpuffer.privacy_loss._distribution import Reversed
 from skpuffer.privacy_loss._dominating_pairs import DominatingPair
@@ -17,12 +17,69 @@ from skpuffer.privacy_loss._protocols import Pair
 from skpuffer.privacy_loss._renyi import renyi_of_pair
 from skpuffer.utils._types import Floats
 
-from ._cumulants import MAX_ORDER, remove_cumulants
 from ._hull import Hull
 from ._lattice import Group, PutLaw
 from ._replaced import replaced_delta
 
 __all__ = ["AllocationPair"]
+
+
+#: Largest order of which the exact cost is found.
+MAX_ORDER = 128
+
+
+@lru_cache(maxsize=256)
+def remove_cumulants(groups: tuple[Group, ...], n_orders: int) -> Floats:
+    """Log of the mean of S^order for the orders 0, 1, ..., `n_orders`.
+
+    S is the likelihood ratio of the record's presence. Its powers are the coefficients
+    of a product of power series, one for each bin.
+
+    Parameters
+    ----------
+    groups : tuple of Group
+    n_orders : int
+
+    Returns
+    -------
+    ndarray of shape (n_orders + 1,)
+        Rounded up.
+
+    References
+    ----------
+    Schuchardt and Kalinin (2026), Sampling-free privacy accounting for matrix
+    mechanisms under random allocation, Lemma 3.2.
+    """
+    t = np.arange(n_orders + 1.0)
+    total = np.where(t == 0, 0.0, -math.inf)
+    for count, shift in groups:
+        series = shift**2 * t * (t - 1) / 2 - gammaln(t + 1)
+        total = _times(total, _power(series, count))
+    n = sum(group.size for group in groups)
+    found: Floats = total + gammaln(t + 1) - t * math.log(n)
+    # rounding of each product of two series, of which there are 2 log2(count) at most
+    return np.maximum(found, 0.0) + 1e-13 * (1 + t)
+
+
+def _times(a: Floats, b: Floats) -> Floats:
+    """Logs of the coefficients of the product of two power series, by theirs."""
+    n = len(a)
+    index = np.arange(n)[:, np.newaxis] - np.arange(n)
+    terms = np.where(index >= 0, a + b[np.maximum(index, 0)], -math.inf)
+    product: Floats = logsumexp(terms, axis=1)
+    return product
+
+
+def _power(series: Floats, count: int) -> Floats:
+    power = np.where(np.arange(len(series)) == 0, 0.0, -math.inf)
+    while count:
+        if count % 2:
+            power = _times(power, series)
+        count //= 2
+        if count:
+            series = _times(series, series)
+    return power
+
 
 #: Losses at which a trade-off is computed, on either side.
 _POINTS = 2000
