@@ -382,7 +382,7 @@ def refuse_network(path: str, mounts: str = "/proc/self/mountinfo") -> None:
 
 
 class _Connection(sqlite3.Connection):
-    """One that is closed with the ledger that held it: from Python 3.13 it has to be."""
+    """Closes itself with the ledger that holds it, as Python 3.13 asks."""
 
     def __del__(self) -> None:
         self.close()
