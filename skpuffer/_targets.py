@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,7 +176,8 @@ def numeric_targets(estimator: Any, y: ArrayLike) -> Floats:
     ndarray of shape (n_records,)
     """
     numbers: Floats = as_numbers(
-        _list_of(estimator, y, missing=False), Statement("target.subject_parameter_y")
+        _list_of(estimator, y, missing=False),
+        partial(Statement, "target.subject_parameter_y"),
     ).astype(float)
     return numbers
 

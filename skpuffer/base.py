@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 
 from skpuffer._affine import AffineReleaseMixin, deviation_name
 from skpuffer._preview import PreviewMixin, UnreadRows, refuse_unread
@@ -39,7 +39,6 @@ from skpuffer.utils._entropy import spawned
 from skpuffer.utils._listeners import CarriesListeners, tell
 from skpuffer.utils._reading import is_lazy
 from skpuffer.utils._sklearn import fit_context
-from skpuffer.utils._steps import unnoised_steps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -608,3 +607,43 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
                 why=why,
             )
         )
+
+
+#: Names of the tasks in which a pipeline fits its steps.
+_STEP = ("fit-transform-", "fit-final-", "fit-predict-final-")
+
+
+def unnoised_steps(task: CallbackContext) -> tuple[Statement, ...]:
+    """State each step before an estimator that was fitted without noise.
+
+    Parameters
+    ----------
+    task : CallbackContext
+        Of the fit of the estimator.
+
+    Returns
+    -------
+    tuple of Statement
+        Those that are known: steps that support callbacks name themselves, as
+        `StandardScaler` does, and others do not.
+    """
+    found: list[str] = []
+    while task.parent is not None:
+        if str(task.source_task_name).startswith(_STEP):
+            for other in task.parent:
+                if other.parent is task.parent and other.task_id < task.task_id:
+                    found += _fitted_alone(other)
+        task = task.parent
+    return tuple(
+        Statement("pipeline.unnoised_step_before", step=step)
+        for step in dict.fromkeys(found)
+    )
+
+
+def _fitted_alone(step: CallbackContext) -> Iterator[str]:
+    """Classes of what was fitted in a step, and is no part of a release."""
+    parents = {id(task.parent) for task in step}
+    for task in step:
+        # the root task of an estimator in that of its pipeline, without any of its own
+        if task.source_task_name is not None and id(task) not in parents:
+            yield task.estimator_name

@@ -47,9 +47,9 @@ def _plain(value: object) -> Any:
         return value
     if isinstance(value, numbers.Number) and hasattr(value, "item"):
         return value.item()
-    if isinstance(value, list | tuple | set | frozenset):
-        kind = next(k for k in (list, tuple, set, frozenset) if isinstance(value, k))
-        return kind(map(_plain, value))
+    for kind in (list, tuple, set, frozenset):
+        if isinstance(value, kind):
+            return kind(map(_plain, value))
     if isinstance(value, dict):
         return {_plain(key): _plain(held) for key, held in value.items()}
     text = _Shown(value)

@@ -547,6 +547,7 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         the usual family stays.
         """
         found: dict[str, Calibration] = {}
+        sizes: list[float] = []
         errors: list[ValueError] = []
         for family in self._tried():
             if FAMILIES[family].integer and not release.is_integer:
@@ -567,10 +568,10 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
                     made, certificate=replace(told, accountant=name_of(self))
                 )
             found[family] = made
+            sizes.append(mean_square(made.noise, release.dim))
         if not found:
             raise errors[0]
         calibrations = list(found.values())
-        sizes = [mean_square(made.noise, release.dim) for made in calibrations]
         best = least_error(sizes)
         made = calibrations[best]
         certificate = replace(

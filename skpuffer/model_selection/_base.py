@@ -19,7 +19,12 @@ from skpuffer._preview import _labels, _made_up_target
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_weakness
 from skpuffer.accountants import Accountant, OverlapAmplification, PrivacyLoss
-from skpuffer.base import DEFAULT_DELTA, DEFAULT_EPSILON, refuse_arguments
+from skpuffer.base import (
+    DEFAULT_DELTA,
+    DEFAULT_EPSILON,
+    refuse_arguments,
+    unnoised_steps,
+)
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.compose._audit_pipeline import StepAudit, _step, audited
 from skpuffer.compose._delegation import delegates, inherit_tags
@@ -45,7 +50,6 @@ from skpuffer.utils._sklearn import (
     fit_context,
     safe_indexing,
 )
-from skpuffer.utils._steps import unnoised_steps
 
 from ._accounting import (
     SearchPlan,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -228,7 +229,7 @@ def as_number(
             Statement("preprocessing.column_not_numeric", name=name, remedy=remedy)
         )
     return as_numbers(
-        values, Statement("preprocessing.which_column", name=name)
+        values, partial(Statement, "preprocessing.which_column", name=name)
     ).astype(dtype)
 
 

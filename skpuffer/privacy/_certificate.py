@@ -1,7 +1,7 @@
 """The certificate: what one release promised, in which notion, assuming what."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -190,9 +190,10 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
             # for mypy a notion is never given by its name
             object.__setattr__(self, "notion", Notion.of(self.notion))  # type: ignore[unreachable]
         # tuples, also of what is read back from JSON: certificates compare by value
-        object.__setattr__(self, "assumptions", tuple(map(stated, self.assumptions)))
+        object.__setattr__(self, "assumptions", _statements(self.assumptions))
         for name in ("source", "choice"):
-            if value := getattr(self, name):
+            value = getattr(self, name)
+            if value and not isinstance(value, Statement):
                 object.__setattr__(self, name, stated(value))
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
@@ -329,7 +330,7 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
             notion=Notion.ESTIMATED,
             rpp_epsilon=math.inf,
             composable=False,
-            assumptions=(*self.assumptions, stated(reason)),
+            assumptions=(*self.assumptions, *_statements((reason,))),
         )
 
     def as_seeded(self) -> "Certificate":
@@ -339,7 +340,7 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
     def assuming(self, *assumptions: Statement | str) -> "Certificate":
         """Return this certificate with further assumptions written into it."""
         # appended, never replaced: what was assumed before still has to hold
-        further = map(stated, assumptions)
+        further = _statements(assumptions)
         return replace(self, assumptions=(*self.assumptions, *further))
 
     def to_card(self) -> dict[str, str]:
@@ -379,3 +380,7 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
 
     def _repr_html_(self) -> str:
         return certificate_html(self)
+
+
+def _statements(given: Iterable[Statement | str]) -> tuple[Statement, ...]:
+    return tuple(a if isinstance(a, Statement) else stated(a) for a in given)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundedColumnsMixin", "PrivateMean"]
 
+#: What is taken for granted of values beyond the bounds.
+CLIPPED = Statement("assume.values_clipped")
+
 
 class BoundedColumnsMixin:
     """Mixin for estimators with the parameter `bounds` that release moments."""
@@ -125,7 +128,7 @@ class BoundedColumnsMixin:
             n_records=n,
             name=name,
             context=context,
-            assumptions=(Statement("assume.values_clipped"),),
+            assumptions=(CLIPPED,),
         )
 
 

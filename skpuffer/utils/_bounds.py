@@ -28,6 +28,10 @@ __all__ = [
 #: What a certificate and a warning say where the bounds are data-dependent.
 BOUNDS_LEAK = Statement("assume.bounds_read_from_data")
 
+# Whose bounds are not as many as features.
+_GIVEN = Statement("bounds.owner_parameter_has")
+_DECLARED = Statement("bounds.owner_scenario_declares")
+
 
 class DeclaresBounds(Protocol):
     """Protocol of a scenario that may declare bounds."""
@@ -221,7 +225,7 @@ def resolve_bounds(
     # what is given outright wins over what the scenario declares
     given = check_bounds(bounds)
     if given is not None:
-        return _of_length(*given, n_features, Statement("bounds.owner_parameter_has"))
+        return _of_length(*given, n_features, _GIVEN)
     # the only way to the data, and the caller writes it in the certificate
     if are_empirical(bounds):
         return data_bounds(cast(ArrayLike, X))
@@ -284,7 +288,7 @@ def declared_bounds(
     # a prior is checked here, as it was not given as bounds
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high))):
         raise ValueError(Statement("bounds.prior_not_finite"))
-    _of_length(low, high, n_features, Statement("bounds.owner_scenario_declares"))
+    _of_length(low, high, n_features, _DECLARED)
     return _widened(low, high)
 
 

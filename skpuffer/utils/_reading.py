@@ -4,8 +4,9 @@ The checks of scikit-learn and NumPy quote what they refuse, so what they would 
 is refused here first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
+from functools import partial
 from numbers import Complex, Integral, Real
 from typing import Any
 
@@ -351,10 +352,10 @@ def read_numbers(X: Any) -> Any:
         return X
     # scikit-learn refuses it later, in words that tests of its API expect
     if X.ndim > 2:
-        return as_numbers(X, Statement("table.where_x"))
+        return as_numbers(X, partial(Statement, "table.where_x"))
     # by column, so that the message can name the one to look at, and no cell of it
     columns = [
-        as_numbers(column, Statement("table.where_x_column_position", i=i))
+        as_numbers(column, partial(Statement, "table.where_x_column_position", i=i))
         for i, column in enumerate(X.T)
     ]
     return np.column_stack(columns) if columns else np.empty(X.shape)
@@ -387,7 +388,7 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
     # where what is no target counts as nothing, a complex number is none either
     y = _as_array(y, "y", refuse_complex=not missing)
     if numeric:
-        y = as_numbers(y, Statement("target.subject_parameter_y"))
+        y = as_numbers(y, partial(Statement, "target.subject_parameter_y"))
     if missing:
         # as objects, of which none is refused, and then quoted, by scikit-learn
         return y.astype(object) if y.dtype.kind == "c" else y
@@ -460,7 +461,7 @@ def read_groups(groups: Any) -> Indices:
     return codes
 
 
-def as_numbers(values: NDArray[Any], where: object) -> NDArray[Any]:
+def as_numbers(values: NDArray[Any], where: Callable[[], Statement]) -> NDArray[Any]:
     """Return an array of numbers, NaN where one is missing.
 
     Text that reads as a number is one; dates are none, even if NumPy could read them.
@@ -468,8 +469,8 @@ def as_numbers(values: NDArray[Any], where: object) -> NDArray[Any]:
     Parameters
     ----------
     values : ndarray
-    where : str
-        What holds them, for the message.
+    where : callable
+        Says what holds them, for an error.
 
     Returns
     -------
@@ -488,8 +489,11 @@ def as_numbers(values: NDArray[Any], where: object) -> NDArray[Any]:
     kind = values.dtype.kind
     if kind in "biuf":
         return values
+
     # the dtype helps to find the cause, and quotes no cell
-    where = Statement("table.where_with_dtype", where=where, dtype=values.dtype)
+    def told() -> Statement:
+        return Statement("table.where_with_dtype", where=where(), dtype=values.dtype)
+
     missing = missing_cells(values)
     present = values[~missing]
     if kind == "O":
@@ -499,14 +503,14 @@ def as_numbers(values: NDArray[Any], where: object) -> NDArray[Any]:
         if any(issubclass(h, (np.datetime64, np.timedelta64)) for h in others):
             kind = "M"
         elif others:
-            raise TypeError(Statement("table.objects_of_other_types", where=where))
+            raise TypeError(Statement("table.objects_of_other_types", where=told()))
     if kind in "mMV":
-        raise ValueError(Statement("table.dates_or_structures", where=where))
+        raise ValueError(Statement("table.dates_or_structures", where=told()))
     numbers = np.full(values.shape, np.nan)
     # without the missing ones, such as pandas' NA, which no cast takes
     read = floats(present)
     if read is None:
-        raise ValueError(Statement("table.text_or_beyond_floats", where=where))
+        raise ValueError(Statement("table.text_or_beyond_floats", where=told()))
     numbers[~missing] = read
     return numbers
 
@@ -568,7 +572,7 @@ def floats(values: Any) -> Floats | None:
 def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
     """A plain array without a mask, or a sparse matrix, of real entries."""
     if sparse.issparse(values):
-        _refuse_complex(values, Statement("table.where_parameter", name=name))
+        _refuse_complex(values, partial(Statement, "table.where_parameter", name=name))
         return values
     refuse_mask(values, name)
     if isinstance(values, np.matrix):
@@ -581,7 +585,7 @@ def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
             )
         )
     if refuse_complex:
-        _refuse_complex(array, Statement("table.where_parameter", name=name))
+        _refuse_complex(array, partial(Statement, "table.where_parameter", name=name))
     return array
 
 
@@ -600,14 +604,14 @@ def _plain_array(values: Any) -> NDArray[Any] | None:
     return array
 
 
-def _refuse_complex(array: Any, where: object) -> None:
+def _refuse_complex(array: Any, where: Callable[[], Statement]) -> None:
     kinds = {array.dtype.type}
     if array.dtype.kind == "O":
         kinds = set(map(type, array.flat))
     # every real number is a complex one to Python
     if any(issubclass(k, Complex) and not issubclass(k, Real) for k in kinds):
         raise ValueError(
-            Statement("table.complex_numbers", where=where, dtype=array.dtype)
+            Statement("table.complex_numbers", where=where(), dtype=array.dtype)
         )
 
 
@@ -623,7 +627,7 @@ def _numeric_frame(X: Any) -> Any:
     columns = {
         name: as_numbers(
             cells_of(frame.get_column(name)),
-            Statement("table.where_x_column_name", name=name),
+            partial(Statement, "table.where_x_column_name", name=name),
         )
         for name in frame.columns
     }

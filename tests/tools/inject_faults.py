@@ -85,7 +85,6 @@ PARTS = (
     "utils/_reading",
     "utils/_silence",
     "utils/_solve",
-    "utils/_steps",
     "utils/_unquoted",
 )
 #: Survivors that compute the same, by key, and why.
