@@ -15,7 +15,7 @@ from skpuffer.exceptions import Statement
 from skpuffer.training import make_loss
 
 from ._model import PrivateAdditiveModel
-from ._probabilities import probabilities_of
+from ._run import probabilities_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from skpuffer.exceptions import Statement
 from skpuffer.releases import AdaptiveRelease, Sensitivity, Stage
@@ -15,9 +16,16 @@ from skpuffer.releases import AdaptiveRelease, Sensitivity, Stage
 from ._basis import Basis, cell_masses, make_basis
 from ._codes import CodedRows
 from ._interactions import merged_cells
-from ._plan import AVERAGE, INTERCEPT, RoundPlan, n_rounds, round_plan
-from ._probabilities import clipped_curvature
-from ._rounds import LARGEST_NORM, ResidualSums, run_rounds
+from ._rounds import (
+    AVERAGE,
+    INTERCEPT,
+    LARGEST_NORM,
+    ResidualSums,
+    RoundPlan,
+    n_rounds,
+    round_plan,
+    run_rounds,
+)
 from ._shapes import ShapeFunction, cell_labels
 
 if TYPE_CHECKING:
@@ -30,9 +38,83 @@ if TYPE_CHECKING:
     from skpuffer.utils._types import Floats, Indices
 
     from ._basis import Basis
-    from ._plan import RoundPlan
+    from ._rounds import RoundPlan
 
 __all__ = ["AdditiveRun", "Problem", "additive_release", "execute"]
+
+
+def probabilities_of(scores: Floats, clip: float) -> Floats:
+    """Probabilities of classes from scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,) or (n, n_classes)
+        Log-odds of the second class of two, or softmax logits.
+    clip : float
+        Norm to which residuals were clipped in training.
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes)
+    """
+    if scores.ndim == 1:
+        raw = np.column_stack([expit(-scores), expit(scores)])
+        return corrected(raw, np.abs(1 - raw), clip)
+    raw = softmax(scores, axis=1)
+    # |e_j - p|^2 = 1 - 2 p_j + |p|^2
+    squares = 1 - 2 * raw + np.sum(raw**2, axis=1, keepdims=True)
+    return corrected(raw, np.sqrt(np.maximum(squares, 0.0)), clip)
+
+
+def corrected(probabilities: Floats, residuals: Floats, clip: float) -> Floats:
+    """Undo in part what clipped residuals do to probabilities.
+
+    Where a residual of class j is scaled down by a_j, the fit is stationary at
+    probabilities p that obey P_j proportional to p_j / a_j. Divided by the root of a_j:
+    the full power suits labels that are noisy, none such that are separable. The order
+    of the classes stays, for any clip norm of at least a half.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, n_classes)
+    residuals : ndarray of shape (n, n_classes)
+        Norm of the residual of a record of each class.
+    clip : float
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes)
+    """
+    odds = probabilities * np.sqrt(np.maximum(residuals / clip, 1.0))
+    shares: Floats = odds / np.sum(odds, axis=1, keepdims=True)
+    return shares
+
+
+def clipped_curvature(scores: Floats, clip: float) -> Floats:
+    """Mean derivative of clipped residuals by the scores, by output.
+
+    Of labels that follow the scores' own probabilities; a residual that is clipped does
+    not move.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, n_outputs)
+        One output is the log-odds of the second of two classes.
+    clip : float
+
+    Returns
+    -------
+    ndarray of shape (n_outputs,)
+    """
+    if scores.shape[1] == 1:
+        p = np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
+        unclipped = np.sum(p * (1 - p <= clip), axis=1)
+        return np.array([np.mean(p[:, 0] * p[:, 1] * unclipped)])
+    p = softmax(scores, axis=1)
+    squares = 1 - 2 * p + np.sum(p**2, axis=1, keepdims=True)
+    unclipped = np.sum(p * (squares <= clip**2), axis=1, keepdims=True)
+    curvature: Floats = np.mean(p * (1 - p) * unclipped, axis=0)
+    return curvature
 
 
 #: Rows that are drawn from the released masses to find how curved the loss is.

@@ -23,8 +23,7 @@ from skpuffer.utils._sklearn import Interval, StrOptions
 from skpuffer.utils._warn import warn
 
 from ._cells import nearest, squared_distances
-from ._plan import AUTO_ROUNDS, Plan
-from ._rounds import noisy_centres, noisy_mean
+from ._rounds import AUTO_ROUNDS, Plan, noisy_centres, noisy_mean
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

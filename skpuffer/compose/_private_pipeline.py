@@ -46,7 +46,13 @@ from ._pipeline_plan import (
     plan_steps,
 )
 from ._public_rows import is_same, rows_like, share_records
-from ._released_steps import ReleasedStepsMixin, split_secret, without_secret
+from ._released_steps import (
+    ReleasedStepsMixin,
+    flat_steps,
+    private_steps,
+    split_secret,
+    without_secret,
+)
 from ._settled_steps import Flow, chosen_rows, settle_all
 from ._step_kinds import (
     declared_steps,
@@ -54,7 +60,6 @@ from ._step_kinds import (
     step_kinds,
     under,
 )
-from ._step_list import flat_steps, private_steps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -13,10 +13,9 @@ from skpuffer.utils._checks import check_count, check_positive, noise_generator
 from skpuffer.utils._types import Floats, Indices, RandomState
 
 from ._atoms import Atoms
-from ._banks import Bank
+from ._banks import Bank, two_point_information
 from ._information import Information, SecretInformation
 from ._laws import GaussianLaw, NoiseLike, noise_law
-from ._quadrature import two_point_information
 
 #: Entries of the largest arrays that are held at once.
 _ENTRIES = 2**17

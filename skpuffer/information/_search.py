@@ -23,8 +23,14 @@ from ._banks import Bank
 from ._gaussian import waterfill
 from ._lagrangian import augmented_lagrangian
 from ._laws import GaussianLaw
-from ._leakage import DatasetLeakage, GivenOthersLeakage, Leakage, SecretLeakage
-from ._objective import Candidate, Objective
+from ._objective import (
+    Candidate,
+    DatasetLeakage,
+    GivenOthersLeakage,
+    Leakage,
+    Objective,
+    SecretLeakage,
+)
 from ._starts import STARTS, starting_shapes
 
 #: Least variance along any direction, as a share of the largest.

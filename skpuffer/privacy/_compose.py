@@ -19,8 +19,7 @@ from ._information import INFORMATION, sum_of_information
 from ._neighbours import arbitrary_count, plain_privacy
 from ._notions import Notion
 from ._repeated import repeated
-from ._slices import SLICED
-from ._subsampling_averages import SUBSAMPLING_AVERAGES, sum_of_averages
+from ._slices import SLICED, SUBSAMPLING_AVERAGES, sum_of_averages
 
 __all__ = ["compose"]
 

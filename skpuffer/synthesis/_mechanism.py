@@ -16,8 +16,7 @@ from ._consistency import (
     project_on_mass,
 )
 from ._counts import dependence_scores, joint_counts, pairs_of
-from ._grouping import group_cells, sum_groups
-from ._model import TableModel
+from ._model import TableModel, group_cells, sum_groups
 from ._structure import MARGINS, SCORES, TABLES, Structure
 
 if TYPE_CHECKING:

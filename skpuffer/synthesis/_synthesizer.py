@@ -28,9 +28,8 @@ from skpuffer.utils._checks import check_count, noise_generator
 from skpuffer.utils._reading import floats
 from skpuffer.utils._warn import warn
 
-from ._cells import TableCells
 from ._counts import joint_counts
-from ._plan import Plan, SynthesisContext
+from ._plan import Plan, SynthesisContext, TableCells
 from ._structure import Budget, Structure
 
 if TYPE_CHECKING:

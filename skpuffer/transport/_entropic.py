@@ -26,11 +26,10 @@ from skpuffer.utils._checks import (
 from skpuffer.utils._lengths import unit_near
 from skpuffer.utils._types import Floats, Indices, Integers
 
-from ._flow import Transport, send
 from ._line import _shares
 from ._masses import common_masses
 from ._points import check_points, finest_grid, merge, round_to_grid
-from ._radius import _TIE, smallest_radius
+from ._radius import _TIE, Transport, send, smallest_radius
 
 __all__ = ["entropic_distance"]
 

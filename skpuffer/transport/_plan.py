@@ -23,11 +23,11 @@ from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Booleans, Floats, Indices, Integers
 
 from ._bottleneck import bottleneck_distance
-from ._flow import send
 from ._line import _shares, wasserstein_distance
 from ._masses import common_masses
 from ._match import match
 from ._points import check_points, finest_grid, merge, round_to_grid
+from ._radius import send
 
 __all__ = ["TransportPlan", "transport_distance", "transport_plan"]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from skpuffer.accountants import GroupPrivacy, HistoryUniformCap, RenyiDP
-from skpuffer.accountants.history._discrepancy import dealt_squares, discrepancy
+from skpuffer.accountants.history._run import dealt_squares, discrepancy
 from skpuffer.accountants.history._slices import layer_caps
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 
-from skpuffer.additive._probabilities import clipped_curvature, probabilities_of
+from skpuffer.additive._run import clipped_curvature, probabilities_of
 
 
 def test_without_clipping_they_are_those_of_the_scores():

@@ -11,8 +11,7 @@ from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.cluster import _rounds
 from skpuffer.cluster._cells import CellSums, nearest, squared_distances
-from skpuffer.cluster._plan import Plan, public_centres
-from skpuffer.cluster._rounds import Centres, merged, moved
+from skpuffer.cluster._rounds import Centres, Plan, merged, moved, public_centres
 from skpuffer.releases import AdaptiveRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._bounds import Bounds

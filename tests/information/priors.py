@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from skpuffer.information import Atoms, Bank, MixtureChannel
-from skpuffer.information._quadrature import normal_rule
+from skpuffer.information._banks import normal_rule
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "residual_pac_channel.json").read_text(

@@ -14,7 +14,7 @@ from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PoissonPair, PrivacyLossCurve
 from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.privacy_loss.allocation import AllocationPair, _lattice
-from skpuffer.privacy_loss.allocation._transforms import sum_of_terms
+from skpuffer.privacy_loss.allocation._lattice import sum_of_terms
 
 ORACLE = json.loads(
     (Path(__file__).parents[1] / "oracles" / "random_allocation.json").read_text()

@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skpuffer.privacy_loss.allocation import _chain as chain
+from skpuffer.privacy_loss.allocation._bins import (
+    Window,
+    cyclic_lags,
+    linear_lags,
+    windows,
+)
 from skpuffer.privacy_loss.allocation._chain import Accuracy, chain_law
 from skpuffer.privacy_loss.allocation._chain_bound import chain_replaced, delta_of_law
 from skpuffer.privacy_loss.allocation._cover import (
     Cover,
     check_cover,
     geometric_covers,
-)
-from skpuffer.privacy_loss.allocation._lags import (
-    Window,
-    cyclic_lags,
-    linear_lags,
-    windows,
 )
 from tests.allocation import divergence
 from tests.refused import refused

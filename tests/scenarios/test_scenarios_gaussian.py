@@ -33,7 +33,7 @@ from skpuffer.scenarios import (
     OutputSensitivity,
 )
 from skpuffer.scenarios.gaussian._bound import BoundGaussian
-from skpuffer.scenarios.gaussian._operator_norm import operator_norm
+from skpuffer.scenarios.gaussian._diffusion import operator_norm
 from tests.attack import SHARE, assert_tight
 from tests.refused import refused
 

@@ -12,8 +12,7 @@ from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.releases import AdaptiveRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.schema import Category, Schema
-from skpuffer.synthesis._cells import TableCells
-from skpuffer.synthesis._plan import Plan
+from skpuffer.synthesis._plan import Plan, TableCells
 from skpuffer.synthesis._structure import Budget, Structure, affordable
 
 from ..attack import assert_tight

@@ -22,13 +22,17 @@ from skpuffer.synthesis._counts import (
     joint_counts,
     pairs_of,
 )
-from skpuffer.synthesis._grouping import group_cells, sum_groups
 from skpuffer.synthesis._mechanism import (
     maximum_spanning_tree,
     spanning_forest,
     unlinked,
 )
-from skpuffer.synthesis._model import TableModel, systematic_cells
+from skpuffer.synthesis._model import (
+    TableModel,
+    group_cells,
+    sum_groups,
+    systematic_cells,
+)
 
 # -- counts --------------------------------------------------------------------------
 

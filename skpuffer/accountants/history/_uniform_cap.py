@@ -35,8 +35,7 @@ from skpuffer.utils._checks import (
 from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._solve import largest_argument, raise_until
 
-from ._discrepancy import DISCREPANCIES
-from ._run import CappedRun
+from ._run import DISCREPANCIES, CappedRun
 from ._slices import Slices
 from ._steps import StepMoves, one_clipped, step_moves
 

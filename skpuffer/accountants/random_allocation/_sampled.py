@@ -34,7 +34,7 @@ from skpuffer.utils._checks import (
 from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._types import Floats, RandomState
 
-from ._steps import check_bins, strategy_of
+from ._allocation import check_bins, strategy_of
 
 __all__ = ["SampledAllocation"]
 

@@ -1,5 +1,4 @@
 from ._base import NoiseStrategy
-from ._buffered import BufferedToeplitz
 from ._families import (
     banded_inverse_factorization,
     banded_inverse_square_root,
@@ -10,6 +9,7 @@ from ._families import (
     prefix_sum_tree,
     restarted,
 )
+from ._optimised import BufferedToeplitz
 from ._restarted import Restarted
 from ._rows import BandedRows
 from ._toeplitz import InverseToeplitz, Toeplitz, ToeplitzStrategy

@@ -13,8 +13,8 @@ from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._types import Floats
 
 from ._base import NoiseStrategy
-from ._buffered import BufferedToeplitz
 from ._optimised import (
+    BufferedToeplitz,
     best_banded,
     best_buffered,
     best_inverse,

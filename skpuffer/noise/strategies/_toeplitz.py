@@ -15,7 +15,7 @@ from skpuffer.utils._checks import check_finite, check_positive
 from skpuffer.utils._types import Floats
 
 from ._base import NoiseStrategy
-from ._blocks import windowed
+from ._rows import windowed
 
 __all__ = [
     "InverseToeplitz",

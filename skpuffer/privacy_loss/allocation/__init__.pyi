@@ -1,14 +1,16 @@
 from ._bands import renyi_circulant
 from ._conditional import conditional_delta, conditional_epsilon
 from ._correlated import CorrelatedAllocationPair
-from ._gram import closed_add_delta, renyi_add, unamplified_delta
 from ._pair import AllocationPair
 from ._renyi import (
     DirectedCosts,
+    closed_add_delta,
+    renyi_add,
     renyi_allocation,
     renyi_delta,
     renyi_epsilon,
     renyi_remove,
+    unamplified_delta,
 )
 from ._sampled import (
     SampledDelta,

@@ -9,12 +9,10 @@ from scipy.fft import next_fast_len
 
 from skpuffer.utils._types import Floats
 
-from ._bins import Bins
+from ._bins import Bins, cyclic_lags, linear_lags
 from ._chain import ChainLaw
 from ._chain_bound import class_of_epsilon, class_of_noise, delta_of_law, laws_by_rungs
-from ._lags import cyclic_lags, linear_lags
-from ._lattice import between
-from ._transforms import sum_of_terms
+from ._lattice import between, sum_of_terms
 
 __all__ = ["Blocks", "block_delta", "block_law", "block_plan", "blocks_of"]
 

@@ -19,11 +19,9 @@ from .._protocols import Pair
 from .._tradeoff import log_delta_of_orders
 from ._bins import Bins, Means
 from ._blocks import block_delta
-from ._chain_bound import chain_delta, chain_replaced_delta
+from ._chain_bound import by_marks, chain_delta, chain_replaced_delta
 from ._conditional import conditional_delta, conditional_epsilon
-from ._gram import closed_add_delta, unamplified_delta
-from ._marks import by_marks
-from ._renyi import ORDERS, renyi_allocation
+from ._renyi import ORDERS, closed_add_delta, renyi_allocation, unamplified_delta
 from ._search import least_epsilon
 
 __all__ = ["CorrelatedAllocationPair"]

@@ -14,8 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from skpuffer.utils._types import Floats, Integers
 
-from ._lattice import Group, between
-from ._transforms import sum_of_terms
+from ._lattice import Group, between, sum_of_terms
 
 __all__ = ["replaced_delta"]
 

@@ -24,7 +24,7 @@ from skpuffer.utils._checks import (
 )
 from skpuffer.utils._types import Floats
 
-from ._gram import check_gram
+from ._renyi import check_gram
 
 __all__ = [
     "DIRECTIONS",

@@ -27,7 +27,7 @@ from skpuffer.utils._checks import check_extent
 from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats
 
-from ._operator_norm import operator_norm
+from ._diffusion import operator_norm
 
 __all__ = ["BoundGaussian", "slopes_of"]
 

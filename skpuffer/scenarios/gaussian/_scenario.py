@@ -17,7 +17,7 @@ from skpuffer.utils._checks import (
 )
 
 from ._bound import BoundGaussian, slopes_of
-from ._operator_norm import MOST_CORNERS, half_the_signs
+from ._diffusion import MOST_CORNERS, half_the_signs
 
 __all__ = ["GaussianScenario"]
 

@@ -14,8 +14,7 @@ from skpuffer.utils._types import Floats, Indices
 
 from ._bounded_odds import BoundedOdds
 from ._coding import Coding, coding_of
-from ._laws import Laws
-from ._rows import RowBelief
+from ._rows import Laws, RowBelief
 from ._tables import ordered, secret_values
 from ._variation import variation_radius
 

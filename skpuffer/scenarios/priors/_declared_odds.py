@@ -9,8 +9,7 @@ import pandas as pd
 from skpuffer.exceptions import ScenarioError, Statement
 
 from ._bounded_odds import BoundedOdds
-from ._laws import Laws, codes_of
-from ._rows import RowBelief
+from ._rows import Laws, RowBelief, codes_of
 
 __all__ = ["DeclaredOdds"]
 
