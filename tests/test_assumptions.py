@@ -21,6 +21,7 @@ from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
 from skpuffer.base import SEEDED, UNTOUCHED_ROWS
 from skpuffer.compose import OutputPerturbation, PrivatePipeline, PublicPreprocessing
 from skpuffer.distributions import PointMass
+from skpuffer.exceptions import Statement
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import LawsScenario
 from skpuffer.schema import Schema
@@ -43,22 +44,21 @@ BOOK = Schema({"a": (-1, 1), "b": (-1, 1)})
 WITH_TARGET = Schema({"a": (-1, 1), "b": (-1, 1), "y": (0, 1)}, target="y")
 LAWS = LawsScenario([(PointMass(np.zeros(4)), PointMass(np.ones(4)))])
 
-RECORDS = (
-    "neighbouring tables: one record is added or removed; the number of records (60), "
-    "of features, the class labels and every divisor are public"
+RECORDS = Statement(
+    "assume.neighbouring_tables",
+    who=Statement("assume.record_one"),
+    what=Statement("assume.record_added_or_removed"),
+    n_records=60,
 )
-CLIPPED = "values outside the public bounds are clipped to them"
-COVERED = f"{ON_GRID}; {ROUNDED_SUMS}"
-UNCOVERED = f"{ON_GRID}; {NO_ROOM}"
-STATED = (
-    "one record moves the released vector by no more than the stated sensitivity "
-    "(0.1); the library has not proved it"
-)
-SHAPES = "the shape of the released arrays and the class labels are public"
-CODE_BOOK = "the schema was fixed beforehand and holds nothing of the private data"
-CHOICES = (
-    "2 choices in 2 rounds, each by scores that move by amounts of a range of at most "
-    "1 between neighbouring tables"
+CLIPPED = Statement("assume.values_clipped")
+COVERED = (ON_GRID, ROUNDED_SUMS)
+UNCOVERED = (ON_GRID, NO_ROOM)
+STATED = Statement("assume.stated_sensitivity_holds", sensitivity=0.1)
+SHAPE = Statement("assume.released_shape_public")
+SHAPES = Statement("assume.shapes_and_labels_public")
+CODE_BOOK = Statement("assume.schema_fixed_beforehand")
+CHOICES = Statement(
+    "selection.choices_in_rounds_stated", dim=2, n_rounds=2, largest=1.0
 )
 
 #: Estimator, table, target, and all that its certificate takes for granted.
@@ -67,7 +67,7 @@ CASES = {
         PrivateMean(**BOUNDS),
         X,
         None,
-        [RECORDS, CLIPPED, UNTOUCHED_ROWS, COVERED],
+        [RECORDS, CLIPPED, UNTOUCHED_ROWS, *COVERED],
     ),
     "seed": (
         PrivateMean(**BOUNDS, random_state=0),
@@ -79,7 +79,7 @@ CASES = {
         PrivateStandardScaler(**BOUNDS),
         X,
         None,
-        [RECORDS, CLIPPED, UNTOUCHED_ROWS, COVERED],
+        [RECORDS, CLIPPED, UNTOUCHED_ROWS, *COVERED],
     ),
     "quantiles": (
         PrivateQuantile(**BOUNDS),
@@ -93,7 +93,7 @@ CASES = {
         None,
         [
             RECORDS,
-            "values outside the public grid are clipped to it",
+            Statement("assume.values_clipped_to_grid"),
             UNTOUCHED_ROWS,
             ON_GRID,
         ],
@@ -104,11 +104,9 @@ CASES = {
         None,
         [
             RECORDS,
-            "values outside the public bounds or grid are clipped to them; the levels "
-            "of categorical columns are public, and a value that is none of them "
-            "counts as nothing, or at the level of missing values",
+            Statement("assume.values_clipped_levels_public"),
             UNTOUCHED_ROWS,
-            COVERED,
+            *COVERED,
         ],
     ),
     "statistic": (
@@ -117,10 +115,10 @@ CASES = {
         None,
         [
             RECORDS,
-            "the shape of the released array is public",
+            SHAPE,
             STATED,
             UNTOUCHED_ROWS,
-            COVERED,
+            *COVERED,
         ],
     ),
     "statistic of laws": (
@@ -128,24 +126,27 @@ CASES = {
         X,
         None,
         [
-            "the output of the release 'means and standard deviations' follows one of "
-            "the 2 given distributions",
-            "the shape of the released array is public",
+            Statement(
+                "assume.output_follows_given_laws",
+                name="means and standard deviations",
+                n=2,
+            ),
+            SHAPE,
             UNTOUCHED_ROWS,
-            COVERED,
+            *COVERED,
         ],
     ),
     "code book": (
         PrivateMean(schema=BOOK),
         FRAME,
         None,
-        [RECORDS, CLIPPED, UNTOUCHED_ROWS, COVERED, CODE_BOOK],
+        [RECORDS, CLIPPED, UNTOUCHED_ROWS, *COVERED, CODE_BOOK],
     ),
     "lazy table": (
         PrivateMean(**BOUNDS),
         pl.LazyFrame({"a": X[:, 0], "b": X[:, 1]}),
         None,
-        [RECORDS, CLIPPED, SUMMED_ELSEWHERE, UNTOUCHED_ROWS, COVERED],
+        [RECORDS, CLIPPED, SUMMED_ELSEWHERE, UNTOUCHED_ROWS, *COVERED],
     ),
     "lazy table and seed": (
         PrivateMean(**BOUNDS, random_state=0),
@@ -156,7 +157,8 @@ CASES = {
             CLIPPED,
             SUMMED_ELSEWHERE,
             UNTOUCHED_ROWS,
-            f"{FLOATING_POINT}; {ROUNDED_ELSEWHERE}",
+            FLOATING_POINT,
+            ROUNDED_ELSEWHERE,
             SEEDED,
         ],
     ),
@@ -168,17 +170,16 @@ CASES = {
             RECORDS,
             SHAPES,
             STATED,
-            "it moves by no more than 0.2 for each unit that one record moves in l2; "
-            "the library has not proved it",
+            Statement("assume.lipschitz_unproved", lipschitz=0.2),
             UNTOUCHED_ROWS,
-            UNCOVERED,
+            *UNCOVERED,
         ],
     ),
     "output, labels of the table": (
         OutputPerturbation(LogisticRegression(), sensitivity=0.1),
         X,
         Y,
-        [RECORDS, SHAPES, STATED, UNTOUCHED_ROWS, UNCOVERED],
+        [RECORDS, SHAPES, STATED, UNTOUCHED_ROWS, *UNCOVERED],
     ),
     "output, declared labels": (
         OutputPerturbation(LogisticRegression(), sensitivity=0.1, classes=[0, 1]),
@@ -188,10 +189,9 @@ CASES = {
             RECORDS,
             SHAPES,
             STATED,
-            "a record whose label is missing, or none of the declared classes, is read "
-            "as one of the first class",
+            Statement("assume.unknown_label_read_first"),
             UNTOUCHED_ROWS,
-            UNCOVERED,
+            *UNCOVERED,
         ],
     ),
     "output, code book": (
@@ -202,10 +202,9 @@ CASES = {
             RECORDS,
             SHAPES,
             STATED,
-            "a record whose target is missing, or no number, is read as one in the "
-            "middle of its bounds",
+            Statement("assume.missing_target_read_middle"),
             UNTOUCHED_ROWS,
-            UNCOVERED,
+            *UNCOVERED,
             CODE_BOOK,
         ],
     ),
@@ -219,9 +218,8 @@ CASES = {
             RECORDS,
             CLIPPED,
             UNTOUCHED_ROWS,
-            COVERED,
-            "the preprocessing was fitted on a reference table, which is public, and "
-            "maps each record by itself",
+            *COVERED,
+            Statement("assume.preprocessing_fitted_on_reference"),
         ],
     ),
     "fixed preprocessing": (
@@ -232,9 +230,8 @@ CASES = {
             RECORDS,
             CLIPPED,
             UNTOUCHED_ROWS,
-            COVERED,
-            "the preprocessing was fixed beforehand, holds nothing of the private data "
-            "and maps each record by itself",
+            *COVERED,
+            Statement("assume.preprocessing_fixed_beforehand"),
         ],
     ),
     "gradients": (
@@ -243,12 +240,12 @@ CASES = {
         Y,
         [
             RECORDS,
-            "every step takes all 60 records",
-            "rows longer than 1 are scaled down to it",
-            "a record whose label is missing, or none of the declared classes, counts "
-            "as nothing",
+            Statement("assume.step_takes_all_records", n_records=60),
+            Statement("assume.rows_clipped", data_norm=1.0),
+            Statement("assume.unknown_label_counts_nothing"),
             UNTOUCHED_ROWS,
-            f"{SUMS_ON_GRID}; {ROUNDED_SUMS}",
+            SUMS_ON_GRID,
+            ROUNDED_SUMS,
         ],
     ),
 }
@@ -258,7 +255,7 @@ CASES = {
 def test_a_certificate_says_all_that_it_rests_on(case):
     model, table, target, expected = CASES[case]
     stated = model.fit(table, target).certificate_.assumptions
-    assert sorted(stated) == sorted(expected)
+    assert sorted(stated, key=repr) == sorted(expected, key=repr)
 
 
 def test_steps_of_a_pipeline_say_what_stands_before_them():
@@ -272,17 +269,13 @@ def test_steps_of_a_pipeline_say_what_stands_before_them():
         reference=X + 0.01,
         accountant=PrivacyLoss(1.0, noise="gaussian"),
     ).fit(X)
-    own = [RECORDS, CLIPPED, UNTOUCHED_ROWS, COVERED]
-    first = (
-        "the steps before it ('public') were fixed beforehand or fitted on public "
-        "rows, and each maps each record by itself"
+    own = [RECORDS, CLIPPED, UNTOUCHED_ROWS, *COVERED]
+    first = Statement("assume.steps_fixed_or_public", steps=["public"])
+    second = Statement(
+        "assume.steps_released_are_public",
+        steps=["public", "one", "norms"],
+        released=["one"],
     )
-    second = (
-        "the steps before it ('public', 'one', 'norms') map each record by itself, and "
-        "were fixed beforehand, fitted on public rows, or released under certificates "
-        "of their own ('one'), to which this one is added: given what they released, "
-        "they are public"
-    )
-    found = {n: sorted(c.assumptions) for n, c in model.certificates_.items()}
-    assert found == {"one": sorted([*own, first]), "two": sorted([*own, second])}
+    found = {n: set(c.assumptions) for n, c in model.certificates_.items()}
+    assert found == {"one": {*own, first}, "two": {*own, second}}
     assert set(model.certificate_.assumptions) == {*own, first, second}

@@ -24,6 +24,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skpuffer import base
 from skpuffer._template import _rows
+from skpuffer._template._on_grid import (
+    CHOSEN_ON_GRID,
+    ON_GRID,
+    ROUNDED_SUMS,
+    SUMS_ON_GRID,
+)
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.base import FLOATING_POINT, _cells_as_cells
@@ -42,7 +48,9 @@ from skpuffer.exceptions import (
     PrivacyWarning,
     ScenarioError,
     SeededNoiseWarning,
+    Statement,
     WeakPromiseWarning,
+    stated,
 )
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression
@@ -70,7 +78,7 @@ from skpuffer.summary import PrivateMean
 from skpuffer.synthesis import PrivateTableSynthesizer
 from skpuffer.testing import all_estimators
 from skpuffer.testing._estimator_checks import _arguments
-from tests.refused import refused
+from tests.refused import refused, says
 
 PUBLIC = (
     PublicBinner,
@@ -163,8 +171,12 @@ def test_what_is_drawn_is_added(monkeypatch):
     assert model.mean_ == pytest.approx(X.mean(axis=0) + noise)
 
 
+#: What is said of last digits that noise covers.
+DIGITS = (CHOSEN_ON_GRID, ON_GRID, SUMS_ON_GRID, ROUNDED_SUMS)
+
+
 def of_grid(certificate):
-    return [said for said in certificate.assumptions if "grid" in said]
+    return [said for said in certificate.assumptions if said in DIGITS]
 
 
 @pytest.mark.parametrize("kind", [PrivateMean, PrivateLogisticRegression])
@@ -172,9 +184,8 @@ def test_what_is_released_without_a_seed_is_on_a_grid(kind):
     """Certificates say so, and of a seed that nothing is known of the last digits."""
     options = {"bounds": (-1, 1)} if kind is PrivateMean else {"data_norm": 2.0}
     exact = kind(**options).fit(X, y)
-    (said,) = of_grid(exact.certificate_)
-    assert "ChaCha20" in said
-    assert "the noise covers them" in said
+    on = ON_GRID if kind is PrivateMean else SUMS_ON_GRID
+    assert of_grid(exact.certificate_) == [on, ROUNDED_SUMS]
     assert FLOATING_POINT not in exact.certificate_.assumptions
     seeded = kind(**options, random_state=0).fit(X, y)
     assert not of_grid(seeded.certificate_)
@@ -202,9 +213,7 @@ def test_means_are_multiples_of_a_public_power_of_two():
 def test_sums_in_turn_are_on_a_grid_that_their_noise_pays_for():
     """In units of the stages, of which the noise is as well."""
     model = PrivateKMeans(2, bounds=(-1, 1)).fit(X)
-    (said,) = of_grid(model.certificate_)
-    assert "ChaCha20" in said
-    assert "the noise covers them" in said
+    assert of_grid(model.certificate_) == [ON_GRID, ROUNDED_SUMS]
     seeded = PrivateKMeans(2, bounds=(-1, 1), random_state=0).fit(X)
     assert FLOATING_POINT in seeded.certificate_.assumptions
     assert 1 < model.noise_.scale / seeded.noise_.scale < 1 + 1e-6
@@ -214,8 +223,7 @@ def test_votes_are_counted_on_a_grid():
     """Which integers are on already, so that nothing is paid for."""
     options = {"n_teachers": 20, "n_classes": 2, "n_queries": 3}
     exact = PATEAggregator(**options).calibrate()
-    (said,) = of_grid(exact.certificate_)
-    assert "ChaCha20" in said
+    assert of_grid(exact.certificate_) == [ON_GRID]
     seeded = PATEAggregator(**options, random_state=0).calibrate()
     assert FLOATING_POINT in seeded.certificate_.assumptions
     assert exact.noise_ == seeded.noise_
@@ -225,7 +233,7 @@ def test_targets_are_assumed_of_where_a_scenario_speaks_of_rows_alone():
     states = np.arange(20)[:, None] % 2
     chain = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
     said = [
-        any("targets are no part" in text for text in fitted.certificate_.assumptions)
+        says(fitted.certificate_.assumptions, "assume.targets_not_stated")
         for fitted in (
             PrivateMean(chain, GroupPrivacy(), bounds=(0, 1)).fit(states),
             PrivateLogisticRegression(chain, GroupPrivacy()).fit(states, states[:, 0]),
@@ -632,7 +640,7 @@ def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
     for part in ("parameter", "scenario", "map"):
         assert any(f"of the {part}" in text for text in told)
     assert not model.certificate_.certified
-    assert "mapped by hand" in model.certificate_.assumptions
+    assert stated("mapped by hand") in model.certificate_.assumptions
     assert [of for of, *_ in seen] == ["rows", "table", "secrets", "leaks"]
     np.testing.assert_array_equal(seen[0][1], X[:, :2])
     assert seen[1][1] is listed and seen[1][2] is None
@@ -643,9 +651,12 @@ def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
     assert model.mean_ == pytest.approx(listed.mean(axis=0), abs=1e-6)
 
 
+UNNOISED = Statement("pipeline.unnoised_step_before", step="scaler")
+
+
 def test_steps_without_noise_before_an_estimator_void_its_promise(monkeypatch):
     """Besides whatever its own parameters take from the rows."""
-    monkeypatch.setattr(base, "unnoised_steps", lambda callback: ["'scaler'"])
+    monkeypatch.setattr(base, "unnoised_steps", lambda callback: (UNNOISED,))
     monkeypatch.setattr(Watched, "said", ("of a parameter",))
     model = Watched(accountant=NO_NOISE, bounds=(-1, 1))
     with warnings.catch_warnings(record=True) as caught:
@@ -654,7 +665,7 @@ def test_steps_without_noise_before_an_estimator_void_its_promise(monkeypatch):
     told = [str(w.message) for w in caught if w.category is PrivacyLeakWarning]
     assert told == [
         "Watched: of a parameter.",
-        f"Watched: {base.UNNOISED_STEP.format(repr('scaler'))}.",
+        f"Watched: {UNNOISED}.",
     ]
     assert not model.certificate_.certified
 

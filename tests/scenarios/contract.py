@@ -223,7 +223,7 @@ class ScenarioContract:
             assert isinstance(fact.assumptions, tuple) and fact.assumptions
             for text in fact.assumptions:
                 # sentences, and not the repr of something
-                assert isinstance(text, Statement) and " " in str(text).strip()
+                assert isinstance(text, Statement | str) and " " in str(text).strip()
                 assert "<" not in str(text) and "array(" not in str(text)
         for kind in set(Fact.__subclasses__()) - offered:
             with pytest.raises(ScenarioError, match=f"does not offer {kind.__name__}"):
