@@ -120,8 +120,10 @@ class Statement:
     ...     PrivateMean(accountant=PrivacyLoss(-1.0), bounds=(0, 1)).fit([[0.5]])
     ... except ValueError as error:
     ...     statement = error.args[0]
-    >>> statement.code, statement.parameters
-    ('parameter.epsilon', {})
+    >>> statement.code, statement.parameters["name"], statement.parameters["raw"]
+    ('parameter.not_positive', 'epsilon', -1.0)
+    >>> print(statement)
+    The parameter 'epsilon' must be in the range (0, inf). Got -1.0.
     """
 
     __slots__ = ("code", "parameters")
