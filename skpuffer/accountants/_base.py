@@ -462,7 +462,11 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         """
         if type(release) is VoteRelease:
             release = self._votes_as_read(release)
-        return self._account(release, bound, found.noise.norm).by_sensitivity
+        try:
+            return self._account(release, bound, found.noise.norm).by_sensitivity
+        except ValueError:
+            # it calibrates and certifies by means of its own, of which nothing is known
+            return False
 
     def supports(self, release: Any, scenario: Scenario | BoundScenario) -> Support:
         """Whether this accountant can account for the release under the scenario.

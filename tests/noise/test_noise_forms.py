@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import gamma
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
@@ -109,15 +110,8 @@ def test_nothing_is_added_where_no_coordinate_has_noise():
 
 # -- what is not proved ----------------------------------------------------------------
 
-_SPLITS = (
-    "The worst direction of a shift of several coordinates under generalised Gaussian "
-    "noise was found numerically, among equal splits over coordinates, and not proved."
-)
-_CAUCHY = (
-    "Generalised Cauchy noise in several coordinates: that equal displacements are the "
-    "worst was verified numerically for exponents from 2 to 100, and is proved only "
-    "for exponent 2 at integer orders and for the pure cost."
-)
+_SPLITS = Statement("assume.worst_direction_numerical")
+_CAUCHY = Statement("assume.cauchy_worst_shift_numerical")
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,17 @@ from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.scenarios.quilts._base import Quilts
 from tests.refused import refused
 
+#: How scenarios of one size refuse a table of another one.
+OTHER_SIZE = (
+    "blocks.records_not_whole_blocks",
+    "diffusion.times_differ_from_records",
+    "gaussian.covariance_not_whole_columns",
+    "joint.record_count_differs",
+    "network.nodes_differ_from_records",
+    "simulation.record_count_differs",
+    "subsample.size_differs_from_table",
+)
+
 
 @dataclass(frozen=True)
 class Itself:
@@ -200,7 +211,7 @@ class ScenarioContract:
         with refused(ValueError, "scenario.bound_to_other_record_count"):
             bind(bound, total(more))
         if self.one_size:
-            with refused(ScenarioError, "blocks.records_not_whole_blocks"):
+            with refused(ScenarioError, OTHER_SIZE):
                 self._ask_all(more)
 
     def _ask_all(self, n):

@@ -1,6 +1,7 @@
 """Declared beliefs: what an attribute scenario knows without a table."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -316,8 +317,8 @@ def test_numbers_for_names_are_positions_or_refused():
     moved, less = X[[3, 0, 1, 2]], X[[0, 1, 3]]
     counted = AttributeScenario(2, level="record", prior=BoundedOdds(4.0))
     blocks = BlocksScenario(clone(counted).set_params(level="dataset"), sizes=3)
-    refused = is_refused(
-        ScenarioError, "attribute.numbered_columns_ambiguous", column=2
+    refused = partial(
+        is_refused, ScenarioError, "attribute.numbered_columns_ambiguous", column=2
     )
     model = PrivateLogisticRegression(
         counted, OverlapAmplification(0.3), data_norm=2.0, random_state=0
@@ -326,21 +327,21 @@ def test_numbers_for_names_are_positions_or_refused():
     votes = PATEClassifier(n_teachers=5, scenario=counted, unlabeled=moved)
     votes.set_params(accountant=OverlapAmplification(0.3), student=LogisticRegression())
     for one in (model, steps, clone(model).set_params(scenario=blocks)):
-        with refused:
+        with refused():
             one.fit(moved, y)
         assert not hasattr(one, "certificate_")
         one.fit(X, y)
         # with the secret or without, and never with another column in its place
         assert np.array_equal(one.predict(X), one.predict(less))
         for other in (moved, X[[3, 0, 1]], X[[2, 0, 1]]):
-            with refused:
+            with refused():
                 one.predict(other)
         # one that was numbered anew once the secret was left out
         anew = less.set_axis(range(3), axis=1)
         assert np.array_equal(one.predict(anew), one.predict(less))
     # public rows are read as the data is
     for one in (votes, clone(steps).set_params(reference=moved)):
-        with refused:
+        with refused():
             one.fit(X, y)
 
 
