@@ -1,5 +1,6 @@
 """Assertions on what is refused or warned of, by code and parameters."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -58,7 +59,14 @@ def warned(
     kind: Any, code: str | tuple[str, ...], /, **parameters: Any
 ) -> Iterator[Any]:
     """Assert that a warning of a kind states what the code names, with parameters."""
-    with pytest.warns(kind) as caught:
+    with pytest.warns() as caught:
         yield caught
-    found = [w.message for w in caught if isinstance(w.message, kind)]
-    assert any(says(one, code, **parameters) for one in found), repr(found)
+    said = [
+        isinstance(w.message, kind) and says(w.message, code, **parameters)
+        for w in caught
+    ]
+    assert any(said), [w.message for w in caught]
+    # what else was said is for others to hear
+    for w, of_this in zip(caught, said, strict=True):
+        if not of_this:
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)

@@ -16,6 +16,7 @@ from skpuffer.certificate import State, _rules, check
 from skpuffer.certificate._check import _moved, _numbers, _setter
 from skpuffer.certificate._rules import findings_of
 from skpuffer.certificate._structure import CertificateFileError, check_structure
+from skpuffer.exceptions import stated
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import BestRunCurve, GaussianCurve, RandomRuns
 from skpuffer.privacy_loss._curves import WorstCurve
@@ -303,7 +304,7 @@ def test_a_sample_leaves_no_certainty():
     "changes",
     [
         {"assumptions": []},
-        {"assumptions": ["all is well"]},
+        {"assumptions": [stated("all is well").to_dict()]},
         {"scenario": "RecordScenario(k=100)"},
         {"notion": "renyi_pufferfish", "relation": None, "rpp_epsilon": 1.0},
         {"coupling_id": "add_remove:7", "coupling_count": 7},

@@ -11,6 +11,7 @@ from skpuffer.certificate import CertificateFileError, check, schema
 from skpuffer.certificate.__main__ import main
 from skpuffer.certificate._reading import DEEPEST, LARGEST
 from skpuffer.certificate._structure import check_structure
+from skpuffer.exceptions import stated
 from skpuffer.utils._digest import digest_of_plain
 
 from .certificates import CERTIFICATES, data_of
@@ -160,7 +161,8 @@ def test_the_command_says_it_by_its_exit(tmp_path, capsys):
 
 def test_nothing_in_a_file_steers_a_terminal(tmp_path, capsys):
     text_of = ["\x1b[2J\x1b[31mall is well", "\ud800", "line\nbreak"]
-    file = written(tmp_path, json.dumps(signed(plain() | {"assumptions": text_of})))
+    said = [stated(text).to_dict() for text in text_of]
+    file = written(tmp_path, json.dumps(signed(plain() | {"assumptions": said})))
     assert main([str(file)]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out and "\\x1b[2J" in out and "line\\nbreak" in out

@@ -371,7 +371,7 @@ def test_data_that_json_cannot_hold(value):
 def test_the_digest_is_of_everything_else():
     plain = signed("sensitivity")
     assert read_certificate(plain) == json.loads(json.dumps(plain))
-    for field, value in (("epsilon", 1.5), ("assumptions", ["x"]), ("source", "x")):
+    for field, value in (("epsilon", 1.5), ("assumptions", []), ("source", "x")):
         with pytest.raises(CertificateFileError, match="digest is not that"):
             read_certificate(plain | {field: value})
 

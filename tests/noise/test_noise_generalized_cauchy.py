@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import beta, eval_legendre
 
-from skpuffer.exceptions import PrivacyWarning
+from skpuffer.exceptions import PrivacyWarning, Statement
 from skpuffer.noise import GeneralizedCauchyNoise, Shift
 from skpuffer.noise.generalized_cauchy import _noise as _cauchy_moments
 from tests.refused import refused, warned
@@ -394,9 +394,9 @@ def test_evidence_is_stated_where_it_is_needed():
     noise = GeneralizedCauchyNoise()
     assert noise.evidence(Shift(1.0)) == ()
     assert noise.evidence(Shift(1.0, dim=5, structure="scalar")) == ()
-    (sentence,) = noise.evidence(Shift(1.0, norm=2, dim=3), renyi=True)
-    assert "verified numerically" in sentence
-    assert noise.evidence(Shift(1.0, norm=2, dim=None)) == (sentence,)
+    (found,) = noise.evidence(Shift(1.0, norm=2, dim=3), renyi=True)
+    assert found == Statement("assume.cauchy_worst_shift_numerical")
+    assert noise.evidence(Shift(1.0, norm=2, dim=None)) == (found,)
 
 
 @pytest.fixture
