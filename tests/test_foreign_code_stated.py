@@ -38,25 +38,91 @@ class Query(VectorQuery):
 
 
 @pytest.mark.parametrize(
-    "options, scenario, kind, match",
+    "options, scenario, kind, code, parameters",
     [
-        ({}, RECORDS, UnsupportedError, "RecordScenario takes.*'sensitivity'"),
-        ({"units": [1.0, 2.0]}, RECORDS, UnsupportedError, "'sensitivity'"),
-        ({"sensitivity": 0.0}, RECORDS, ValueError, "'sensitivity'"),
-        ({"sensitivity": 0.0}, LAWS, ValueError, "'sensitivity'"),
-        ({"sensitivity": math.inf}, RECORDS, ValueError, "'sensitivity'"),
-        ({"sensitivity": "1"}, RECORDS, TypeError, "'sensitivity'"),
-        ({"n_outputs": 0}, LAWS, ValueError, "'n_outputs'"),
-        ({"n_outputs": 2.5}, LAWS, ValueError, "'n_outputs'"),
-        ({"n_outputs": 2, "units": [1.0]}, LAWS, ValueError, "'units' has 1 entries"),
-        ({"n_outputs": 1, "units": [1.0] * 2}, LAWS, ValueError, "'n_outputs' is 1"),
-        ({"units": [1.0, 0.0]}, LAWS, ValueError, "'units'"),
-        ({"units": 1.0}, LAWS, ValueError, "'units' must be a list"),
-        ({"units": []}, LAWS, ValueError, "'units' must be a list"),
+        (
+            {},
+            RECORDS,
+            UnsupportedError,
+            "parameter.sensitivity_missing",
+            {"scenario_type": "RecordScenario"},
+        ),
+        (
+            {"units": [1.0, 2.0]},
+            RECORDS,
+            UnsupportedError,
+            "parameter.sensitivity_missing",
+            {},
+        ),
+        (
+            {"sensitivity": 0.0},
+            RECORDS,
+            ValueError,
+            "parameter.not_positive",
+            {"name": "sensitivity"},
+        ),
+        (
+            {"sensitivity": 0.0},
+            LAWS,
+            ValueError,
+            "parameter.not_positive",
+            {"name": "sensitivity"},
+        ),
+        (
+            {"sensitivity": math.inf},
+            RECORDS,
+            ValueError,
+            "parameter.not_positive",
+            {"name": "sensitivity"},
+        ),
+        (
+            {"sensitivity": "1"},
+            RECORDS,
+            TypeError,
+            "parameter.not_real_number",
+            {"name": "sensitivity"},
+        ),
+        (
+            {"n_outputs": 0},
+            LAWS,
+            ValueError,
+            "parameter.count_too_small",
+            {"name": "n_outputs"},
+        ),
+        (
+            {"n_outputs": 2.5},
+            LAWS,
+            ValueError,
+            "parameter.count_too_small",
+            {"name": "n_outputs"},
+        ),
+        (
+            {"n_outputs": 2, "units": [1.0]},
+            LAWS,
+            ValueError,
+            "parameter.units_not_n_outputs",
+            {"n_units": 1},
+        ),
+        (
+            {"n_outputs": 1, "units": [1.0] * 2},
+            LAWS,
+            ValueError,
+            "parameter.units_not_n_outputs",
+            {"n_outputs": 1},
+        ),
+        (
+            {"units": [1.0, 0.0]},
+            LAWS,
+            ValueError,
+            "parameter.not_positive",
+            {"name": "units"},
+        ),
+        ({"units": 1.0}, LAWS, ValueError, "parameter.units_not_positive", {}),
+        ({"units": []}, LAWS, ValueError, "parameter.units_not_positive", {}),
     ],
 )
-def test_what_is_no_statement_is_refused(options, scenario, kind, match):
-    with pytest.raises(kind, match=match):
+def test_what_is_no_statement_is_refused(options, scenario, kind, code, parameters):
+    with refused(kind, code, **parameters):
         Stated(**options)._check_stated(scenario)
 
 

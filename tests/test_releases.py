@@ -170,21 +170,25 @@ def test_plain_and_frozen():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, code, parameters",
     [
-        ({"n_records": 0}, "n_records"),
-        ({"n_records": 2.5}, "n_records"),
-        ({"contribution": None}, "contribution"),
-        ({"is_sum": False}, "query"),
-        ({"units": (1.0, 0.0)}, "units"),
-        ({"units": (1.0, math.inf)}, "units"),
-        ({"units": (1.0, math.nan)}, "units"),
-        ({"context": PublicContext(n_records=4)}, "n_records.*4 records"),
+        ({"n_records": 0}, "parameter.count_too_small", {"name": "n_records"}),
+        ({"n_records": 2.5}, "parameter.count_too_small", {"name": "n_records"}),
+        ({"contribution": None}, "release.sum_contribution_missing", {}),
+        ({"is_sum": False}, "release.query_missing", {}),
+        ({"units": (1.0, 0.0)}, "parameter.not_positive", {"name": "units"}),
+        ({"units": (1.0, math.inf)}, "parameter.not_positive", {"name": "units"}),
+        ({"units": (1.0, math.nan)}, "parameter.is_nan", {"name": "units"}),
+        (
+            {"context": PublicContext(n_records=4)},
+            "release.n_records_differs_from_context",
+            {"n_context": 4},
+        ),
     ],
     ids=str,
 )
-def test_bad_release(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_release(options, code, parameters):
+    with refused(ValueError, code, **parameters):
         summed(**options)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, PublicContext
+from tests.refused import refused
 
 
 def release(**changes):
@@ -71,32 +72,64 @@ def test_releases_are_compared_by_what_is_accounted():
 
 
 @pytest.mark.parametrize(
-    "changes, match",
+    "changes, code, parameters",
     [
-        ({"n_records": 0}, "n_records"),
-        ({"n_steps": 0}, "n_steps"),
-        ({"n_steps": 2.5}, "n_steps"),
-        ({"sampling": "cyclic"}, "sampling"),
-        ({"batch_size": None}, "batch_size"),
-        ({"batch_size": 0}, "batch_size"),
-        ({"batch_size": 101}, "batch_size"),
-        ({"sampling": "full_batch"}, "batch_size"),
-        ({"clip_norm": 0.0}, "clip_norm"),
-        ({"clip_norm": np.inf}, "clip_norm"),
-        ({"clip_norm": (1.0, 1.0)}, "blocks"),
-        ({"clip_order": 0.5}, "clip_order"),
-        ({"blocks": (3, 4), "clip_norm": 1.0}, "clip_norm"),
-        ({"blocks": (3, 4), "clip_norm": (1.0,)}, "clip_norm"),
-        ({"blocks": (3, 4), "clip_norm": (1.0, 1.0, 1.0)}, "clip_norm"),
-        ({"blocks": (3, 4), "clip_norm": [1.0, 1.0]}, "clip_norm"),
-        ({"blocks": (3, 4), "clip_norm": (1.0, 0.0)}, "clip_norm"),
-        ({"blocks": (3, 4), "clip_norm": (1.0, 1.0), "dim": 8}, "blocks"),
-        ({"blocks": (3, 0), "clip_norm": (1.0, 1.0)}, "blocks"),
-        ({"context": PublicContext(n_records=99)}, "n_records"),
+        ({"n_records": 0}, "parameter.count_too_small", {"name": "n_records"}),
+        ({"n_steps": 0}, "parameter.count_too_small", {"name": "n_steps"}),
+        ({"n_steps": 2.5}, "parameter.count_too_small", {"name": "n_steps"}),
+        ({"sampling": "cyclic"}, "sampling.sampling_not_valid", {}),
+        ({"batch_size": None}, "sampling.batch_size_missing", {}),
+        ({"batch_size": 0}, "parameter.count_too_small", {"name": "batch_size"}),
+        ({"batch_size": 101}, "sampling.batch_size_exceeds_records", {}),
+        ({"sampling": "full_batch"}, "sampling.full_batch_size_wrong", {}),
+        ({"clip_norm": 0.0}, "parameter.not_positive", {"name": "clip_norm"}),
+        ({"clip_norm": np.inf}, "parameter.not_positive", {"name": "clip_norm"}),
+        ({"clip_norm": (1.0, 1.0)}, "gradient.clip_norms_need_blocks", {}),
+        ({"clip_order": 0.5}, "parameter.below_one", {"name": "clip_order"}),
+        (
+            {"blocks": (3, 4), "clip_norm": 1.0},
+            "gradient.clip_norms_count_mismatch",
+            {},
+        ),
+        (
+            {"blocks": (3, 4), "clip_norm": (1.0,)},
+            "gradient.clip_norms_count_mismatch",
+            {},
+        ),
+        (
+            {"blocks": (3, 4), "clip_norm": (1.0, 1.0, 1.0)},
+            "gradient.clip_norms_count_mismatch",
+            {},
+        ),
+        (
+            {"blocks": (3, 4), "clip_norm": [1.0, 1.0]},
+            "gradient.clip_norms_count_mismatch",
+            {},
+        ),
+        (
+            {"blocks": (3, 4), "clip_norm": (1.0, 0.0)},
+            "parameter.not_positive",
+            {"name": "clip_norm"},
+        ),
+        (
+            {"blocks": (3, 4), "clip_norm": (1.0, 1.0), "dim": 8},
+            "gradient.blocks_sum_mismatch",
+            {},
+        ),
+        (
+            {"blocks": (3, 0), "clip_norm": (1.0, 1.0)},
+            "parameter.count_too_small",
+            {"name": "blocks"},
+        ),
+        (
+            {"context": PublicContext(n_records=99)},
+            "release.n_records_differs_from_context",
+            {},
+        ),
     ],
 )
-def test_bad_input_is_named(changes, match):
-    with pytest.raises((TypeError, ValueError), match=match):
+def test_bad_input_is_named(changes, code, parameters):
+    with refused((TypeError, ValueError), code, **parameters):
         release(**changes)
 
 

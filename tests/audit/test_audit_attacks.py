@@ -383,26 +383,40 @@ def test_records_are_checked(change, message, parts, model):
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, code, parameters",
     [
-        ({"score": "losses"}, "'score'"),
-        ({"score": "lira", "n_shadows": 1}, "'n_shadows'"),
-        ({"score": "lira", "variant": "both"}, "'variant'"),
-        ({"relation": "relabel"}, "'relation'"),
-        ({"confidence": 1.0}, "'confidence'"),
-        ({"score": lambda model, X, y: np.ones(3)}, "'score' must return one number"),
+        ({"score": "losses"}, "parameter.option_unknown", {"name": "score"}),
+        (
+            {"score": "lira", "n_shadows": 1},
+            "parameter.count_too_small",
+            {"name": "n_shadows"},
+        ),
+        (
+            {"score": "lira", "variant": "both"},
+            "parameter.option_unknown",
+            {"name": "variant"},
+        ),
+        ({"relation": "relabel"}, "parameter.option_unknown", {"name": "relation"}),
+        (
+            {"confidence": 1.0},
+            "parameter.probability_out_of_range",
+            {"name": "confidence"},
+        ),
+        ({"score": lambda model, X, y: np.ones(3)}, "audit.score_not_per_record", {}),
         (
             {"score": lambda model, X, y: np.full(len(y), "a")},
-            "'score' must return one number",
+            "audit.score_not_per_record",
+            {},
         ),
         (
             {"score": lambda model, X, y: np.full(len(y), np.nan)},
-            "'scores' must be finite",
+            "audit.scores_not_finite",
+            {},
         ),
     ],
 )
-def test_options_are_checked(options, message, parts, model):
-    with pytest.raises(ValueError, match=message):
+def test_options_are_checked(options, code, parameters, parts, model):
+    with refused(ValueError, code, **parameters):
         membership_attack(model, *parts, **options)
 
 

@@ -218,9 +218,14 @@ def test_other_noise_and_other_facts_are_refused():
 
 
 @pytest.mark.parametrize(
-    "counts, match",
-    [((5, 4, 2), "hits"), ((-1, 4, 2), "hits"), ((1, 0, 2), "n_g"), ((1, 2, 1), "n_c")],
+    "counts, code, parameters",
+    [
+        ((5, 4, 2), "audit.hits_above_guesses", {}),
+        ((-1, 4, 2), "parameter.count_too_small", {"name": "hits"}),
+        ((1, 0, 2), "parameter.count_too_small", {"name": "n_guesses"}),
+        ((1, 2, 1), "parameter.count_too_small", {"name": "n_classes"}),
+    ],
 )
-def test_fano_checks_its_counts(counts, match):
-    with pytest.raises(ValueError, match=match):
+def test_fano_checks_its_counts(counts, code, parameters):
+    with refused(ValueError, code, **parameters):
         fano_audit(bound(0.1), *counts)

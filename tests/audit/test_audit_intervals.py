@@ -257,19 +257,49 @@ def test_other_parameters_of_an_attack(rng):
 
 
 @pytest.mark.parametrize(
-    "first, second, options, message",
+    "first, second, options, code, parameters",
     [
-        ([1.0, math.nan], [1.0, 2.0], {}, "'first' must be finite"),
-        ([1.0] * 9, [["17.53 m"]] * 9, {}, "'second'"),
-        (np.ones((9, 2)), np.ones((9, 3)), {}, "outputs of one length"),
-        (np.ones((3, 1)), np.ones((9, 1)), {}, "to choose the rule"),
-        (np.ones((9, 1, 1)), np.ones((9, 1)), {}, "one output a row"),
-        (np.ones(9), np.ones(9), {"share": 1.0}, "'share'"),
-        (np.ones(9), np.ones(9), {"confidence": 0.0}, "'confidence'"),
-        (np.ones(9), np.ones(9), {"score": lambda x: 1.0}, "'score' must return"),
+        (
+            [1.0, math.nan],
+            [1.0, 2.0],
+            {},
+            "parameter.array_not_finite",
+            {"name": "first"},
+        ),
+        (
+            [1.0] * 9,
+            [["17.53 m"]] * 9,
+            {},
+            "parameter.array_not_finite",
+            {"name": "second"},
+        ),
+        (np.ones((9, 2)), np.ones((9, 3)), {}, "audit.outputs_lengths_unequal", {}),
+        (np.ones((3, 1)), np.ones((9, 1)), {}, "audit.share_leaves_none", {}),
+        (np.ones((9, 1, 1)), np.ones((9, 1)), {}, "audit.outputs_not_one_per_row", {}),
+        (
+            np.ones(9),
+            np.ones(9),
+            {"share": 1.0},
+            "parameter.probability_out_of_range",
+            {"name": "share"},
+        ),
+        (
+            np.ones(9),
+            np.ones(9),
+            {"confidence": 0.0},
+            "parameter.probability_out_of_range",
+            {"name": "confidence"},
+        ),
+        (
+            np.ones(9),
+            np.ones(9),
+            {"score": lambda x: 1.0},
+            "audit.score_not_per_output",
+            {},
+        ),
     ],
 )
-def test_outputs_of_two_worlds_are_checked(first, second, options, message):
-    with pytest.raises(ValueError, match=message) as caught:
+def test_outputs_of_two_worlds_are_checked(first, second, options, code, parameters):
+    with refused(ValueError, code, **parameters) as caught:
         distinguishing_attack(first, second, **options)
     assert "17.53" not in str(caught.value)

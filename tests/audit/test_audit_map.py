@@ -369,34 +369,52 @@ def test_several_priors_are_refused():
 
 
 @pytest.mark.parametrize(
-    "outputs, match",
+    "outputs, code, parameters",
     [
-        ([PointMass(0.0)], "two secrets"),
-        ([PointMass(0.0), PointMass([0.0, 1.0])], "lengths"),
-        ([PointMass(0.0), Continuous(norm(0, 1))], "Continuous"),
-        ([PointMass(0.0), Support([0.0, 1.0])], "Support"),
-        ([PointMass(0.0), 1.0], "float"),
-        (np.zeros((2, 2, 2)), "shape"),
-        ([[0.0], [np.nan]], "outputs"),
+        ([PointMass(0.0)], "audit.outputs_below_two_secrets", {}),
+        (
+            [PointMass(0.0), PointMass([0.0, 1.0])],
+            "audit.released_outputs_lengths_mixed",
+            {},
+        ),
+        (
+            [PointMass(0.0), Continuous(norm(0, 1))],
+            "audit.mixture_not_computed",
+            {"law_type": "Continuous"},
+        ),
+        ([PointMass(0.0), Support([0.0, 1.0])], "audit.support_without_masses", {}),
+        ([PointMass(0.0), 1.0], "audit.mixture_not_computed", {"law_type": "float"}),
+        (np.zeros((2, 2, 2)), "audit.released_outputs_wrong_shape", {}),
+        ([[0.0], [np.nan]], "parameter.array_not_finite", {"name": "outputs"}),
     ],
 )
-def test_outputs_that_are_none(outputs, match):
-    with pytest.raises((ValueError, UnsupportedError), match=match):
+def test_outputs_that_are_none(outputs, code, parameters):
+    with refused((ValueError, UnsupportedError), code, **parameters):
         map_attack(outputs, GaussianNoise(1.0))
 
 
 @pytest.mark.parametrize(
-    "noise, error, match",
+    "noise, error, code, parameters",
     [
-        (LaplaceNoise(1.0), UnsupportedError, "laplace"),
-        (1.0, TypeError, "'noise'"),
-        (GaussianNoise(0.0), ValueError, "without noise"),
-        (GaussianNoise((1.0, 0.0)), ValueError, "without noise"),
-        (GaussianNoise((1.0, 1.0, 1.0)), ValueError, "3"),
+        (
+            LaplaceNoise(1.0),
+            UnsupportedError,
+            "audit.noise_not_gaussian",
+            {"family": "laplace"},
+        ),
+        (1.0, TypeError, "audit.noise_not_a_noise", {}),
+        (GaussianNoise(0.0), ValueError, "audit.direction_without_noise", {}),
+        (GaussianNoise((1.0, 0.0)), ValueError, "audit.direction_without_noise", {}),
+        (
+            GaussianNoise((1.0, 1.0, 1.0)),
+            ValueError,
+            "noise.variance_dimension_mismatch",
+            {"noise_dim": 3},
+        ),
     ],
 )
-def test_noise_that_is_none(noise, error, match):
-    with pytest.raises(error, match=match):
+def test_noise_that_is_none(noise, error, code, parameters):
+    with refused(error, code, **parameters):
         map_attack([[0.0, 0.0], [1.0, 0.0]], noise)
 
 

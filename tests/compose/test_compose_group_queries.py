@@ -235,17 +235,21 @@ def test_a_sensitivity_is_in_the_units():
 
 
 @pytest.mark.parametrize(
-    "options, match",
+    "options, code, parameters",
     [
-        ({"units": [1.0, 1.0]}, "3 numbers, but 2"),
-        ({"units": [1.0, 0.0, 1.0]}, "units"),
-        ({"units": [[1.0] * 3]}, "units"),
-        ({"units": [1.0] * 3, "n_outputs": 4}, "'n_outputs' is 4"),
+        ({"units": [1.0, 1.0]}, "query.length_not_announced", {"size": 3, "dim": 2}),
+        ({"units": [1.0, 0.0, 1.0]}, "parameter.not_positive", {"name": "units"}),
+        ({"units": [[1.0] * 3]}, "parameter.units_not_positive", {}),
+        (
+            {"units": [1.0] * 3, "n_outputs": 4},
+            "parameter.units_not_n_outputs",
+            {"n_outputs": 4},
+        ),
     ],
 )
-def test_units_out_of_range(options, match):
+def test_units_out_of_range(options, code, parameters):
     X = np.random.default_rng(0).normal(size=(50, 2))
     model = OutputPerturbation(Ridge(), BOTH, sensitivity=0.1, **options)
-    with pytest.raises(ValueError, match=match):
+    with refused(ValueError, code, **parameters):
         model.fit(X, X[:, 0])
     assert not hasattr(model, "certificate_")

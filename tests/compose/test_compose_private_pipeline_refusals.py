@@ -52,6 +52,7 @@ from skpuffer.summary import PrivateMean, PrivateStandardScaler
 from skpuffer.testing import _estimator_checks as checks
 from skpuffer.testing._canaries import listen
 from tests.refused import refused as is_refused
+from tests.refused import says
 
 from ..test_fuzzed_inputs import malformed
 from .pipelines import (
@@ -404,7 +405,12 @@ def test_certificates_that_do_not_add_up_are_refused_before_anything_is_spent():
             PrivatePipeline(steps).fit(rows, Y[: len(rows)] if len(rows) < 400 else Y)
         assert len(ledger.report()) == 0, name
         if name == "a prior behind a release":
-            assert "'b' reads what 'a' released" in str(caught.value)
+            assert says(
+                caught.value,
+                "pipeline.scenario_of_raw_columns",
+                name="b",
+                released=["a"],
+            )
 
 
 class OtherRecords(RecordScenario):

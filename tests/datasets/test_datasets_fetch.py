@@ -13,7 +13,7 @@ from io import BytesIO
 import pytest
 
 from skpuffer.datasets._fetch import RemoteTable, load_table
-from tests.refused import refused
+from tests.refused import refused, says
 
 PUBLISHED = b"1, a\n2, b\n"
 READY = b"x,y\n1,a\n2,b\n"
@@ -213,7 +213,7 @@ def test_server_error_is_retried_then_reported(server, tmp_path):
     ):
         load(what, tmp_path, n_retries=2)
     assert server.asked == ["/toy.data"] * 3
-    assert "put one of toy.data" in str(caught.value)
+    assert says(caught.value, "dataset.download_failed", name="toy.data")
     assert files_below(tmp_path) == []
 
 

@@ -222,30 +222,79 @@ def test_laws_of_another_dimension_than_the_release():
 
 
 @pytest.mark.parametrize(
-    "make, name",
+    "make, code, parameters",
     [
-        (lambda: Discrete([]), "points"),
-        (lambda: Discrete([0, math.nan]), "points"),
-        (lambda: Discrete([0, math.inf]), "points"),
-        (lambda: Discrete(np.zeros((2, 2, 2))), "points"),
-        (lambda: Discrete([0, 1], [0.5, 0.6]), "weights"),
-        (lambda: Discrete([0, 1], [-1, 2]), "weights"),
-        (lambda: Discrete([0, 1], [0, 0]), "weights"),
-        (lambda: Discrete([0, 1], [0.5, math.nan]), "weights"),
-        (lambda: Discrete([0, 1], [1]), "weights"),
-        (lambda: Gaussian(0, -1.0), "covariance"),
-        (lambda: Gaussian([0, 0], 1.0), "covariance"),
-        (lambda: Gaussian([0, 0], [[1, 0.5], [0.2, 1]]), "covariance"),
-        (lambda: Gaussian(0, -1e-11), "'covariance' must be positive semi-definite"),
+        (lambda: Discrete([]), "distribution.points_of_wrong_shape", {}),
+        (
+            lambda: Discrete([0, math.nan]),
+            "parameter.array_not_finite",
+            {"name": "points"},
+        ),
+        (
+            lambda: Discrete([0, math.inf]),
+            "parameter.array_not_finite",
+            {"name": "points"},
+        ),
+        (
+            lambda: Discrete(np.zeros((2, 2, 2))),
+            "distribution.points_of_wrong_shape",
+            {},
+        ),
+        (
+            lambda: Discrete([0, 1], [0.5, 0.6]),
+            "parameter.masses_not_sum_one",
+            {"name": "weights"},
+        ),
+        (
+            lambda: Discrete([0, 1], [-1, 2]),
+            "transport.masses_invalid",
+            {"name": "weights"},
+        ),
+        (
+            lambda: Discrete([0, 1], [0, 0]),
+            "transport.masses_invalid",
+            {"name": "weights"},
+        ),
+        (
+            lambda: Discrete([0, 1], [0.5, math.nan]),
+            "transport.masses_invalid",
+            {"name": "weights"},
+        ),
+        (
+            lambda: Discrete([0, 1], [1]),
+            "transport.masses_count_differs",
+            {"name": "weights"},
+        ),
+        (
+            lambda: Gaussian(0, -1.0),
+            "parameter.covariance_not_positive_definite",
+            {"name": "covariance"},
+        ),
+        (lambda: Gaussian([0, 0], 1.0), "distribution.covariance_of_wrong_shape", {}),
+        (
+            lambda: Gaussian([0, 0], [[1, 0.5], [0.2, 1]]),
+            "parameter.covariance_not_symmetric",
+            {"name": "covariance"},
+        ),
+        (
+            lambda: Gaussian(0, -1e-11),
+            "parameter.covariance_not_positive_definite",
+            {"name": "covariance", "kind": "semi-definite"},
+        ),
         (
             lambda: Gaussian([0, 0], [[1e-9, 5e-10], [-5e-10, 1e-9]]),
-            "'covariance' must be symmetric",
+            "parameter.covariance_not_symmetric",
+            {"name": "covariance"},
         ),
-        (lambda: Gaussian(math.nan, 1.0), "mean"),
+        (
+            lambda: Gaussian(math.nan, 1.0),
+            "parameter.array_not_finite",
+            {"name": "mean"},
+        ),
     ],
 )
-def test_bad_law(make, name):
-    with pytest.raises(ValueError, match=name):
+def test_bad_law(make, code, parameters):
+    with refused(ValueError, code, **parameters):
         make()
 
 

@@ -65,16 +65,16 @@ def test_the_argmax_follows_its_exact_law(noise, beta, scale):
 
 
 @pytest.mark.parametrize(
-    "votes, match",
+    "votes, code",
     [
-        ([[1], [2]], "classes"),
-        ([1, 2], "classes"),
-        ([[1, -1]], "negative"),
-        ([[1, np.nan]], "finite"),
+        ([[1], [2]], "pate.votes_of_wrong_shape"),
+        ([1, 2], "pate.votes_of_wrong_shape"),
+        ([[1, -1]], "pate.votes_negative_or_infinite"),
+        ([[1, np.nan]], "pate.votes_negative_or_infinite"),
     ],
 )
-def test_the_argmax_refuses_what_is_no_vote(votes, match):
-    with pytest.raises(ValueError, match=match):
+def test_the_argmax_refuses_what_is_no_vote(votes, code):
+    with refused(ValueError, code):
         noisy_argmax(votes, LaplaceNoise(1.0))
 
 
@@ -268,21 +268,25 @@ def test_fewer_answers_take_less_noise():
 
 
 @pytest.mark.parametrize(
-    "changes, match",
+    "changes, code, parameters",
     [
-        ({"n_teachers": 0}, "n_teachers"),
-        ({"n_records": 49}, "n_teachers"),
-        ({"n_classes": 1}, "n_classes"),
-        ({"n_queries": 0}, "n_queries"),
-        ({"relation": "moved"}, "relation"),
-        ({"max_answers": 2}, "threshold"),
-        ({"accountant": PrivacyLoss(epsilon=0.0)}, "epsilon"),
-        ({"scenario": RecordScenario(k=0)}, "'k'"),
+        ({"n_teachers": 0}, "parameter.count_too_small", {"name": "n_teachers"}),
+        ({"n_records": 49}, "pate.teachers_exceed_records", {}),
+        ({"n_classes": 1}, "parameter.count_too_small", {"name": "n_classes"}),
+        ({"n_queries": 0}, "parameter.count_too_small", {"name": "n_queries"}),
+        ({"relation": "moved"}, "parameter.option_unknown", {"name": "relation"}),
+        ({"max_answers": 2}, "pate.max_answers_without_threshold", {}),
+        (
+            {"accountant": PrivacyLoss(epsilon=0.0)},
+            "parameter.not_positive",
+            {"name": "epsilon"},
+        ),
+        ({"scenario": RecordScenario(k=0)}, "parameter.count_too_small", {"name": "k"}),
     ],
 )
-def test_bad_parameters_leave_nothing(changes, match):
+def test_bad_parameters_leave_nothing(changes, code, parameters):
     model = aggregator(**changes)
-    with pytest.raises(ValueError, match=match):
+    with refused(ValueError, code, **parameters):
         model.aggregate(SURE)
     assert not hasattr(model, "certificate_")
 

@@ -26,7 +26,7 @@ from skpuffer.scenarios import (
     RecordScenario,
 )
 from skpuffer.summary import PrivateMean
-from tests.refused import refused
+from tests.refused import refused, says
 
 from ..attack import assert_beaten, assert_tight
 
@@ -68,7 +68,8 @@ def test_a_household_costs_what_one_record_costs(k):
     assert singly.curve.mu**2 == pytest.approx(2 * k**2 * n_queries / scale**2)
     # what is promised, and of what
     assert any(
-        "dealt whole" in str(a) and "at most 1 of 4" in str(a)
+        says(a, "pate.groups_dealt_whole")
+        and says(a, "pate.groups_dealt_whole", n_touched=1, n_teachers=4)
         for a in whole.assumptions
     )
     # blocks by their sizes, in the order of the table, are dealt whole as well
@@ -287,25 +288,30 @@ BELIEF = AttributeScenario("secret", level="record", prior=BoundedOdds(4.0))
 
 
 @pytest.mark.parametrize(
-    "scenario, groups, message",
+    "scenario, groups, code, parameters",
     [
-        (RecordScenario(), [0, 0, 1, 2], "ids that repeat.*BlocksScenario"),
-        (RecordScenario(k=2), [0, 0, 1, 2], "ids that repeat.*BlocksScenario"),
-        (BELIEF, [0, 0, 1, 2], "ids that repeat.*BlocksScenario"),
-        (households(2), [0, 0, None, 1], "missing values"),
-        (households(2), [[0, 0, 1, 1]], "list of values"),
-        (households(2), None, "'sizes'.*groups=ids"),
-        (households(2, "add_remove"), [0, 0, 1, 1], "'relation'.*'add_remove'.*sizes"),
+        (RecordScenario(), [0, 0, 1, 2], "scenario.group_ids_repeat", {}),
+        (RecordScenario(k=2), [0, 0, 1, 2], "scenario.group_ids_repeat", {}),
+        (BELIEF, [0, 0, 1, 2], "scenario.group_ids_repeat", {}),
+        (households(2), [0, 0, None, 1], "table.groups_missing_values", {}),
+        (
+            households(2),
+            [[0, 0, 1, 1]],
+            "table.secret_not_one_per_record",
+            {"secret_type": "list"},
+        ),
+        (households(2), None, "blocks.groups_not_given", {}),
+        (households(2, "add_remove"), [0, 0, 1, 1], "blocks.relation_add_remove", {}),
     ],
 )
-def test_groups_that_a_scenario_does_not_cover(scenario, groups, message):
+def test_groups_that_a_scenario_does_not_cover(scenario, groups, code, parameters):
     accountant = PrivacyLoss(4.0, 1e-3)
     if scenario is BELIEF:
         accountant = OverlapAmplification(0.5)
     model = PATEClassifier(
         n_teachers=2, scenario=scenario, accountant=accountant, classes=[0, 1]
     )
-    with pytest.raises((ScenarioError, ValueError), match=message):
+    with refused((ScenarioError, ValueError), code, **parameters):
         model.fit(np.zeros((4, 1)), [0, 1, 0, 1], groups=groups)
     assert not hasattr(model, "certificate_")
 

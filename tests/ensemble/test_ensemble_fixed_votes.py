@@ -14,7 +14,7 @@ from skpuffer.ensemble import PATEClassifier
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import RecordScenario, SimulatorScenario
-from tests.refused import refused, warned
+from tests.refused import refused, says, warned
 
 from ..attack import assert_tight, promise_of
 
@@ -74,7 +74,7 @@ def test_a_coupled_simulation_sets_the_noise_of_a_student():
     # two teachers of a record each turn over, in each of the queries
     assert certificate.sensitivity == pytest.approx(2 * np.sqrt(2 * N_QUERIES))
     assert not certificate.certified and not certificate.composable
-    assert any("fixed before any vote" in str(text) for text in certificate.assumptions)
+    assert says(certificate.assumptions, "assume.queries_fixed_before_votes")
     assert fitted.noisy_votes_.shape == (N_QUERIES, 2)
     assert fitted.predict(ASKED).shape == (N_QUERIES,)
     # what was run is what was accounted for, and nothing of it is kept

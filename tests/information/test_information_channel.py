@@ -497,22 +497,30 @@ def test_attack_succeeds_as_often_as_said():
 
 
 @pytest.mark.parametrize(
-    "arguments, message",
+    "arguments, code, parameters",
     [
-        (([1.0, 2.0],), "'points' must have shape"),
-        (([[1.0], [np.nan]],), "'points'"),
-        (([[1.0], [np.inf]],), "'points'"),
-        (([[1.0], [1.0, 2.0]],), "'points'"),
-        (([[1.0], [2.0]], [0.5, 0.6]), "'weights' must sum to 1"),
-        (([[1.0], [2.0]], [1.0]), "'weights'"),
-        (([[1.0], [2.0]], None, [0, 1]), "'memberships' must have shape"),
-        (([[1.0], [2.0]], None, [[0.5], [1.0]]), "'memberships' must hold integers"),
-        (([[1.0], [2.0]], None, [[-1], [1]]), "'memberships' must hold integers"),
-        (([[1.0], [2.0]], None, [[0], [9]]), "'memberships' must number"),
+        (([1.0, 2.0],), "pac.points_shape_wrong", {}),
+        (([[1.0], [np.nan]],), "parameter.array_not_finite", {"name": "points"}),
+        (([[1.0], [np.inf]],), "parameter.array_not_finite", {"name": "points"}),
+        (([[1.0], [1.0, 2.0]],), "parameter.array_not_finite", {"name": "points"}),
+        (
+            ([[1.0], [2.0]], [0.5, 0.6]),
+            "parameter.masses_not_sum_one",
+            {"name": "weights"},
+        ),
+        (
+            ([[1.0], [2.0]], [1.0]),
+            "transport.masses_count_differs",
+            {"name": "weights"},
+        ),
+        (([[1.0], [2.0]], None, [0, 1]), "pac.memberships_shape_wrong", {}),
+        (([[1.0], [2.0]], None, [[0.5], [1.0]]), "pac.memberships_not_integers", {}),
+        (([[1.0], [2.0]], None, [[-1], [1]]), "pac.memberships_not_integers", {}),
+        (([[1.0], [2.0]], None, [[0], [9]]), "pac.memberships_not_consecutive", {}),
     ],
 )
-def test_bad_atoms(arguments, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_atoms(arguments, code, parameters):
+    with refused(ValueError, code, **parameters):
         Atoms(*arguments)
 
 

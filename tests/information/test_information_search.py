@@ -453,46 +453,61 @@ def test_many_atoms_are_screened_on_fewer_draws():
 
 
 @pytest.mark.parametrize(
-    "changes, message",
+    "changes, code, parameters",
     [
-        ({"budget": 0}, "'budget'"),
-        ({"budget": -1.0}, "'budget'"),
-        ({"budget": math.nan}, "'budget'"),
-        ({"budget": math.inf}, "'budget'"),
-        ({"family": "diagonal"}, "'family'"),
-        ({"secret": "record"}, "'secret'"),
-        ({"secret": "columns"}, "'secret' takes 'columns'"),
-        ({"secret": "columns_given_others"}, "'secret' takes"),
+        ({"budget": 0}, "parameter.not_positive", {"name": "budget"}),
+        ({"budget": -1.0}, "parameter.not_positive", {"name": "budget"}),
+        ({"budget": math.nan}, "parameter.is_nan", {"name": "budget"}),
+        ({"budget": math.inf}, "parameter.not_positive", {"name": "budget"}),
+        ({"family": "diagonal"}, "parameter.option_unknown", {"name": "family"}),
+        ({"secret": "record"}, "parameter.option_unknown", {"name": "secret"}),
+        (
+            {"secret": "columns"},
+            "pac.search_secret_needs_memberships",
+            {"secret": "columns"},
+        ),
+        ({"secret": "columns_given_others"}, "pac.search_secret_needs_memberships", {}),
         (
             {
                 "atoms": priors.bits(),
                 "secret": "columns_given_others",
                 "family": "eigen",
             },
-            "'family' must be 'scale'",
+            "pac.search_family_without_gradient",
+            {},
         ),
         (
             {"atoms": priors.subsets(), "secret": "columns_given_others"},
-            "independent bits",
+            "pac.memberships_not_independent_bits",
+            {},
         ),
-        ({"solver": "adam"}, "'solver'"),
-        ({"starts": ["random"]}, "'starts'"),
-        ({"starts": []}, "'starts'"),
-        ({"cost": [[1.0]]}, "'cost' must have shape"),
-        ({"cost": [[1.0, 0.0], [0.0, 0.0]]}, "'cost'"),
-        ({"max_secret_leakage": 0.0}, "'max_secret_leakage'"),
-        ({"least_variance": -1.0}, "'least_variance'"),
-        ({"n_draws": 0}, "'n_draws'"),
-        ({"atoms": Atoms([[1.0, 2.0]])}, "'atoms' must hold outputs that differ"),
+        ({"solver": "adam"}, "parameter.option_unknown", {"name": "solver"}),
+        ({"starts": ["random"]}, "parameter.option_unknown", {"name": "starts"}),
+        ({"starts": []}, "pac.search_starts_unknown", {}),
+        ({"cost": [[1.0]]}, "pac.search_cost_shape_wrong", {}),
+        (
+            {"cost": [[1.0, 0.0], [0.0, 0.0]]},
+            "parameter.covariance_not_positive_definite",
+            {"name": "cost"},
+        ),
+        (
+            {"max_secret_leakage": 0.0},
+            "parameter.not_positive",
+            {"name": "max_secret_leakage"},
+        ),
+        ({"least_variance": -1.0}, "parameter.is_negative", {"name": "least_variance"}),
+        ({"n_draws": 0}, "parameter.count_too_small", {"name": "n_draws"}),
+        ({"atoms": Atoms([[1.0, 2.0]])}, "pac.search_atoms_constant", {}),
         (
             {"atoms": [priors.signs(), priors.rectangle()]},
-            "'atoms' must hold outputs of one number of coordinates",
+            "pac.search_atoms_dimensions_differ",
+            {},
         ),
     ],
 )
-def test_bad_searches(changes, message):
+def test_bad_searches(changes, code, parameters):
     arguments = {"atoms": priors.rectangle(), "budget": 0.5, **changes}
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, code, **parameters):
         search_noise(**arguments)
 
 

@@ -197,23 +197,23 @@ def test_drawn_again_on_given_axes():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, code, parameters",
     [
-        ({"betas": []}, "betas"),
-        ({"betas": [0.9]}, "betas"),
-        ({"betas": [1, np.inf]}, "betas"),
-        ({"epsilon": 0}, "epsilon"),
-        ({"delta": 0}, "delta"),
-        ({"shift": 0}, "shift"),
-        ({"n_steps": 0}, "n_steps"),
-        ({"sampling_rate": 0}, "sampling_rate"),
-        ({"sampling_rate": 1.1}, "sampling_rate"),
-        ({"thresholds": [0]}, "thresholds"),
-        ({"kind": "cdf"}, "kind"),
+        ({"betas": []}, "inspection.betas_below_one", {}),
+        ({"betas": [0.9]}, "inspection.betas_below_one", {}),
+        ({"betas": [1, np.inf]}, "inspection.betas_below_one", {}),
+        ({"epsilon": 0}, "parameter.not_positive", {"name": "epsilon"}),
+        ({"delta": 0}, "parameter.probability_out_of_range", {"name": "delta"}),
+        ({"shift": 0}, "parameter.not_positive", {"name": "shift"}),
+        ({"n_steps": 0}, "parameter.count_too_small", {"name": "n_steps"}),
+        ({"sampling_rate": 0}, "parameter.not_positive", {"name": "sampling_rate"}),
+        ({"sampling_rate": 1.1}, "inspection.sampling_rate_out_of_range", {}),
+        ({"thresholds": [0]}, "parameter.not_positive", {"name": "thresholds"}),
+        ({"kind": "cdf"}, "parameter.option_unknown", {"name": "kind"}),
     ],
 )
-def test_bad_parameters(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters(options, code, parameters):
+    with refused(ValueError, code, **parameters):
         EquivalentNoiseDisplay.from_budget(**options)
     assert not plt.get_fignums()
 

@@ -23,7 +23,7 @@ from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.privacy import Notion, compose
 from skpuffer.scenarios import RecordScenario
 from skpuffer.svm import PrivateLinearSVC
-from tests.refused import refused, warned
+from tests.refused import refused, says, warned
 
 #: A run that ends where it starts, whatever the noise.
 STILL = {"n_steps": 1, "learning_rate": 1e-12, "random_state": 0}
@@ -59,7 +59,7 @@ def test_a_run_starts_at_coefficients_in_raw_units(model, cancer, public):
         fitted.fit(*cancer)
         np.testing.assert_allclose(fitted.coef_, public.coef_, rtol=1e-6)
         np.testing.assert_allclose(fitted.intercept_, public.intercept_, rtol=1e-6)
-        assert any("init) was fitted without" in a for a in _assumed(fitted))
+        assert says(_assumed(fitted), "assume.init_fitted_without_rows")
 
 
 def test_more_classes_start_in_the_shape_of_all_scores(cancer):
@@ -130,7 +130,7 @@ def test_a_start_whose_certificate_does_not_add_up_is_refused(cancer):
     # of other rows, which whoever gives the bare coefficients says
     model.set_params(init=(other.coef_, other.intercept_)).fit(X, y)
     assert model.certificate_.epsilon == 1
-    assert any("without these rows" in a for a in _assumed(model))
+    assert says(_assumed(model), "assume.init_fitted_without_rows")
 
 
 def test_an_estimate_as_the_start_makes_an_estimate(cancer):

@@ -206,21 +206,37 @@ def test_other_numbers_pass():
 
 
 @pytest.mark.parametrize(
-    "params, match",
+    "params, code, parameters",
     [
-        ({"categories": {"sex": ["F"]}}, r"'categories' names the columns \['sex'\]"),
-        ({"categories": {1: ["F"]}}, "name in a data frame"),
-        ({"categories": {"race": "White"}}, "a list for the column 'race'"),
-        ({"categories": {"race": []}}, "at least one"),
-        ({"categories": {"race": ["a", "a"]}}, "each once"),
-        ({"categories": {"race": ["a", None]}}, "parameter 'missing'"),
-        ({"categories": {"race": ["a", "missing"]}}, "rename it"),
-        ({"missing": "drop"}, "'missing'"),
-        ({"unknown": "ignore"}, "'unknown'"),
+        (
+            {"categories": {"sex": ["F"]}},
+            "preprocessing.columns_unknown",
+            {"parameter": "categories", "unknown": ["sex"]},
+        ),
+        ({"categories": {1: ["F"]}}, "preprocessing.columns_unknown", {}),
+        (
+            {"categories": {"race": "White"}},
+            "preprocessing.categories_not_list",
+            {"column": "race"},
+        ),
+        ({"categories": {"race": []}}, "preprocessing.categories_empty", {}),
+        ({"categories": {"race": ["a", "a"]}}, "schema.levels_read_alike", {}),
+        (
+            {"categories": {"race": ["a", None]}},
+            "preprocessing.categories_name_missing_value",
+            {},
+        ),
+        (
+            {"categories": {"race": ["a", "missing"]}},
+            "preprocessing.categories_missing_name_clash",
+            {},
+        ),
+        ({"missing": "drop"}, "parameter.option_unknown", {"name": "missing"}),
+        ({"unknown": "ignore"}, "parameter.option_unknown", {"name": "unknown"}),
     ],
 )
-def test_bad_parameters(params, match):
-    with pytest.raises(ValueError, match=match):
+def test_bad_parameters(params, code, parameters):
+    with refused(ValueError, code, **parameters):
         PublicOneHotEncoder(**params).fit(pd.DataFrame(TABLE))
 
 

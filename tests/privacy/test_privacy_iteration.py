@@ -733,40 +733,48 @@ def test_dependence_lies_between_one_record_and_all(rho, gap):
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, code, parameters",
     [
-        ({"shifts": [1.0, -1.0]}, "'shifts' must be finite and non-negative"),
-        ({"shifts": [1.0, math.inf]}, "'shifts' must be finite"),
-        ({"shifts": [1.0, math.nan]}, "'shifts' must be finite"),
-        ({"shifts": []}, "one number for each step"),
-        ({"shifts": 1.0}, "one number for each step"),
-        ({"scales": 0.0}, "'scales' must be positive"),
-        ({"scales": [1.0, 0.0]}, "'scales' must be positive"),
-        ({"scales": math.nan}, "'scales' must be positive"),
-        ({"scales": [1.0]}, "one for each step"),
-        ({"contraction": 1.01}, "'contraction' must be in the range"),
-        ({"contraction": -0.1}, "'contraction' must be in the range"),
-        ({"contraction": [0.9]}, "one for each step"),
-        ({"contraction": [0.9, math.nan]}, "'contraction' must be in the range"),
-        ({"alpha": 1.0}, "'alpha' must be in the range"),
-        ({"diameter": 0.0}, "'diameter' must be in the range"),
-        ({"diameter": math.inf}, "'diameter' must be in the range"),
-        ({"noise_cost": lambda alpha, shift, scale: -1.0}, "'noise_cost' must be"),
-        ({"noise_cost": lambda alpha, shift, scale: math.nan}, "'noise_cost' must be"),
+        ({"shifts": [1.0, -1.0]}, "iteration.shifts_negative_or_infinite", {}),
+        ({"shifts": [1.0, math.inf]}, "iteration.shifts_negative_or_infinite", {}),
+        ({"shifts": [1.0, math.nan]}, "iteration.shifts_negative_or_infinite", {}),
+        ({"shifts": []}, "iteration.shifts_shape_wrong", {}),
+        ({"shifts": 1.0}, "iteration.shifts_shape_wrong", {}),
+        ({"scales": 0.0}, "iteration.scales_not_positive", {}),
+        ({"scales": [1.0, 0.0]}, "iteration.scales_not_positive", {}),
+        ({"scales": math.nan}, "iteration.scales_not_positive", {}),
+        ({"scales": [1.0]}, "iteration.scales_shape_wrong", {}),
+        ({"contraction": 1.01}, "iteration.contraction_out_of_range", {}),
+        ({"contraction": -0.1}, "iteration.contraction_out_of_range", {}),
+        ({"contraction": [0.9]}, "iteration.contraction_shape_wrong", {}),
+        ({"contraction": [0.9, math.nan]}, "iteration.contraction_out_of_range", {}),
+        ({"alpha": 1.0}, "parameter.renyi_order_out_of_range", {"name": "alpha"}),
+        ({"diameter": 0.0}, "parameter.not_positive", {"name": "diameter"}),
+        ({"diameter": math.inf}, "parameter.not_positive", {"name": "diameter"}),
+        (
+            {"noise_cost": lambda alpha, shift, scale: -1.0},
+            "parameter.is_negative",
+            {"name": "noise_cost"},
+        ),
+        (
+            {"noise_cost": lambda alpha, shift, scale: math.nan},
+            "parameter.is_nan",
+            {"name": "noise_cost"},
+        ),
     ],
 )
-def test_what_is_refused(options, message):
+def test_what_is_refused(options, code, parameters):
     options = {"shifts": [1.0, 1.0], "scales": 1.0, "alpha": 2.0} | options
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, code, **parameters):
         iteration_cost(**options, coupling="joint")
     # the distance of Gaussians and what each step pays are asked for by the same steps
     del options["alpha"]
     if options == {"shifts": [1.0, 1.0], "scales": 1.0} or "noise_cost" in options:
         return
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, code, **parameters):
         last_iterate_mu(**options)
     if "diameter" not in options:
-        with pytest.raises(ValueError, match=message):
+        with refused(ValueError, code, **parameters):
             allocate_shifts(**options)
 
 
@@ -786,29 +794,54 @@ def test_steps_that_expand_have_no_allocation():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, code, parameters",
     [
-        ({"covariance": np.ones((2, 3))}, "square"),
-        ({"covariance": np.zeros((0, 0))}, "square"),
-        ({"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "positive semi-definite"),
+        (
+            {"covariance": np.ones((2, 3))},
+            "parameter.covariance_not_square",
+            {"name": "covariance"},
+        ),
+        (
+            {"covariance": np.zeros((0, 0))},
+            "parameter.covariance_not_square",
+            {"name": "covariance"},
+        ),
+        (
+            {"covariance": [[1.0, 2.0], [2.0, 1.0]]},
+            "parameter.covariance_not_positive_definite",
+            {"kind": "semi-definite", "name": "covariance"},
+        ),
         # which the unit of another record must not hide
         (
             {"covariance": [[1e12, 0.0, 0.0], [0.0, 1.0, 2.0], [0.0, 2.0, 1.0]]},
-            "positive semi-definite",
+            "parameter.covariance_not_positive_definite",
+            {"kind": "semi-definite", "name": "covariance"},
         ),
-        ({"covariance": [[1.0, 0.2], [0.3, 1.0]]}, "symmetric"),
-        ({"covariance": [[0.0, 0.0], [0.0, 1.0]]}, "positive variance"),
-        ({"covariance": [[1.0, math.nan], [math.nan, 1.0]]}, "finite"),
-        ({"gap": -1.0}, "'gap'"),
-        ({"gap": math.inf}, "'gap' must be finite unless"),
-        ({"step_size": 0.0}, "'step_size'"),
-        ({"smoothness": 0.0}, "'smoothness'"),
-        ({"lipschitz": 0.0}, "'lipschitz'"),
+        (
+            {"covariance": [[1.0, 0.2], [0.3, 1.0]]},
+            "parameter.covariance_not_symmetric",
+            {"name": "covariance"},
+        ),
+        (
+            {"covariance": [[0.0, 0.0], [0.0, 1.0]]},
+            "iteration.variance_not_positive",
+            {},
+        ),
+        (
+            {"covariance": [[1.0, math.nan], [math.nan, 1.0]]},
+            "parameter.array_not_finite",
+            {"name": "covariance"},
+        ),
+        ({"gap": -1.0}, "parameter.is_negative", {"name": "gap"}),
+        ({"gap": math.inf}, "iteration.gap_infinite", {}),
+        ({"step_size": 0.0}, "parameter.not_positive", {"name": "step_size"}),
+        ({"smoothness": 0.0}, "parameter.not_positive", {"name": "smoothness"}),
+        ({"lipschitz": 0.0}, "parameter.not_positive", {"name": "lipschitz"}),
     ],
 )
-def test_what_is_no_gaussian_prior(options, message):
+def test_what_is_no_gaussian_prior(options, code, parameters):
     options = {"covariance": np.eye(2), "gap": 1.0} | options
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, code, **parameters):
         gaussian_prior_shifts(**options)
 
 

@@ -422,37 +422,113 @@ def test_an_attacker_with_another_belief():
 
 
 @pytest.mark.parametrize(
-    "inputs, message",
+    "inputs, code, parameters",
     [
-        ({}, "'query_distance' is needed"),
-        ({"query_distance": -0.1}, "'query_distance'"),
-        ({"query_distance": math.nan}, "'query_distance'"),
-        ({"method": "a5", "query_distance": -0.1}, "'query_distance'"),
-        ({"method": "a5", "query_distance": math.nan}, "'query_distance'"),
-        ({"query_distance": 0.1, "method": "best"}, "'method'"),
-        ({"query_distance": 0.1, "divergence": 0.1}, "'divergence' does not go"),
-        ({"query_distance": 0.1, "orders": (3, 3, 3)}, "'orders' does not go"),
-        ({"method": "a4", "divergence": (0.1, 0.1)}, "'orders' is needed"),
-        ({"method": "a4", "divergence": 0.1, "orders": (3, 3, 3)}, "a pair"),
-        ({"method": "a4", "divergence": (1, 2), "orders": (3, 3)}, "three numbers"),
-        ({"method": "a4", "divergence": (1, 2), "orders": (3, 3, 4)}, "sum to 1"),
-        ({"method": "a4", "divergence": (1, 2), "orders": (3, 3, math.nan)}, "orders"),
-        ({"method": "a4", "divergence": (1, 2), "orders": (-1, 1, 1)}, "above 1"),
-        ({"method": "a4", "divergence": (1, 2), "orders": (1, 2, -2)}, "above 1"),
-        ({"method": "a5", "query_distance": 1, "orders": (1, 9, 9)}, "above 1"),
-        ({"method": "a4", "divergence": (-1, 2), "orders": (3, 3, 3)}, "divergence"),
-        ({"method": "a4", "divergence": (1, -2), "orders": (3, 3, 3)}, "divergence"),
-        ({"method": "a4", "divergence": (1, math.nan), "orders": (3, 3, 3)}, "diverg"),
-        ({"method": "variation"}, "'variation' is needed"),
-        ({"method": "variation", "variation": -0.1}, "'variation'"),
-        ({"method": "variation", "variation": math.nan}, "'variation'"),
-        ({"method": "variation", "variation": 0.5}, "too large"),
-        ({"method": "variation", "variation": 0.0}, "'variation'"),
+        ({}, "belief.method_parameter_missing", {"needed": "query_distance"}),
+        ({"query_distance": -0.1}, "parameter.is_negative", {"name": "query_distance"}),
+        ({"query_distance": math.nan}, "parameter.is_nan", {"name": "query_distance"}),
+        (
+            {"method": "a5", "query_distance": -0.1},
+            "parameter.is_negative",
+            {"name": "query_distance"},
+        ),
+        (
+            {"method": "a5", "query_distance": math.nan},
+            "parameter.is_nan",
+            {"name": "query_distance"},
+        ),
+        (
+            {"query_distance": 0.1, "method": "best"},
+            "parameter.option_unknown",
+            {"name": "method"},
+        ),
+        (
+            {"query_distance": 0.1, "divergence": 0.1},
+            "belief.method_parameter_superfluous",
+            {"name": "divergence"},
+        ),
+        (
+            {"query_distance": 0.1, "orders": (3, 3, 3)},
+            "belief.method_orders_superfluous",
+            {},
+        ),
+        ({"method": "a4", "divergence": (0.1, 0.1)}, "belief.orders_missing", {}),
+        (
+            {"method": "a4", "divergence": 0.1, "orders": (3, 3, 3)},
+            "belief.divergence_not_pair",
+            {},
+        ),
+        (
+            {"method": "a4", "divergence": (1, 2), "orders": (3, 3)},
+            "belief.orders_not_three",
+            {},
+        ),
+        (
+            {"method": "a4", "divergence": (1, 2), "orders": (3, 3, 4)},
+            "belief.orders_reciprocals_wrong",
+            {},
+        ),
+        (
+            {"method": "a4", "divergence": (1, 2), "orders": (3, 3, math.nan)},
+            "belief.orders_not_three",
+            {},
+        ),
+        (
+            {"method": "a4", "divergence": (1, 2), "orders": (-1, 1, 1)},
+            "belief.orders_reciprocals_wrong",
+            {},
+        ),
+        (
+            {"method": "a4", "divergence": (1, 2), "orders": (1, 2, -2)},
+            "belief.orders_reciprocals_wrong",
+            {},
+        ),
+        (
+            {"method": "a5", "query_distance": 1, "orders": (1, 9, 9)},
+            "belief.orders_reciprocals_wrong",
+            {},
+        ),
+        (
+            {"method": "a4", "divergence": (-1, 2), "orders": (3, 3, 3)},
+            "parameter.is_negative",
+            {"name": "divergence"},
+        ),
+        (
+            {"method": "a4", "divergence": (1, -2), "orders": (3, 3, 3)},
+            "parameter.is_negative",
+            {"name": "divergence"},
+        ),
+        (
+            {"method": "a4", "divergence": (1, math.nan), "orders": (3, 3, 3)},
+            "parameter.is_nan",
+            {"name": "divergence"},
+        ),
+        (
+            {"method": "variation"},
+            "belief.method_parameter_missing",
+            {"needed": "variation", "method": "variation"},
+        ),
+        (
+            {"method": "variation", "variation": -0.1},
+            "parameter.probability_out_of_range",
+            {"name": "variation"},
+        ),
+        (
+            {"method": "variation", "variation": math.nan},
+            "parameter.is_nan",
+            {"name": "variation"},
+        ),
+        ({"method": "variation", "variation": 0.5}, "belief.variation_too_large", {}),
+        (
+            {"method": "variation", "variation": 0.0},
+            "parameter.probability_out_of_range",
+            {"name": "variation"},
+        ),
     ],
     ids=str,
 )
-def test_bad_input(inputs, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_input(inputs, code, parameters):
+    with refused(ValueError, code, **parameters):
         wasserstein(GaussianNoise(2.0), alpha=3).under_prior_shift(**inputs)
 
 

@@ -278,20 +278,35 @@ def test_from_a_public_table(make):
 
 
 @pytest.mark.parametrize(
-    "table, options, match",
+    "table, options, code, parameters",
     [
-        ({"x": [None, None]}, {}, "'x' of the public table has no value"),
-        ({"x": list("abcdef")}, {"max_levels": 3}, "'x'.*6 levels"),
-        ({"x": [1.0, 2.0]}, {"amounts": ["z"]}, "'amounts' names"),
-        ({"x": [1.0, 2.0]}, {"target": "z"}, "'target'"),
-        ({"x": [1.0, math.inf, 2.0]}, {}, "'high' must be a finite number"),
-        ({"x": list("ab")}, {"max_levels": 0}, "'max_levels'"),
-        ({"x": list("ab")}, {"max_levels": 1.5}, "'max_levels'"),
+        ({"x": [None, None]}, {}, "schema.public_column_empty", {"name": "x"}),
+        (
+            {"x": list("abcdef")},
+            {"max_levels": 3},
+            "schema.public_column_many_levels",
+            {"name": "x", "n_distinct": 6},
+        ),
+        ({"x": [1.0, 2.0]}, {"amounts": ["z"]}, "schema.amounts_unknown_columns", {}),
+        ({"x": [1.0, 2.0]}, {"target": "z"}, "schema.target_not_a_column", {}),
+        ({"x": [1.0, math.inf, 2.0]}, {}, "schema.number_not_finite", {"name": "high"}),
+        (
+            {"x": list("ab")},
+            {"max_levels": 0},
+            "parameter.count_too_small",
+            {"name": "max_levels"},
+        ),
+        (
+            {"x": list("ab")},
+            {"max_levels": 1.5},
+            "parameter.count_too_small",
+            {"name": "max_levels"},
+        ),
     ],
     ids=str,
 )
-def test_bad_public_tables(table, options, match):
-    with pytest.raises(ValueError, match=match):
+def test_bad_public_tables(table, options, code, parameters):
+    with refused(ValueError, code, **parameters):
         Schema.from_public(pd.DataFrame(table), **options)
 
 

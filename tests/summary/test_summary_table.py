@@ -379,52 +379,110 @@ def test_small_groups_are_not_divided_by():
 
 
 @pytest.mark.parametrize(
-    "options, match",
+    "options, code, parameters",
     [
-        ({"statistics": ["mode"]}, "'statistics' must list some of count, mean"),
-        ({"statistics": []}, "'statistics' must list some of"),
+        ({"statistics": ["mode"]}, "summary.statistics_unknown", {}),
+        ({"statistics": []}, "summary.statistics_unknown", {}),
         (
             {"statistics": {"height": ["mean"]}},
-            "'statistics' names the column 'height'",
+            "summary.column_not_in_data",
+            {"parameter": "statistics", "name": "height"},
         ),
-        ({"statistics": {"region": ["mean"]}}, "'region', which is categorical"),
-        ({"statistics": {"smoker": ["median"]}}, "'smoker', which is boolean"),
-        ({"statistics": ["mean"], "columns": ["region"]}, "none of the 'statistics'"),
-        ({"columns": ["height"]}, "'columns' names the column 'height'"),
-        ({"columns": ["age", "age"]}, "'columns' names a column twice"),
-        ({"by": "height"}, "'by' names the column 'height'"),
-        ({"by": ["region", "region"]}, "'by' names a column twice"),
-        ({"by": "age"}, "'by' names 'age', whose levels must be public"),
-        ({"by": "region", "columns": ["region"]}, "A column is one or the other"),
+        (
+            {"statistics": {"region": ["mean"]}},
+            "summary.statistic_impossible_for_column",
+            {"name": "region", "kind": "categorical"},
+        ),
+        (
+            {"statistics": {"smoker": ["median"]}},
+            "summary.statistic_impossible_for_column",
+            {"name": "smoker", "kind": "boolean"},
+        ),
+        (
+            {"statistics": ["mean"], "columns": ["region"]},
+            "summary.columns_statistics_inapplicable",
+            {},
+        ),
+        (
+            {"columns": ["height"]},
+            "summary.column_not_in_data",
+            {"parameter": "columns", "name": "height"},
+        ),
+        (
+            {"columns": ["age", "age"]},
+            "summary.column_named_twice",
+            {"parameter": "columns"},
+        ),
+        (
+            {"by": "height"},
+            "summary.column_not_in_data",
+            {"parameter": "by", "name": "height"},
+        ),
+        (
+            {"by": ["region", "region"]},
+            "summary.column_named_twice",
+            {"parameter": "by"},
+        ),
+        ({"by": "age"}, "summary.by_levels_not_public", {"name": "age"}),
+        ({"by": "region", "columns": ["region"]}, "summary.by_also_summarised", {}),
         (
             {"statistics": {"age": "mean"}, "columns": ["pay"]},
-            "'statistics' lists none",
+            "summary.columns_without_statistics",
+            {},
         ),
-        ({"categories": None}, "'region' is not numeric: list its levels"),
-        ({"categories": {"region": []}}, "'categories' must list the levels"),
-        ({"categories": {"region": "nsw"}}, "'categories' must list the levels"),
-        ({"categories": {"region": ["n", "n"]}}, "each once"),
-        ({"bounds": None}, r"\['age', 'pay'\] need public bounds"),
-        ({"bounds": {"age": (0, 9)}}, r"\['pay'\] need public bounds"),
-        ({"bounds": {"age": (9, 0)}}, "bounds\\['age'\\]"),
-        ({"bounds": {"age": ([0], [1])}}, "'bounds' must give the column 'age' a pair"),
-        ({"bounds": {"age": (0, math.inf)}}, "must be finite"),
-        ({"bounds": (0, math.nan)}, "must be finite"),
-        ({"bounds": ([0, 1], 2)}, "2 bounds, the data has 4 features"),
-        ({"bounds": {"height": (0, 1)}}, "need public bounds"),
-        ({"bins": 0}, "'bins' must be an integer of at least 1"),
-        ({"bins": [3, 2, 1]}, "finite increasing edges"),
-        ({"bins": [1]}, "finite increasing edges"),
-        ({"bins": {"age": [0, math.inf]}}, "finite increasing edges"),
-        ({"bins": {"height": 3}}, "'bins' names the column 'height'"),
-        ({"quantiles": (0.5, 1.0)}, "'quantiles' must be in the range"),
-        ({"quantiles": (math.nan,)}, "'quantiles' must be a number"),
+        ({"categories": None}, "summary.column_not_numeric", {"name": "region"}),
+        ({"categories": {"region": []}}, "summary.levels_repeated", {}),
+        ({"categories": {"region": "nsw"}}, "summary.levels_not_listed", {}),
+        ({"categories": {"region": ["n", "n"]}}, "schema.levels_read_alike", {}),
+        (
+            {"bounds": None},
+            "summary.columns_without_bounds",
+            {"missing": ["age", "pay"]},
+        ),
+        (
+            {"bounds": {"age": (0, 9)}},
+            "summary.columns_without_bounds",
+            {"missing": ["pay"]},
+        ),
+        (
+            {"bounds": {"age": (9, 0)}},
+            "bounds.low_not_below_high",
+            {"name": "bounds['age']"},
+        ),
+        (
+            {"bounds": {"age": ([0], [1])}},
+            "bounds.column_pair_invalid",
+            {"name": "bounds", "column": "age"},
+        ),
+        ({"bounds": {"age": (0, math.inf)}}, "bounds.not_finite", {}),
+        ({"bounds": (0, math.nan)}, "bounds.not_finite", {}),
+        (
+            {"bounds": ([0, 1], 2)},
+            "bounds.count_differs_from_features",
+            {"size": 2, "n_features": 4},
+        ),
+        ({"bounds": {"height": (0, 1)}}, "summary.columns_without_bounds", {}),
+        ({"bins": 0}, "parameter.count_too_small", {"name": "bins", "least": 1}),
+        ({"bins": [3, 2, 1]}, "summary.bins_invalid", {}),
+        ({"bins": [1]}, "summary.bins_invalid", {}),
+        ({"bins": {"age": [0, math.inf]}}, "summary.bins_invalid", {}),
+        (
+            {"bins": {"height": 3}},
+            "summary.column_not_in_data",
+            {"parameter": "bins", "name": "height"},
+        ),
+        (
+            {"quantiles": (0.5, 1.0)},
+            "parameter.probability_out_of_range",
+            {"name": "quantiles"},
+        ),
+        ({"quantiles": (math.nan,)}, "parameter.is_nan", {"name": "quantiles"}),
     ],
     ids=str,
 )
-def test_bad_parameters(options, match):
+def test_bad_parameters(options, code, parameters):
     model = summary(**options)
-    with pytest.raises(ValueError, match=match):
+    with refused(ValueError, code, **parameters):
         model.fit(table())
     with pytest.raises(NotFittedError):
         check_is_fitted(model)

@@ -381,36 +381,45 @@ def test_scenarios_of_one_output_are_refused():
 
 
 @pytest.mark.parametrize(
-    "options, match",
+    "options, code, parameters",
     [
-        ({"schema": None}, "'schema' must be the public code book"),
-        ({"bounds": (0, 1)}, "'bounds' and 'schema'"),
-        ({"categories": {"city": ["a"]}}, "'categories' and 'schema'"),
-        ({"target": "wealth"}, "'target' is 'wealth'"),
-        ({"max_cells": 100}, "'max_cells' \\(100\\)"),
-        ({"max_cells": 0}, "'max_cells'"),
-        ({"n_bins": 0}, "'n_bins'"),
-        ({"n_samples": 0}, "'n_samples'"),
-        ({"shares": (0.5, 0.5)}, "'shares' must be three"),
-        ({"shares": (0.5, 0.4, 0.2)}, "'shares' must be three"),
-        ({"shares": (0.5, 0.6, -0.1)}, "'shares' must be three"),
+        ({"schema": None}, "synthesis.schema_missing", {}),
+        (
+            {"bounds": (0, 1)},
+            "schema.parameter_disagrees_at_column",
+            {"parameter": "bounds"},
+        ),
+        (
+            {"categories": {"city": ["a"]}},
+            "schema.parameter_disagrees_at_column",
+            {"parameter": "categories"},
+        ),
+        ({"target": "wealth"}, "synthesis.target_not_in_schema", {"target": "wealth"}),
+        ({"max_cells": 100}, "synthesis.table_too_many_cells", {"max_cells": 100}),
+        ({"max_cells": 0}, "parameter.count_too_small", {"name": "max_cells"}),
+        ({"n_bins": 0}, "parameter.count_too_small", {"name": "n_bins"}),
+        ({"n_samples": 0}, "parameter.count_too_small", {"name": "n_samples"}),
+        ({"shares": (0.5, 0.5)}, "synthesis.shares_invalid", {}),
+        ({"shares": (0.5, 0.4, 0.2)}, "synthesis.shares_invalid", {}),
+        ({"shares": (0.5, 0.6, -0.1)}, "synthesis.shares_invalid", {}),
         (
             {
                 "scenario": AttributeScenario(
                     "ill", level="record", prior=BoundedOdds(4.0)
                 )
             },
-            "'target' must not be the secret",
+            "synthesis.target_is_secret",
+            {},
         ),
     ],
 )
-def test_parameters_are_refused_before_anything_is_read(options, match):
+def test_parameters_are_refused_before_anything_is_read(options, code, parameters):
     class Unread(pd.DataFrame):
         def to_numpy(self, *_args, **_kwargs):
             raise AssertionError("the table was read")
 
     model = synthesizer(**options)
-    with pytest.raises(ValueError, match=match):
+    with refused(ValueError, code, **parameters):
         model.fit(Unread(people(20)))
     with pytest.raises(NotFittedError):
         model.sample()

@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 
 from skpuffer.transport import _entropic, bottleneck_distance, entropic_distance
 from skpuffer.transport._masses import common_masses
+from tests.refused import refused
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "srpp_entropic.json").read_text("utf-8")
@@ -160,25 +161,29 @@ def test_lengths_of_any_size():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, code, parameters",
     [
-        ({"entropy": 0.0}, "'entropy'"),
-        ({"entropy": -1.0}, "'entropy'"),
-        ({"entropy": np.nan}, "'entropy'"),
-        ({"entropy": np.inf}, "'entropy'"),
-        ({"ord": 0.5}, "'ord'"),
-        ({"tol": -1.0}, "'tol'"),
-        ({"max_iter": 0}, "'max_iter'"),
-        ({"max_cells": 0}, "'max_cells'"),
-        ({"u_weights": [1, 2]}, "'u_weights'"),
-        ({"v_weights": [-1, 1, 1]}, "'v_weights'"),
-        ({"coordinate_scale": [0.0]}, "'coordinate_scale'"),
-        ({"U": [1.0, 2.0]}, "'U'"),
-        ({"V": [[np.nan]]}, "'V'"),
-        ({"V": [[1.0, 2.0]]}, "columns"),
+        ({"entropy": 0.0}, "parameter.not_positive", {"name": "entropy"}),
+        ({"entropy": -1.0}, "parameter.not_positive", {"name": "entropy"}),
+        ({"entropy": np.nan}, "parameter.is_nan", {"name": "entropy"}),
+        ({"entropy": np.inf}, "parameter.not_positive", {"name": "entropy"}),
+        ({"ord": 0.5}, "parameter.below_one", {"name": "ord"}),
+        ({"tol": -1.0}, "parameter.is_negative", {"name": "tol"}),
+        ({"max_iter": 0}, "parameter.count_too_small", {"name": "max_iter"}),
+        ({"max_cells": 0}, "parameter.below_one", {"name": "max_cells"}),
+        (
+            {"u_weights": [1, 2]},
+            "transport.masses_count_differs",
+            {"name": "u_weights"},
+        ),
+        ({"v_weights": [-1, 1, 1]}, "transport.masses_invalid", {"name": "v_weights"}),
+        ({"coordinate_scale": [0.0]}, "transport.coordinate_scale_invalid", {}),
+        ({"U": [1.0, 2.0]}, "transport.points_shape_invalid", {"name": "U"}),
+        ({"V": [[np.nan]]}, "transport.values_not_finite", {"name": "V"}),
+        ({"V": [[1.0, 2.0]]}, "transport.points_column_counts_differ", {}),
     ],
     ids=str,
 )
-def test_bad_parameters(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters(options, code, parameters):
+    with refused(ValueError, code, **parameters):
         entropic_distance(**{"U": U, "V": V, "entropy": 0.1} | options)

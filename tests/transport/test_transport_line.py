@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.transport import _line, _masses, quantile_coupling, wasserstein_distance
+from tests.refused import refused
 
 LINE_CASES = [
     "flu",
@@ -275,29 +276,73 @@ def test_accepts_what_holds_numbers():
 
 
 @pytest.mark.parametrize(
-    "arguments, message",
+    "arguments, code, parameters",
     [
-        (dict(u_values=[0.0, np.nan]), "'u_values' must hold finite"),
-        (dict(v_values=[-np.inf, 0.0]), "'v_values' must hold finite"),
-        (dict(u_values=[np.nan, 0.0], u_weights=[0, 1]), "'u_values' must hold finite"),
-        (dict(u_values=[]), "'u_values' must be a non-empty"),
-        (dict(v_values=[[0.0, 1.0]]), "'v_values' must be a non-empty one-dim"),
-        (dict(p=0.5), "'p' must be in the range"),
-        (dict(p=np.nan), "'p' must be a number"),
-        (dict(u_weights=[0.5, 0.4]), "'u_weights' must sum to 1"),
-        (dict(v_weights=[1, -1]), "'v_weights' must hold finite non-negative"),
-        (dict(v_weights=[0, 0]), "'v_weights' must hold finite non-negative"),
-        (dict(u_weights=[np.nan, 1.0]), "'u_weights' must hold finite"),
-        (dict(u_weights=[1, 1, 1]), "'u_weights' must have one entry"),
-        (dict(u_weights=[Fraction(1, 2), Fraction(1, 3)]), "'u_weights' must sum to 1"),
-        (dict(u_weights=[Fraction(3, 2), Fraction(-1, 2)]), "'u_weights' must hold"),
-        (dict(u_weights=[Fraction(1)]), "'u_weights' must have one entry"),
+        (
+            dict(u_values=[0.0, np.nan]),
+            "transport.values_not_finite",
+            {"name": "u_values"},
+        ),
+        (
+            dict(v_values=[-np.inf, 0.0]),
+            "transport.values_not_finite",
+            {"name": "v_values"},
+        ),
+        (
+            dict(u_values=[np.nan, 0.0], u_weights=[0, 1]),
+            "transport.values_not_finite",
+            {"name": "u_values"},
+        ),
+        (
+            dict(u_values=[]),
+            "transport.values_not_one_dimensional",
+            {"name": "u_values"},
+        ),
+        (
+            dict(v_values=[[0.0, 1.0]]),
+            "transport.values_not_one_dimensional",
+            {"name": "v_values"},
+        ),
+        (dict(p=0.5), "parameter.below_one", {"name": "p"}),
+        (dict(p=np.nan), "parameter.is_nan", {"name": "p"}),
+        (
+            dict(u_weights=[0.5, 0.4]),
+            "parameter.masses_not_sum_one",
+            {"name": "u_weights"},
+        ),
+        (dict(v_weights=[1, -1]), "transport.masses_invalid", {"name": "v_weights"}),
+        (dict(v_weights=[0, 0]), "transport.masses_invalid", {"name": "v_weights"}),
+        (
+            dict(u_weights=[np.nan, 1.0]),
+            "transport.masses_invalid",
+            {"name": "u_weights"},
+        ),
+        (
+            dict(u_weights=[1, 1, 1]),
+            "transport.masses_count_differs",
+            {"name": "u_weights"},
+        ),
+        (
+            dict(u_weights=[Fraction(1, 2), Fraction(1, 3)]),
+            "transport.masses_not_sum_one",
+            {"name": "u_weights"},
+        ),
+        (
+            dict(u_weights=[Fraction(3, 2), Fraction(-1, 2)]),
+            "transport.masses_invalid",
+            {"name": "u_weights"},
+        ),
+        (
+            dict(u_weights=[Fraction(1)]),
+            "transport.masses_count_differs",
+            {"name": "u_weights"},
+        ),
     ],
 )
-def test_errors_name_the_parameter(arguments, message):
+def test_errors_name_the_parameter(arguments, code, parameters):
     arguments = dict(u_values=[0.0, 1.0], v_values=[0.0, 1.0]) | arguments
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, code, **parameters):
         wasserstein_distance(**arguments)
     if "p" not in arguments:
-        with pytest.raises(ValueError, match=message):
+        with refused(ValueError, code, **parameters):
             quantile_coupling(**arguments)

@@ -18,6 +18,7 @@ from skpuffer.transport import (
     wasserstein_distance,
 )
 from skpuffer.transport._sliced_buckets import gaps_by_buckets
+from tests.refused import refused
 
 LINE = SliceProfile.basis(1)
 
@@ -239,35 +240,48 @@ def test_projections_stay_within_the_memory(n_jobs, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "change, message",
+    "change, code, parameters",
     [
-        ({"profile": SliceProfile.uniform(2)}, "'profile' must have finitely many"),
-        ({"profile": SliceProfile.basis(3)}, "'worlds' must hold non-empty arrays"),
-        ({"worlds": []}, "'worlds' must hold at least one"),
-        ({"worlds": [[[0.0, math.nan]]] * 2}, "'worlds' must hold finite"),
-        ({"worlds": [[[0.0, math.inf]]] * 2}, "'worlds' must hold finite"),
-        ({"worlds": [[[0.0, -math.inf], [1.0, 2.0]]] * 2}, "must hold finite"),
-        ({"worlds": [[[0.0, 1e308], [1.0, -1e308]]] * 2}, "'worlds' must hold finite"),
-        ({"worlds": [np.empty((0, 2))]}, "'worlds' must hold non-empty arrays"),
-        ({"worlds": [[0.0, 1.0]]}, "'worlds' must hold non-empty arrays"),
-        ({"weights": [None]}, "'weights' must have one entry"),
-        ({"weights": [None, [0.5, 0.6]]}, "'weights' must"),
-        ({"weights": [None, [-1, 2]]}, "'weights' must"),
+        ({"profile": SliceProfile.uniform(2)}, "distribution.profile_infinite", {}),
+        ({"profile": SliceProfile.basis(3)}, "sliced.worlds_shape_invalid", {}),
+        ({"worlds": []}, "sliced.worlds_empty", {}),
+        ({"worlds": [[[0.0, math.nan]]] * 2}, "sliced.worlds_not_finite", {}),
+        ({"worlds": [[[0.0, math.inf]]] * 2}, "sliced.worlds_not_finite", {}),
+        (
+            {"worlds": [[[0.0, -math.inf], [1.0, 2.0]]] * 2},
+            "sliced.worlds_not_finite",
+            {},
+        ),
+        (
+            {"worlds": [[[0.0, 1e308], [1.0, -1e308]]] * 2},
+            "sliced.worlds_not_finite",
+            {},
+        ),
+        ({"worlds": [np.empty((0, 2))]}, "sliced.worlds_shape_invalid", {}),
+        ({"worlds": [[0.0, 1.0]]}, "sliced.worlds_shape_invalid", {}),
+        ({"weights": [None]}, "sliced.weights_count_differs", {}),
+        (
+            {"weights": [None, [0.5, 0.6]]},
+            "parameter.masses_not_sum_one",
+            {"name": "weights"},
+        ),
+        ({"weights": [None, [-1, 2]]}, "transport.masses_invalid", {"name": "weights"}),
         (
             {"weights": [[1, 2], None], "worlds": [[[0, math.nan]] * 2] * 2},
-            "must hold finite",
+            "sliced.worlds_not_finite",
+            {},
         ),
-        ({"pairs": [(0, 2)]}, "'pairs' must hold positions"),
-        ({"pairs": [(-1, 0)]}, "'pairs' must hold positions"),
-        ({"coordinate_scale": [1.0]}, "'coordinate_scale' must"),
-        ({"coordinate_scale": [1.0, 0.0]}, "'coordinate_scale' must"),
-        ({"max_memory": 0}, "'max_memory' must"),
+        ({"pairs": [(0, 2)]}, "sliced.pairs_out_of_range", {}),
+        ({"pairs": [(-1, 0)]}, "sliced.pairs_out_of_range", {}),
+        ({"coordinate_scale": [1.0]}, "sliced.coordinate_scale_invalid", {}),
+        ({"coordinate_scale": [1.0, 0.0]}, "sliced.coordinate_scale_invalid", {}),
+        ({"max_memory": 0}, "parameter.not_positive", {"name": "max_memory"}),
     ],
 )
-def test_refusals(change, message):
+def test_refusals(change, code, parameters):
     two = [[[0.0, 0.0], [1.0, 1.0]]] * 2
     options = {"worlds": two, "profile": SliceProfile.basis(2)} | change
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, code, **parameters):
         sliced_distances(**options)
 
 

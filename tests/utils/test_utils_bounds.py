@@ -31,28 +31,32 @@ def test_numbers_and_arrays_spread_over_features():
 
 
 @pytest.mark.parametrize(
-    "bounds, match",
+    "bounds, code, parameters",
     [
-        ((1, 0), "low < high"),
-        ((1, 1), "low < high"),
-        (([0, 2], [1, 1]), "low < high"),
-        ((0, np.inf), "finite"),
-        ((-np.inf, 0), "finite"),
-        ((np.nan, 1), "finite"),
-        ((0, 1, 2), "pair"),
-        (3, "pair"),
-        (("a", "b"), "pair"),
-        (([0, 1], [1, 2, 3]), "give as many"),
-        (([[0]], [[1]]), "one-dimensional"),
-        ("data", "'empirical'"),
-        ([(0, 1), (2, 3)], "a pair for each of two"),
-        ([[0, 1], [2, 3]], "a pair for each of two"),
-        (((0, 1), (2, 3)), "a pair for each of two"),
-        ([(0, 1), (2, 3), (4, 5)], "dict"),
+        ((1, 0), "bounds.low_not_below_high", {}),
+        ((1, 1), "bounds.low_not_below_high", {}),
+        (([0, 2], [1, 1]), "bounds.low_not_below_high", {}),
+        ((0, np.inf), "bounds.not_finite", {}),
+        ((-np.inf, 0), "bounds.not_finite", {}),
+        ((np.nan, 1), "bounds.not_finite", {}),
+        ((0, 1, 2), "bounds.not_pair_or_dict", {}),
+        (3, "bounds.not_pair_or_dict", {}),
+        (("a", "b"), "bounds.not_pair_or_dict", {}),
+        (([0, 1], [1, 2, 3]), "bounds.counts_unequal", {}),
+        (([[0]], [[1]]), "bounds.shapes_invalid", {}),
+        (
+            "data",
+            "parameter.option_unknown",
+            {"listed": "'empirical'", "name": "bounds"},
+        ),
+        ([(0, 1), (2, 3)], "bounds.layout_ambiguous", {}),
+        ([[0, 1], [2, 3]], "bounds.layout_ambiguous", {}),
+        (((0, 1), (2, 3)), "bounds.layout_ambiguous", {}),
+        ([(0, 1), (2, 3), (4, 5)], "bounds.not_pair_or_dict", {}),
     ],
 )
-def test_bad_bounds_are_refused_before_the_data_is_seen(bounds, match):
-    with pytest.raises(ValueError, match=match) as error:
+def test_bad_bounds_are_refused_before_the_data_is_seen(bounds, code, parameters):
+    with refused(ValueError, code, **parameters) as error:
         check_bounds(bounds)
     assert "'bounds'" in str(error.value)
 
