@@ -52,8 +52,12 @@ def _plain(value: object) -> Any:
             return kind(map(_plain, value))
     if isinstance(value, dict):
         return {_plain(key): _plain(held) for key, held in value.items()}
-    text = _Shown(value)
-    text.shown = repr(value)
+    shown = repr(value)
+    try:
+        text = _Shown(value)
+    except Exception:  # an error must not end in another one
+        text = _Shown(shown)
+    text.shown = shown
     return text
 
 

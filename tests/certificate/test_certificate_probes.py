@@ -7,6 +7,7 @@ import pytest
 from skpuffer.certificate import CertificateFileError, Finding, State, _check, check
 from skpuffer.certificate._reading import DEEPEST, _parsed, read_certificate
 from skpuffer.certificate._rules import findings_of
+from skpuffer.exceptions import stated
 from skpuffer.utils._digest import digest_of_plain
 
 from .test_certificate_rules import D1, HONEST, gaussian, of_priors
@@ -368,10 +369,13 @@ def test_data_that_json_cannot_hold(value):
         read_certificate(HONEST["delta"] | {"epsilon": value})
 
 
+SAID = stated("x").to_dict()
+
+
 def test_the_digest_is_of_everything_else():
     plain = signed("sensitivity")
     assert read_certificate(plain) == json.loads(json.dumps(plain))
-    for field, value in (("epsilon", 1.5), ("assumptions", []), ("source", "x")):
+    for field, value in (("epsilon", 1.5), ("assumptions", [SAID]), ("source", SAID)):
         with pytest.raises(CertificateFileError, match="digest is not that"):
             read_certificate(plain | {field: value})
 
