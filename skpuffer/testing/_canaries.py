@@ -70,7 +70,8 @@ class Said:
             yield "an error", "".join(traceback.format_exception_only(error))
             yield "the arguments of an error", repr(error.args)
         for warning in self._warned:
-            yield "a warning", str(warning.message)
+            said = warning.message
+            yield "a warning", f"{said} {getattr(said, 'args', ())!r}"
         yield "what was printed", self._printed.getvalue()
         yield "what was logged", self._logged.getvalue()
 
