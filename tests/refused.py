@@ -30,7 +30,7 @@ def codes_of(found: Any) -> set[str]:
     return {statement.code for statement in statements_in(found)}
 
 
-def says(found: Any, code: str | tuple[str, ...], **parameters: Any) -> bool:
+def says(found: Any, code: str | tuple[str, ...], /, **parameters: Any) -> bool:
     """Whether a statement of such a code and parameters is in what is said."""
     codes = (code,) if isinstance(code, str) else code
     return any(
@@ -45,7 +45,7 @@ def says(found: Any, code: str | tuple[str, ...], **parameters: Any) -> bool:
 
 @contextmanager
 def refused(
-    kind: Any, code: str | tuple[str, ...], **parameters: Any
+    kind: Any, code: str | tuple[str, ...], /, **parameters: Any
 ) -> Iterator[pytest.ExceptionInfo]:
     """Assert that an error of a kind states what the code names, with parameters."""
     with pytest.raises(kind) as caught:
@@ -54,7 +54,9 @@ def refused(
 
 
 @contextmanager
-def warned(kind: Any, code: str | tuple[str, ...], **parameters: Any) -> Iterator[Any]:
+def warned(
+    kind: Any, code: str | tuple[str, ...], /, **parameters: Any
+) -> Iterator[Any]:
     """Assert that a warning of a kind states what the code names, with parameters."""
     with pytest.warns(kind) as caught:
         yield caught
