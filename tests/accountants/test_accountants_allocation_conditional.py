@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skpuffer.accountants import PrivacyLoss, RandomAllocation
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.noise.strategies import (
@@ -161,15 +161,18 @@ def test_one_bin_is_known_exactly():
 
 
 @pytest.mark.parametrize(
-    "changed, message",
+    "changed, said",
     [
-        ({"target": None}, "'target' is None"),
-        ({"target": 1.0}, "'target'"),
-        ({"replaced": True}, "'replaced' is True. Use 'chain'"),
+        ({"target": None}, Statement("allocation.conditional_target_missing")),
+        (
+            {"target": 1.0},
+            Statement("parameter.probability_out_of_range", name="target"),
+        ),
+        ({"replaced": True}, Statement("allocation.conditional_with_replaced")),
     ],
 )
-def test_pairs_that_are_none(changed, message):
-    with pytest.raises(ValueError, match=message):
+def test_pairs_that_are_none(changed, said):
+    with refused(ValueError, said.code, **said.parameters):
         pair(**changed)
 
 

@@ -27,6 +27,7 @@ from skpuffer.distributions._lattice_sum import LatticeSum
 from skpuffer.exceptions import (
     CompositionError,
     InfiniteDistanceError,
+    Statement,
     UnsupportedError,
 )
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
@@ -333,29 +334,35 @@ def test_a_delta_all_left_out_makes_a_pure_promise_given_the_event():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"event_delta": 0}, "'event_delta'"),
-        ({"event_delta": 1.0}, "'event_delta'"),
-        ({"event_delta": math.nan}, "'event_delta'"),
-        ({"event_delta": 0.2, "delta": 0.1}, "'event_delta'.*'delta'"),
-        ({"bound": "one_sided"}, "'bound'"),
-        ({"bound": "paper", "delta": 0.1}, "bound='paper'"),
-        ({"alpha": math.inf, "noise": "gaussian"}, "'alpha' is infinite"),
-        ({"epsilon": -1}, "'epsilon'"),
-        ({"alpha": 1.0}, "'alpha'"),
-        ({"delta": 0.1, "alpha": 2}, "'alpha' and 'delta'"),
+        (
+            {"event_delta": 0},
+            Statement("parameter.probability_out_of_range", name="event_delta"),
+        ),
+        (
+            {"event_delta": 1.0},
+            Statement("parameter.probability_out_of_range", name="event_delta"),
+        ),
+        ({"event_delta": math.nan}, Statement("parameter.is_nan", name="event_delta")),
+        ({"event_delta": 0.2, "delta": 0.1}, Statement("event.delta_above_delta")),
+        ({"bound": "one_sided"}, Statement("parameter.option_unknown", name="bound")),
+        ({"bound": "paper", "delta": 0.1}, Statement("event.paper_bound_with_delta")),
+        ({"alpha": math.inf, "noise": "gaussian"}, Statement("noise.family_not_pure")),
+        ({"epsilon": -1}, Statement("parameter.not_positive", name="epsilon")),
+        ({"alpha": 1.0}, Statement("parameter.renyi_order_out_of_range", name="alpha")),
+        ({"delta": 0.1, "alpha": 2}, Statement("parameter.alpha_and_delta_both")),
     ],
-    ids=str,
+    ids=repr,
 )
-def test_bad_parameters(options, message):
+def test_bad_parameters(options, said):
     for attempt in (
         lambda: Approximate(**options).calibrate(output(), scenario("flu")),
         lambda: Approximate(**options).certify(
             GaussianNoise(1.0), output(), scenario("flu")
         ),
     ):
-        with pytest.raises(ValueError, match=message):
+        with refused(ValueError, said.code, **said.parameters):
             attempt()
     with refused(TypeError, "noise.not_a_noise"):
         Approximate().certify(1.0, output(), scenario("flu"))

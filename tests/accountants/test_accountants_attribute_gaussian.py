@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import AttributeGaussian, GeneralWasserstein
 from skpuffer.distributions import Continuous, Discrete, Gaussian, Samples
-from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import gaussian_renyi_divergence
@@ -160,18 +160,21 @@ def test_laws_it_cannot_rely_on():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"use_prior_variance": "yes"}, "'use_prior_variance'"),
-        ({"use_prior_variance": 1}, "'use_prior_variance'"),
-        ({"alpha": math.inf}, "'alpha' is infinite"),
-        ({"alpha": 2, "delta": 0.1}, "'alpha' and 'delta'"),
-        ({"epsilon": 0}, "'epsilon'"),
+        (
+            {"use_prior_variance": "yes"},
+            Statement("parameter.use_prior_variance_not_bool"),
+        ),
+        ({"use_prior_variance": 1}, Statement("parameter.use_prior_variance_not_bool")),
+        ({"alpha": math.inf}, Statement("noise.family_not_pure")),
+        ({"alpha": 2, "delta": 0.1}, Statement("parameter.alpha_and_delta_both")),
+        ({"epsilon": 0}, Statement("parameter.not_positive", name="epsilon")),
     ],
-    ids=str,
+    ids=repr,
 )
-def test_bad_parameters(options, message):
-    with pytest.raises((TypeError, ValueError), match=message):
+def test_bad_parameters(options, said):
+    with refused((TypeError, ValueError), said.code, **said.parameters):
         AttributeGaussian(**options).calibrate(output(), laws())
 
 

@@ -21,7 +21,12 @@ from skpuffer.accountants import (
     ShapedWasserstein,
 )
 from skpuffer.distributions import Discrete, PointMass
-from skpuffer.exceptions import NoGainWarning, PrivacyWarning, UnsupportedError
+from skpuffer.exceptions import (
+    NoGainWarning,
+    PrivacyWarning,
+    Statement,
+    UnsupportedError,
+)
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
 from skpuffer.papers import SampledPrivacyLoss
@@ -227,30 +232,58 @@ def test_tables_are_simulated_once_for_all_norms():
 
 
 @pytest.mark.parametrize(
-    "params, error, words",
+    "params, error, said",
     [
-        ({"alpha": 2.0, "delta": 1e-5}, ValueError, "'alpha' and 'delta'"),
-        ({"alpha": 1.0}, ValueError, "'alpha'"),
-        ({"delta": 1.5}, ValueError, "'delta'"),
-        ({"composable": 1}, TypeError, "'composable'"),
-        ({"candidates": []}, ValueError, "'candidates'"),
-        ({"candidates": PrivacyLoss()}, ValueError, "'candidates'"),
-        ({"candidates": [PrivacyLoss]}, TypeError, "'candidates'"),
-        ({"candidates": [Best()]}, TypeError, "other than Best"),
-        ({"candidates": [GroupPrivacy(noise="no")]}, ValueError, "'noise'"),
+        (
+            {"alpha": 2.0, "delta": 1e-5},
+            ValueError,
+            Statement("parameter.alpha_and_delta_both"),
+        ),
+        (
+            {"alpha": 1.0},
+            ValueError,
+            Statement("parameter.renyi_order_out_of_range", name="alpha"),
+        ),
+        (
+            {"delta": 1.5},
+            ValueError,
+            Statement("parameter.probability_out_of_range", name="delta"),
+        ),
+        ({"composable": 1}, TypeError, Statement("parameter.composable_not_bool")),
+        ({"candidates": []}, ValueError, Statement("best.candidates_not_a_list")),
+        (
+            {"candidates": PrivacyLoss()},
+            ValueError,
+            Statement("best.candidates_not_a_list"),
+        ),
+        (
+            {"candidates": [PrivacyLoss]},
+            TypeError,
+            Statement("best.candidate_not_an_accountant"),
+        ),
+        (
+            {"candidates": [Best()]},
+            TypeError,
+            Statement("best.candidate_not_an_accountant"),
+        ),
+        (
+            {"candidates": [GroupPrivacy(noise="no")]},
+            ValueError,
+            Statement("parameter.option_unknown", name="noise"),
+        ),
         (
             {"alpha": math.inf, "candidates": [GroupPrivacy(noise="gaussian")]},
             ValueError,
-            "'laplace'",
+            Statement("noise.family_not_pure"),
         ),
     ],
 )
-def test_bad_parameters(params, error, words):
+def test_bad_parameters(params, error, said):
     for call in (
         lambda: Best(**params).check(),
         lambda: Best(**params).calibrate(query(), RecordScenario()),
     ):
-        with pytest.raises(error, match=words):
+        with refused(error, said.code, **said.parameters):
             call()
 
 

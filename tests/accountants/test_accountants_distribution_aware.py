@@ -18,7 +18,7 @@ from skpuffer.accountants import DistributionAwareWasserstein, GeneralWasserstei
 from skpuffer.accountants.additive._coupling_curve import _cells
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples, Support
 from skpuffer.distributions._lattice_sum import LatticeSum
-from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DiscreteLaplaceNoise,
@@ -259,23 +259,23 @@ def test_a_pure_promise_gains_nothing_and_is_refused():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"q": 0.5}, "'q'"),
-        ({"q": math.inf}, "'q'"),
-        ({"q": math.nan}, "'q'"),
-        ({"epsilon": 0}, "'epsilon'"),
-        ({"alpha": 1}, "'alpha'"),
-        ({"alpha": 2, "delta": 0.1}, "'alpha' and 'delta'"),
-        ({"delta": 1.0}, "'delta'"),
-        ({"noise": "uniform"}, "'noise'"),
+        ({"q": 0.5}, Statement("parameter.q_below_one")),
+        ({"q": math.inf}, Statement("parameter.q_below_one")),
+        ({"q": math.nan}, Statement("parameter.is_nan", name="q")),
+        ({"epsilon": 0}, Statement("parameter.not_positive", name="epsilon")),
+        ({"alpha": 1}, Statement("parameter.renyi_order_out_of_range", name="alpha")),
+        ({"alpha": 2, "delta": 0.1}, Statement("parameter.alpha_and_delta_both")),
+        ({"delta": 1.0}, Statement("parameter.probability_out_of_range", name="delta")),
+        ({"noise": "uniform"}, Statement("parameter.option_unknown", name="noise")),
     ],
-    ids=str,
+    ids=repr,
 )
-def test_bad_parameters(options, message):
+def test_bad_parameters(options, said):
     for attempt in ("calibrate", "certify"):
         noise = (LaplaceNoise(1.0),) if attempt == "certify" else ()
-        with pytest.raises(ValueError, match=message):
+        with refused(ValueError, said.code, **said.parameters):
             getattr(Aware(**options), attempt)(*noise, output(), scenario("flu"))
     with refused(TypeError, "noise.not_a_noise"):
         Aware().certify("laplace", output(), scenario("flu"))

@@ -29,7 +29,12 @@ from skpuffer.accountants import (
 )
 from skpuffer.accountants._families import TRIED, least_error, mean_square, told_choice
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples
-from skpuffer.exceptions import InfiniteDistanceError, PrivacyWarning, UnsupportedError
+from skpuffer.exceptions import (
+    InfiniteDistanceError,
+    PrivacyWarning,
+    Statement,
+    UnsupportedError,
+)
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import (
@@ -426,19 +431,22 @@ def test_auto_is_the_default(kind):
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"noise": "Auto"}, "'noise'.*'auto'"),
-        ({"noise": "auto", "beta": 1.5}, "'beta'.*generalized_gaussian.*'auto'"),
-        ({"epsilon": 0}, "'epsilon'"),
-        ({"delta": 1.5}, "'delta'"),
-        ({"delta": 0}, "'delta'"),
+        ({"noise": "Auto"}, Statement("parameter.option_unknown", name="noise")),
+        (
+            {"noise": "auto", "beta": 1.5},
+            Statement("noise.beta_with_other_family", noise="auto"),
+        ),
+        ({"epsilon": 0}, Statement("parameter.not_positive", name="epsilon")),
+        ({"delta": 1.5}, Statement("parameter.probability_out_of_range", name="delta")),
+        ({"delta": 0}, Statement("parameter.probability_out_of_range", name="delta")),
     ],
-    ids=str,
+    ids=repr,
 )
 @pytest.mark.parametrize("kind", [PrivacyLoss, GroupPrivacy, RenyiDP])
-def test_bad_parameters_are_named_as_ever(kind, options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters_are_named_as_ever(kind, options, said):
+    with refused(ValueError, said.code, **said.parameters):
         kind(**options).calibrate(query(), RECORD)
 
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from skpuffer.accountants import GeneralWasserstein, Kantorovich
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples
 from skpuffer.distributions._lattice_sum import LatticeSum
-from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
@@ -133,21 +133,24 @@ def test_all_may_be_left_out():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"noise": "gaussian"}, "'noise' must have a finite pure cost"),
-        ({"noise": GaussianNoise()}, "'noise' must have a finite pure cost"),
-        ({"noise": "generalized_gaussian", "beta": 1.5}, "finite pure cost"),
-        ({"epsilon": 0.0}, "'epsilon'"),
-        ({"delta": 1.0}, "'delta'"),
-        ({"delta": 0.0}, "'delta'"),
+        ({"noise": "gaussian"}, Statement("noise.no_finite_pure_cost")),
+        ({"noise": GaussianNoise()}, Statement("noise.no_finite_pure_cost")),
+        (
+            {"noise": "generalized_gaussian", "beta": 1.5},
+            Statement("noise.no_finite_pure_cost"),
+        ),
+        ({"epsilon": 0.0}, Statement("parameter.not_positive", name="epsilon")),
+        ({"delta": 1.0}, Statement("parameter.probability_out_of_range", name="delta")),
+        ({"delta": 0.0}, Statement("parameter.probability_out_of_range", name="delta")),
     ],
-    ids=str,
+    ids=repr,
 )
-def test_bad_parameters(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters(options, said):
+    with refused(ValueError, said.code, **said.parameters):
         Kantorovich(**options).calibrate(output(), scenario("flu"))
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         Kantorovich(**options).certify(LaplaceNoise(1.0), output(), scenario("flu"))
 
 

@@ -20,6 +20,7 @@ from skpuffer.exceptions import (
     CompositionError,
     InfiniteDistanceError,
     ScenarioError,
+    Statement,
     UnsupportedError,
 )
 from skpuffer.noise import (
@@ -607,21 +608,24 @@ def test_mean_of_a_series():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"epsilon": 0.0}, "'epsilon'"),
-        ({"epsilon": math.inf}, "'epsilon'"),
-        ({"alpha": 1.0}, "'alpha'"),
-        ({"noise": "gaussian"}, "gaussian noise cannot keep"),
-        ({"noise": "cauchy-ish"}, "'noise' must be one of"),
-        ({"delta": 1.5}, "'delta'"),
-        ({"delta": 0.1, "alpha": 2.0}, "'alpha' and 'delta'"),
-        ({"method": "fast"}, "'method' must be one of"),
-        ({"max_distance": 0}, "'max_distance'"),
+        ({"epsilon": 0.0}, Statement("parameter.not_positive", name="epsilon")),
+        ({"epsilon": math.inf}, Statement("parameter.not_positive", name="epsilon")),
+        ({"alpha": 1.0}, Statement("parameter.renyi_order_out_of_range", name="alpha")),
+        ({"noise": "gaussian"}, Statement("noise.family_not_pure", family="gaussian")),
+        ({"noise": "cauchy-ish"}, Statement("parameter.option_unknown", name="noise")),
+        ({"delta": 1.5}, Statement("parameter.probability_out_of_range", name="delta")),
+        ({"delta": 0.1, "alpha": 2.0}, Statement("quilt.alpha_and_delta_both")),
+        ({"method": "fast"}, Statement("parameter.option_unknown", name="method")),
+        (
+            {"max_distance": 0},
+            Statement("parameter.count_too_small", name="max_distance"),
+        ),
     ],
 )
-def test_parameters_that_are_none(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_parameters_that_are_none(options, said):
+    with refused(ValueError, said.code, **said.parameters):
         MarkovQuilt(**options).calibrate(count_of(10), CHAIN)
 
 

@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss, RenyiDP
+from skpuffer.exceptions import Statement
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
@@ -94,19 +95,25 @@ def test_gradients_are_clipped_as_the_noise_measures(choice, order):
 
 
 @pytest.mark.parametrize(
-    "choice, match",
+    "choice, said",
     [
-        ({"noise": "cauchy"}, "'noise'"),
-        ({"noise": "laplace", "beta": 1.5}, "'beta'"),
-        ({"noise": "generalized_gaussian"}, "'beta'"),
-        ({"noise": "generalized_gaussian", "beta": 0.5}, "beta"),
-        ({"noise": GaussianNoise((1.0, 2.0))}, "'noise'"),
-        ({"noise": LaplaceNoise(), "beta": 1.5}, "'beta'"),
+        ({"noise": "cauchy"}, Statement("parameter.option_unknown", name="noise")),
+        ({"noise": "laplace", "beta": 1.5}, Statement("noise.beta_with_other_family")),
+        ({"noise": "generalized_gaussian"}, Statement("noise.beta_missing")),
+        (
+            {"noise": "generalized_gaussian", "beta": 0.5},
+            Statement("shaped.beta_out_of_range"),
+        ),
+        ({"noise": GaussianNoise((1.0, 2.0))}, Statement("noise.several_scales")),
+        (
+            {"noise": LaplaceNoise(), "beta": 1.5},
+            Statement("noise.beta_with_given_noise"),
+        ),
     ],
 )
 @pytest.mark.parametrize("kind", [GroupPrivacy, PrivacyLoss, RenyiDP])
-def test_bad_choices(kind, choice, match):
-    with pytest.raises((TypeError, ValueError), match=match):
+def test_bad_choices(kind, choice, said):
+    with refused((TypeError, ValueError), said.code, **said.parameters):
         kind(epsilon=1.0, **choice).check()
 
 

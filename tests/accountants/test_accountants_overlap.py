@@ -13,7 +13,12 @@ from skpuffer.accountants import OverlapAmplification, PrivacyLoss
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.distributions import Discrete
 from skpuffer.ensemble import PATEClassifier
-from skpuffer.exceptions import CompositionError, UncertifiedError, UnsupportedError
+from skpuffer.exceptions import (
+    CompositionError,
+    Statement,
+    UncertifiedError,
+    UnsupportedError,
+)
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateRidge,
@@ -303,21 +308,24 @@ def test_a_release_that_no_record_moves_needs_no_noise():
 
 
 @pytest.mark.parametrize(
-    "options, match",
+    "options, said",
     [
-        ({"epsilon": 0.0}, "'epsilon'"),
-        ({"delta": 0.0}, "'delta'"),
-        ({"delta": 1.0}, "'delta'"),
-        ({"delta": None}, "'delta'"),
-        ({"max_fallback": 0.5}, "'max_fallback'"),
-        ({"max_fallback": np.nan}, "'max_fallback'"),
-        ({"if_belief_suffices": "ignore"}, "'if_belief_suffices'"),
-        ({"noise": "cauchy"}, "'noise'"),
-        ({"beta": 1.5}, "'beta'"),
+        ({"epsilon": 0.0}, Statement("parameter.not_positive", name="epsilon")),
+        ({"delta": 0.0}, Statement("parameter.probability_out_of_range", name="delta")),
+        ({"delta": 1.0}, Statement("parameter.probability_out_of_range", name="delta")),
+        ({"delta": None}, Statement("parameter.not_real_number", name="delta")),
+        ({"max_fallback": 0.5}, Statement("overlap.max_fallback_below_epsilon")),
+        ({"max_fallback": np.nan}, Statement("parameter.is_nan", name="max_fallback")),
+        (
+            {"if_belief_suffices": "ignore"},
+            Statement("parameter.option_unknown", name="if_belief_suffices"),
+        ),
+        ({"noise": "cauchy"}, Statement("parameter.option_unknown", name="noise")),
+        ({"beta": 1.5}, Statement("noise.beta_with_other_family")),
     ],
     ids=repr,
 )
-def test_bad_parameters(options, match):
+def test_bad_parameters(options, said):
     accountant = OverlapAmplification(**{"epsilon": 1.0} | options)
     for call in (
         lambda: accountant.calibrate(RUN, believing(BoundedOdds(4.0))),
@@ -325,7 +333,7 @@ def test_bad_parameters(options, match):
             GaussianNoise(1.0), RUN, believing(BoundedOdds(4.0))
         ),
     ):
-        with pytest.raises((ValueError, TypeError), match=match):
+        with refused((ValueError, TypeError), said.code, **said.parameters):
             call()
 
 

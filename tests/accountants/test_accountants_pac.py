@@ -15,6 +15,7 @@ from skpuffer.exceptions import (
     CompositionError,
     PrivacyWarning,
     ScenarioError,
+    Statement,
     UncertifiedError,
     UnsupportedError,
 )
@@ -590,34 +591,85 @@ def test_a_coordinate_without_noise_is_told_to_its_last_digit(accountant):
 
 
 @pytest.mark.parametrize(
-    "accountant, name",
+    "accountant, said",
     [
-        (PAC(method="best"), "method"),
-        (PAC(method="algorithm1", confidence=0.9), "confidence"),
-        (PAC(confidence=0.9), "confidence"),
-        (PAC(method="confidence", confidence=1.0), "confidence"),
-        (PAC(n_tables=100), "n_tables"),
-        (PAC(basis=np.eye(1)), "basis"),
-        (PAC(share=0.5), "share"),
-        (PAC(method="algorithm1", share=1.5), "share"),
-        (PAC(security=1.0), "security"),
-        (PAC(correction="exact"), "correction"),
-        (ResidualPAC(family="round"), "family"),
-        (ResidualPAC(certificate="decoder"), "certificate"),
-        (ResidualPAC(confidence=0.0), "confidence"),
-        (ResidualPAC(interval="normal"), "interval"),
-        (ResidualPAC(solver="adam"), "solver"),
-        (ResidualPAC(noise="cauchy"), "noise"),
-        (ResidualPAC(cost=[[0.0]]), "cost"),
-        (ResidualPAC(cost=np.eye(2)), "cost"),
-        (ResidualPAC(n_draws=10), "n_draws"),
-        (ResidualPAC(n_tables=10), "n_tables"),
-        (ResidualPAC(max_secret_leakage=0.0), "max_secret_leakage"),
-        (ResidualPAC(allow_no_noise=1), "allow_no_noise"),
+        (PAC(method="best"), Statement("parameter.option_unknown", name="method")),
+        (
+            PAC(method="algorithm1", confidence=0.9),
+            Statement("pac.confidence_with_algorithm1"),
+        ),
+        (PAC(confidence=0.9), Statement("pac.confidence_without_its_method")),
+        (
+            PAC(method="confidence", confidence=1.0),
+            Statement("parameter.probability_out_of_range", name="confidence"),
+        ),
+        (
+            PAC(n_tables=100),
+            Statement("pac.parameter_of_other_method", name="n_tables"),
+        ),
+        (
+            PAC(basis=np.eye(1)),
+            Statement("pac.parameter_of_other_method", name="basis"),
+        ),
+        (PAC(share=0.5), Statement("pac.parameter_of_other_method", name="share")),
+        (
+            PAC(method="algorithm1", share=1.5),
+            Statement("parameter.probability_out_of_range", name="share"),
+        ),
+        (
+            PAC(security=1.0),
+            Statement("pac.parameter_of_other_method", name="security"),
+        ),
+        (
+            PAC(correction="exact"),
+            Statement("parameter.option_unknown", name="correction"),
+        ),
+        (
+            ResidualPAC(family="round"),
+            Statement("parameter.option_unknown", name="family"),
+        ),
+        (
+            ResidualPAC(certificate="decoder"),
+            Statement("parameter.option_unknown", name="certificate"),
+        ),
+        (
+            ResidualPAC(confidence=0.0),
+            Statement("parameter.probability_out_of_range", name="confidence"),
+        ),
+        (
+            ResidualPAC(interval="normal"),
+            Statement("parameter.option_unknown", name="interval"),
+        ),
+        (
+            ResidualPAC(solver="adam"),
+            Statement("parameter.option_unknown", name="solver"),
+        ),
+        (
+            ResidualPAC(noise="cauchy"),
+            Statement("parameter.option_unknown", name="noise"),
+        ),
+        (
+            ResidualPAC(cost=[[0.0]]),
+            Statement("parameter.covariance_not_positive_definite", name="cost"),
+        ),
+        (ResidualPAC(cost=np.eye(2)), Statement("pac.cost_of_wrong_shape")),
+        (
+            ResidualPAC(n_draws=10),
+            Statement("parameter.count_too_small", name="n_draws"),
+        ),
+        (
+            ResidualPAC(n_tables=10),
+            Statement("parameter.count_too_small", name="n_tables"),
+        ),
+        (
+            ResidualPAC(max_secret_leakage=0.0),
+            Statement("parameter.not_positive", name="max_secret_leakage"),
+        ),
+        (ResidualPAC(allow_no_noise=1), Statement("parameter.allow_no_noise_not_bool")),
     ],
 )
-def test_parameters_that_make_no_sense(accountant, name):
-    with pytest.raises((ValueError, TypeError), match=f"'{name}'"):
+def test_parameters_that_make_no_sense(accountant, said):
+    with is_refused((ValueError, TypeError), said.code, **said.parameters):
         accountant.calibrate(*line(*SIGN))
 
 
@@ -672,22 +724,36 @@ def test_a_ball_is_asked_for_before_the_query_is_run():
 
 
 @pytest.mark.parametrize(
-    "case, words",
+    "case, said",
     [
-        (line(0.0, math.nan), "finite"),
-        (line(0.0, 3.0, release={"ball": (0.0, 2.0)}), "'ball'"),
-        (line(0.0, 3.0, regime="guessed"), "guessed"),
-        (line(0.0, 3.0, secret="table"), "table"),
-        (line(0.0, 3.0, secret="record"), "memberships"),
-        (line(0.0, 3.0, delta=0.1), "event"),
-        (line(0.0, 3.0, release={"dim": 2}), "shape"),
-        (line(0.0, 3.0, memberships=[[0.5], [1.0]], secret="record"), "memberships"),
-        (line(1.0, 1.0, regime="sampled"), "same on all"),
+        (line(0.0, math.nan), Statement("parameter.array_not_finite")),
+        (
+            line(0.0, 3.0, release={"ball": (0.0, 2.0)}),
+            Statement("pac.output_outside_ball"),
+        ),
+        (
+            line(0.0, 3.0, regime="guessed"),
+            Statement("pac.regime_or_secret_unknown", regime="guessed"),
+        ),
+        (
+            line(0.0, 3.0, secret="table"),
+            Statement("pac.regime_or_secret_unknown", secret="table"),
+        ),
+        (line(0.0, 3.0, secret="record"), Statement("pac.memberships_missing")),
+        (line(0.0, 3.0, delta=0.1), Statement("pac.outputs_outside_event")),
+        (line(0.0, 3.0, release={"dim": 2}), Statement("pac.outputs_of_wrong_shape")),
+        (
+            line(0.0, 3.0, memberships=[[0.5], [1.0]], secret="record"),
+            Statement("pac.memberships_not_integers"),
+        ),
+        (line(1.0, 1.0, regime="sampled"), Statement("pac.samples_do_not_vary")),
     ],
 )
-def test_outputs_that_are_no_prior(case, words):
+def test_outputs_that_are_no_prior(case, said):
     for accountant in (PAC(0.1), ResidualPAC(0.1)):
-        with pytest.raises((UnsupportedError, ScenarioError), match=words):
+        with is_refused(
+            (UnsupportedError, ScenarioError), said.code, **said.parameters
+        ):
             accountant.calibrate(*case)
 
 

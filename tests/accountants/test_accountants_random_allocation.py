@@ -18,7 +18,7 @@ from skpuffer.accountants import (
     RenyiDP,
     SampledAllocation,
 )
-from skpuffer.exceptions import UncertifiedError, UnsupportedError
+from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.noise.strategies import (
@@ -286,17 +286,29 @@ def test_exact_is_for_independent_noise():
 
 
 @pytest.mark.parametrize(
-    "accountant, name",
+    "accountant, said",
     [
-        (RandomAllocation(method="luck"), "method"),
-        (RandomAllocation(delta=0.0), "delta"),
-        (SampledAllocation(n_samples=10), "n_samples"),
-        (SampledAllocation(confidence=1.0), "confidence"),
-        (SampledAllocation(abstain="yes"), "abstain"),
+        (
+            RandomAllocation(method="luck"),
+            Statement("parameter.option_unknown", name="method"),
+        ),
+        (
+            RandomAllocation(delta=0.0),
+            Statement("parameter.probability_out_of_range", name="delta"),
+        ),
+        (
+            SampledAllocation(n_samples=10),
+            Statement("parameter.count_too_small", name="n_samples"),
+        ),
+        (
+            SampledAllocation(confidence=1.0),
+            Statement("parameter.probability_out_of_range", name="confidence"),
+        ),
+        (SampledAllocation(abstain="yes"), Statement("parameter.abstain_not_bool")),
     ],
 )
-def test_bad_parameters(accountant, name):
-    with pytest.raises((ValueError, TypeError), match=f"'{name}'"):
+def test_bad_parameters(accountant, said):
+    with refused((ValueError, TypeError), said.code, **said.parameters):
         accountant.calibrate(run(), ADDED)
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import comb
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss, RenyiDP
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import RenyiCurve
@@ -129,19 +129,25 @@ def test_a_query_at_an_order_is_group_privacy():
 
 
 @pytest.mark.parametrize(
-    "bad, match",
+    "bad, said",
     [
-        ({"alpha": 4}, "delta=None"),
-        ({"delta": None}, "'alpha' is needed"),
-        ({"delta": None, "alpha": 1}, "alpha"),
-        ({"delta": None, "alpha": math.inf}, "finite"),
-        ({"delta": 2}, "delta"),
-        ({"epsilon": -1}, "epsilon"),
-        ({"noise": "cauchy"}, "noise"),
+        ({"alpha": 4}, Statement("parameter.alpha_and_delta_both")),
+        ({"delta": None}, Statement("parameter.alpha_or_delta_missing")),
+        (
+            {"delta": None, "alpha": 1},
+            Statement("parameter.renyi_order_out_of_range", name="alpha"),
+        ),
+        (
+            {"delta": None, "alpha": math.inf},
+            Statement("parameter.alpha_infinite_renyi"),
+        ),
+        ({"delta": 2}, Statement("parameter.probability_out_of_range", name="delta")),
+        ({"epsilon": -1}, Statement("parameter.not_positive", name="epsilon")),
+        ({"noise": "cauchy"}, Statement("parameter.option_unknown", name="noise")),
     ],
 )
-def test_bad_parameters_are_named(bad, match):
-    with pytest.raises(ValueError, match=match):
+def test_bad_parameters_are_named(bad, said):
+    with refused(ValueError, said.code, **said.parameters):
         RenyiDP(**bad).calibrate(release(), ADD_REMOVE)
 
 

@@ -31,6 +31,7 @@ from skpuffer.distributions import (
 from skpuffer.exceptions import (
     InfiniteDistanceError,
     PrivacyWarning,
+    Statement,
     UnsupportedError,
 )
 from skpuffer.noise import (
@@ -696,28 +697,80 @@ def test_each_pair_of_five_points_is_told_apart_as_allowed():
 
 
 @pytest.mark.parametrize(
-    "options, error, words",
+    "options, error, said",
     [
-        ({"slack": 0.0}, ValueError, "'slack'"),
-        ({"slack": -1.0}, ValueError, "'slack'"),
-        ({"slack": math.inf}, ValueError, "'slack'"),
-        ({"slack": "wide"}, TypeError, "'slack'"),
-        ({"floor": -0.1}, ValueError, r"'floor' must be in the range \[0, inf\)"),
-        ({"floor": math.inf}, ValueError, r"'floor' must be in the range \[0, inf\)"),
-        ({"floor": math.nan}, ValueError, "'floor'"),
-        ({"floor": 0.0}, ValueError, "'floor' is 0 .* allow_degenerate"),
-        ({"rounds": 0}, ValueError, "'rounds'"),
-        ({"rounds": 1.5}, (TypeError, ValueError), "'rounds'"),
-        ({"allow_degenerate": 1}, TypeError, "'allow_degenerate'"),
-        ({"alpha": math.inf}, ValueError, "'alpha' is infinite"),
-        ({"alpha": 1.0}, ValueError, "'alpha'"),
-        ({"alpha": 2.0, "delta": 1e-5}, ValueError, "'alpha' and 'delta'"),
-        ({"event_delta": 0.0}, ValueError, "'event_delta'"),
-        ({"delta": 1e-5, "event_delta": 1e-5}, ValueError, "'event_delta'"),
+        ({"slack": 0.0}, ValueError, Statement("parameter.not_positive", name="slack")),
+        (
+            {"slack": -1.0},
+            ValueError,
+            Statement("parameter.not_positive", name="slack"),
+        ),
+        (
+            {"slack": math.inf},
+            ValueError,
+            Statement("parameter.not_positive", name="slack"),
+        ),
+        (
+            {"slack": "wide"},
+            TypeError,
+            Statement("parameter.not_real_number", name="slack"),
+        ),
+        (
+            {"floor": -0.1},
+            ValueError,
+            Statement("parameter.is_negative", name="floor", end=")"),
+        ),
+        (
+            {"floor": math.inf},
+            ValueError,
+            Statement("parameter.is_negative", name="floor", end=")"),
+        ),
+        ({"floor": math.nan}, ValueError, Statement("parameter.is_nan", name="floor")),
+        (
+            {"floor": 0.0},
+            ValueError,
+            Statement("shaped.directions_without_noise_refused"),
+        ),
+        (
+            {"rounds": 0},
+            ValueError,
+            Statement("parameter.count_too_small", name="rounds"),
+        ),
+        (
+            {"rounds": 1.5},
+            (TypeError, ValueError),
+            Statement("parameter.count_too_small", name="rounds"),
+        ),
+        (
+            {"allow_degenerate": 1},
+            TypeError,
+            Statement("parameter.allow_degenerate_not_bool"),
+        ),
+        ({"alpha": math.inf}, ValueError, Statement("noise.family_not_pure")),
+        (
+            {"alpha": 1.0},
+            ValueError,
+            Statement("parameter.renyi_order_out_of_range", name="alpha"),
+        ),
+        (
+            {"alpha": 2.0, "delta": 1e-5},
+            ValueError,
+            Statement("parameter.alpha_and_delta_both"),
+        ),
+        (
+            {"event_delta": 0.0},
+            ValueError,
+            Statement("parameter.probability_out_of_range", name="event_delta"),
+        ),
+        (
+            {"delta": 1e-5, "event_delta": 1e-5},
+            ValueError,
+            Statement("shaped.event_delta_not_below_delta"),
+        ),
     ],
 )
-def test_parameters_out_of_range(options, error, words):
-    with pytest.raises(error, match=words):
+def test_parameters_out_of_range(options, error, said):
+    with refused(error, said.code, **said.parameters):
         ShapedWasserstein(**options).calibrate(output(2), points((0, 0), (1, 1)))
 
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skpuffer.accountants import Best, GeneralWasserstein, SinkhornWasserstein
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples, Support
 from skpuffer.distributions._lattice_sum import LatticeSum
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -110,23 +110,23 @@ def test_other_promises():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"entropy": 0.0}, "'entropy'"),
-        ({"entropy": -0.1}, "'entropy'"),
-        ({"entropy": math.inf}, "'entropy'"),
-        ({"epsilon": 0.0}, "'epsilon'"),
-        ({"alpha": 1.0}, "'alpha'"),
-        ({"alpha": 2.0, "delta": 0.1}, "'delta'"),
-        ({"alpha": math.inf, "noise": "gaussian"}, "'noise'|pure"),
+        ({"entropy": 0.0}, Statement("parameter.not_positive", name="entropy")),
+        ({"entropy": -0.1}, Statement("parameter.not_positive", name="entropy")),
+        ({"entropy": math.inf}, Statement("parameter.not_positive", name="entropy")),
+        ({"epsilon": 0.0}, Statement("parameter.not_positive", name="epsilon")),
+        ({"alpha": 1.0}, Statement("parameter.renyi_order_out_of_range", name="alpha")),
+        ({"alpha": 2.0, "delta": 0.1}, Statement("parameter.alpha_and_delta_both")),
+        ({"alpha": math.inf, "noise": "gaussian"}, Statement("noise.family_not_pure")),
     ],
-    ids=str,
+    ids=repr,
 )
-def test_bad_parameters(options, message):
+def test_bad_parameters(options, said):
     accountant = SinkhornWasserstein(**options)
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         accountant.calibrate(output(), LawsScenario([PAIR]))
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         accountant.certify(GaussianNoise(1.0), output(), LawsScenario([PAIR]))
 
 

@@ -23,6 +23,7 @@ from skpuffer.distributions import (
 from skpuffer.exceptions import (
     CompositionError,
     InfiniteDistanceError,
+    Statement,
     UncertifiedError,
     UnsupportedError,
 )
@@ -734,30 +735,62 @@ def test_it_is_never_chosen_for_a_full_promise():
 
 
 @pytest.mark.parametrize(
-    "options, error, match",
+    "options, error, said",
     [
-        ({"alpha": 1.0}, ValueError, "'alpha'"),
-        ({"alpha": math.inf}, ValueError, "'alpha' must be finite"),
-        ({"alpha": "2"}, TypeError, "'alpha'"),
-        ({"aggregation": "mean"}, ValueError, "'aggregation'"),
-        ({"method": "open"}, ValueError, "'method'"),
-        ({"method": "exact"}, ValueError, "'method' is of the joint promise"),
-        ({"per_pair": "yes"}, TypeError, "'per_pair'"),
-        ({"profile": "axes"}, ValueError, "'profile'"),
-        ({"profile": np.eye(2)}, ValueError, "'profile'"),
-        ({"confidence": 1.0}, ValueError, "'confidence'"),
-        ({"support": (0, 1)}, TypeError, "'support'"),
-        ({"n_slices": 0}, ValueError, "'n_slices'"),
+        (
+            {"alpha": 1.0},
+            ValueError,
+            Statement("parameter.renyi_order_out_of_range", name="alpha"),
+        ),
+        ({"alpha": math.inf}, ValueError, Statement("history.alpha_infinite")),
+        (
+            {"alpha": "2"},
+            TypeError,
+            Statement("parameter.not_real_number", name="alpha"),
+        ),
+        (
+            {"aggregation": "mean"},
+            ValueError,
+            Statement("parameter.option_unknown", name="aggregation"),
+        ),
+        (
+            {"method": "open"},
+            ValueError,
+            Statement("parameter.option_unknown", name="method"),
+        ),
+        ({"method": "exact"}, ValueError, Statement("sliced.method_with_average")),
+        ({"per_pair": "yes"}, TypeError, Statement("parameter.per_pair_not_bool")),
+        (
+            {"profile": "axes"},
+            ValueError,
+            Statement("parameter.option_unknown", name="profile"),
+        ),
+        (
+            {"profile": np.eye(2)},
+            ValueError,
+            Statement("parameter.option_unknown", name="profile"),
+        ),
+        (
+            {"confidence": 1.0},
+            ValueError,
+            Statement("parameter.probability_out_of_range", name="confidence"),
+        ),
+        ({"support": (0, 1)}, TypeError, Statement("sliced.support_not_box_or_ball")),
+        (
+            {"n_slices": 0},
+            ValueError,
+            Statement("parameter.count_too_small", name="n_slices"),
+        ),
     ],
-    ids=str,
+    ids=repr,
 )
-def test_bad_parameters(options, error, match):
+def test_bad_parameters(options, error, said):
     accountant = SlicedWasserstein(**options)
-    with pytest.raises(error, match=match):
+    with refused(error, said.code, **said.parameters):
         accountant.check()
-    with pytest.raises(error, match=match):
+    with refused(error, said.code, **said.parameters):
         accountant.calibrate(output(2), moved(3, 4))
-    with pytest.raises(error, match=match):
+    with refused(error, said.code, **said.parameters):
         accountant.certify(GaussianNoise(1.0), output(2), moved(3, 4))
 
 

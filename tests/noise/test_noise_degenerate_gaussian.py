@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Shift
 from skpuffer.noise._degenerate_gaussian import ROUNDED
 from tests.refused import refused
@@ -84,18 +85,27 @@ def test_a_ball_leaves_the_subspace():
 
 
 @pytest.mark.parametrize(
-    "options, name",
+    "options, said",
     [
-        ({"factor": np.eye(2)}, "factor"),
-        ({"factor": [1.0, 2.0]}, "factor"),
-        ({"factor": [[1.0, 1.0], [2.0, 2.0], [0.0, 0.0]]}, "factor"),
-        ({"factor": [[math.nan], [1.0]]}, "factor"),
-        ({"factor": FACTOR, "scale": (1.0, 1.0, 1.0)}, "scale"),
-        ({"factor": np.zeros((2, 1))}, "factor"),
+        ({"factor": np.eye(2)}, Statement("gaussian.factor_shape_wrong")),
+        ({"factor": [1.0, 2.0]}, Statement("gaussian.factor_shape_wrong")),
+        (
+            {"factor": [[1.0, 1.0], [2.0, 2.0], [0.0, 0.0]]},
+            Statement("gaussian.factor_columns_dependent"),
+        ),
+        (
+            {"factor": [[math.nan], [1.0]]},
+            Statement("parameter.array_not_finite", name="factor"),
+        ),
+        (
+            {"factor": FACTOR, "scale": (1.0, 1.0, 1.0)},
+            Statement("gaussian.scale_with_factor"),
+        ),
+        ({"factor": np.zeros((2, 1))}, Statement("gaussian.factor_columns_dependent")),
     ],
 )
-def test_bad_parameters(options, name):
-    with pytest.raises(ValueError, match=f"'{name}'"):
+def test_bad_parameters(options, said):
+    with refused(ValueError, said.code, **said.parameters):
         DegenerateGaussianNoise(**options)
 
 

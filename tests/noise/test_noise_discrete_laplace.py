@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skpuffer.exceptions import InfiniteDistanceError
+from skpuffer.exceptions import InfiniteDistanceError, Statement
 from skpuffer.noise import DiscreteLaplaceNoise, LaplaceNoise, Noise, Shift
 from skpuffer.noise._discrete_laplace import LARGEST_SCALE
 from tests.refused import refused
@@ -301,17 +301,32 @@ def test_bad_scale(scale):
 
 
 @pytest.mark.parametrize(
-    "call, match",
+    "call, said",
     [
-        (lambda noise: noise.renyi(1.0, 1), "alpha"),
-        (lambda noise: noise.renyi(2.0, -1), "shift"),
-        (lambda noise: noise.scale_for(2.0, 0.0, 1), "epsilon"),
-        (lambda noise: noise.scale_for_delta(1.0, 1.0, 1), "delta"),
-        (lambda noise: noise.scale_for_delta(-1.0, 0.5, 1), "epsilon"),
+        (
+            lambda noise: noise.renyi(1.0, 1),
+            Statement("parameter.renyi_order_out_of_range", name="alpha"),
+        ),
+        (
+            lambda noise: noise.renyi(2.0, -1),
+            Statement("parameter.is_negative", name="shift"),
+        ),
+        (
+            lambda noise: noise.scale_for(2.0, 0.0, 1),
+            Statement("parameter.not_positive", name="epsilon"),
+        ),
+        (
+            lambda noise: noise.scale_for_delta(1.0, 1.0, 1),
+            Statement("parameter.probability_out_of_range", name="delta"),
+        ),
+        (
+            lambda noise: noise.scale_for_delta(-1.0, 0.5, 1),
+            Statement("parameter.not_positive", name="epsilon"),
+        ),
     ],
 )
-def test_bad_input(call, match):
-    with pytest.raises(ValueError, match=match):
+def test_bad_input(call, said):
+    with refused(ValueError, said.code, **said.parameters):
         call(DiscreteLaplaceNoise())
 
 

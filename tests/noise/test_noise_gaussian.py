@@ -167,20 +167,20 @@ def test_correlated_noise_is_plain_data():
 
 
 @pytest.mark.parametrize(
-    "covariance, match",
+    "covariance, code",
     [
-        ([1.0, 2.0], "square"),
-        ([[1.0, 2.0]], "square"),
-        (np.empty((0, 0)), "square"),
-        ([[1.0, math.nan], [math.nan, 1.0]], "finite"),
-        ([[1.0, 0.5], [0.4, 1.0]], "symmetric"),
-        ([[1.0, 2.0], [2.0, 1.0]], "positive definite"),
-        ([[0.0, 0.0], [0.0, 0.0]], "positive definite"),
-        ([[1.0, 0.0], [0.0, 1e-13]], "condition number"),
+        ([1.0, 2.0], "parameter.covariance_not_square"),
+        ([[1.0, 2.0]], "parameter.covariance_not_square"),
+        (np.empty((0, 0)), "parameter.covariance_not_square"),
+        ([[1.0, math.nan], [math.nan, 1.0]], "parameter.array_not_finite"),
+        ([[1.0, 0.5], [0.4, 1.0]], "parameter.covariance_not_symmetric"),
+        ([[1.0, 2.0], [2.0, 1.0]], "parameter.covariance_not_positive_definite"),
+        ([[0.0, 0.0], [0.0, 0.0]], "parameter.covariance_not_positive_definite"),
+        ([[1.0, 0.0], [0.0, 1e-13]], "parameter.covariance_condition_number"),
     ],
 )
-def test_bad_covariance(covariance, match):
-    with pytest.raises(ValueError, match=match):
+def test_bad_covariance(covariance, code):
+    with refused(ValueError, code):
         CorrelatedGaussianNoise(covariance=covariance)
 
 

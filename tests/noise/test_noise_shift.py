@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
@@ -102,23 +103,38 @@ def test_is_plain_data():
 
 
 @pytest.mark.parametrize(
-    "fields, match",
+    "fields, said",
     [
-        ({"radius": -1.0}, "radius"),
-        ({"radius": math.nan}, "radius"),
-        ({"norm": 0.5}, "norm"),
-        ({"norm": math.nan}, "norm"),
-        ({"dim": 0}, "dim"),
-        ({"dim": 1.5}, "dim"),
-        ({"structure": "matrix"}, "structure"),
-        ({"dim": 2, "weights": (1.0, 0.0)}, "weights"),
-        ({"dim": 2, "weights": (1.0, math.inf)}, "weights"),
-        ({"dim": 3, "weights": (1.0, 1.0)}, "weights"),
-        ({"dim": None, "weights": ()}, "dim"),
+        ({"radius": -1.0}, Statement("parameter.is_negative", name="radius")),
+        ({"radius": math.nan}, Statement("parameter.is_nan", name="radius")),
+        ({"norm": 0.5}, Statement("parameter.below_one", name="norm")),
+        ({"norm": math.nan}, Statement("parameter.is_nan", name="norm")),
+        ({"dim": 0}, Statement("parameter.count_too_small", name="dim")),
+        ({"dim": 1.5}, Statement("parameter.count_too_small", name="dim")),
+        (
+            {"structure": "matrix"},
+            Statement("parameter.option_unknown", name="structure"),
+        ),
+        (
+            {"dim": 2, "weights": (1.0, 0.0)},
+            Statement("parameter.not_positive", name="weights"),
+        ),
+        (
+            {"dim": 2, "weights": (1.0, math.inf)},
+            Statement("parameter.not_positive", name="weights"),
+        ),
+        (
+            {"dim": 3, "weights": (1.0, 1.0)},
+            Statement("noise.shift_weights_count_mismatch"),
+        ),
+        (
+            {"dim": None, "weights": ()},
+            Statement("parameter.count_too_small", name="dim"),
+        ),
     ],
 )
-def test_bad_fields(fields, match):
-    with pytest.raises(ValueError, match=match):
+def test_bad_fields(fields, said):
+    with refused(ValueError, said.code, **said.parameters):
         Shift(**{"radius": 1.0, **fields})
 
 

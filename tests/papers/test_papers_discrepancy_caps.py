@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from skpuffer.exceptions import Statement
 from skpuffer.papers import (
     group_privacy_costs,
     layer_caps,
@@ -167,31 +168,82 @@ def test_baselines_of_groups():
 
 
 @pytest.mark.parametrize(
-    "call, name",
+    "call, said",
     [
-        (lambda: monte_carlo_caps([21], 20, tail=0.1), "'draws'"),
-        (lambda: monte_carlo_caps([], 20, tail=0.1), "'draws'"),
-        (lambda: monte_carlo_caps([-1], 20, tail=0.1), "'draws'"),
-        (lambda: monte_carlo_caps([1], 20, tail=0.0), "'tail'"),
-        (lambda: monte_carlo_caps([1], 20, tail=0.1, failure=1.0), "'failure'"),
-        (lambda: tail_cap(0, 0.1, 0.1), "'batch_size'"),
-        (lambda: tail_cap(10, 1.5, 0.1), "'chance'"),
-        (lambda: mismatch_mean_square(10, 0.1, 0), "'n_records'"),
-        (lambda: realised_mean_square(3, 4, 0.1), "'count'"),
-        (lambda: tail_route_epsilon(-1.0, 2.0, 0.1, 0.01), "'epsilon'"),
-        (lambda: sliced_variance([1.0], 1.0, 2.0), "'caps'"),
-        (lambda: sliced_variance([[-1.0]], 1.0, 2.0), "'caps'"),
-        (lambda: sliced_variance([[1.0]], 1.0, 1.0), "'alpha'"),
-        (lambda: sliced_variance([[1.0]], 1.0, 2.0, bound="all"), "'bound'"),
+        (
+            lambda: monte_carlo_caps([21], 20, tail=0.1),
+            Statement("papers.draws_out_of_range"),
+        ),
+        (
+            lambda: monte_carlo_caps([], 20, tail=0.1),
+            Statement("papers.draws_out_of_range"),
+        ),
+        (
+            lambda: monte_carlo_caps([-1], 20, tail=0.1),
+            Statement("papers.draws_out_of_range"),
+        ),
+        (
+            lambda: monte_carlo_caps([1], 20, tail=0.0),
+            Statement("parameter.probability_out_of_range", name="tail"),
+        ),
+        (
+            lambda: monte_carlo_caps([1], 20, tail=0.1, failure=1.0),
+            Statement("parameter.probability_out_of_range", name="failure"),
+        ),
+        (
+            lambda: tail_cap(0, 0.1, 0.1),
+            Statement("parameter.count_too_small", name="batch_size"),
+        ),
+        (
+            lambda: tail_cap(10, 1.5, 0.1),
+            Statement("parameter.probability_out_of_range", name="chance"),
+        ),
+        (
+            lambda: mismatch_mean_square(10, 0.1, 0),
+            Statement("parameter.count_too_small", name="n_records"),
+        ),
+        (
+            lambda: realised_mean_square(3, 4, 0.1),
+            Statement("papers.count_exceeds_records"),
+        ),
+        (
+            lambda: tail_route_epsilon(-1.0, 2.0, 0.1, 0.01),
+            Statement("parameter.not_positive", name="epsilon"),
+        ),
+        (
+            lambda: sliced_variance([1.0], 1.0, 2.0),
+            Statement("papers.caps_shape_wrong"),
+        ),
+        (
+            lambda: sliced_variance([[-1.0]], 1.0, 2.0),
+            Statement("papers.caps_shape_wrong"),
+        ),
+        (
+            lambda: sliced_variance([[1.0]], 1.0, 1.0),
+            Statement("parameter.renyi_order_out_of_range", name="alpha"),
+        ),
+        (
+            lambda: sliced_variance([[1.0]], 1.0, 2.0, bound="all"),
+            Statement("parameter.option_unknown", name="bound"),
+        ),
         (
             lambda: sliced_variance([[1.0]], 1.0, 2.0, slice_weights=[0.5]),
-            "'slice_weights'",
+            Statement("parameter.masses_not_sum_one", name="slice_weights"),
         ),
-        (lambda: group_privacy_costs(1.0, 0.1, 2, 1.5), "'alpha'"),
-        (lambda: group_privacy_costs(0.0, 0.1, 2, 2.0), "'scale'"),
-        (lambda: group_privacy_costs(1.0, 0.1, 2.5, 2.0), "'count'"),
+        (
+            lambda: group_privacy_costs(1.0, 0.1, 2, 1.5),
+            Statement("papers.group_order_below_two"),
+        ),
+        (
+            lambda: group_privacy_costs(0.0, 0.1, 2, 2.0),
+            Statement("parameter.not_positive", name="scale"),
+        ),
+        (
+            lambda: group_privacy_costs(1.0, 0.1, 2.5, 2.0),
+            Statement("parameter.count_too_small", name="count"),
+        ),
     ],
 )
-def test_what_is_refused(call, name):
-    with pytest.raises((ValueError, TypeError), match=name):
+def test_what_is_refused(call, said):
+    with refused((ValueError, TypeError), said.code, **said.parameters):
         call()

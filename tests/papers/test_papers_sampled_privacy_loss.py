@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss, compatibility_table
-from skpuffer.exceptions import CompositionError, UncertifiedError, UnsupportedError
+from skpuffer.exceptions import (
+    CompositionError,
+    Statement,
+    UncertifiedError,
+    UnsupportedError,
+)
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     GaussianNoise,
@@ -19,7 +24,7 @@ from skpuffer.papers import SampledPrivacyLoss
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
-from tests.refused import refused
+from tests.refused import refused, says
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "noise_family.json").read_text()
@@ -153,45 +158,67 @@ def test_the_published_error_bound(case):
 
 
 @pytest.mark.parametrize(
-    "release, scenario, message",
+    "release, scenario, said",
     [
-        (run(dim=5), RecordScenario(), "dim=1, not 5"),
-        (run(dim=None), RecordScenario(), "dim=1, not None"),
-        (run(1, 0.1), RecordScenario(relation="replace"), "'replace'"),
-        (run(1, 0.1), RecordScenario(k=3), "3 records"),
+        (
+            run(dim=5),
+            RecordScenario(),
+            Statement("papers.loss_several_coordinates", dim=5),
+        ),
+        (
+            run(dim=None),
+            RecordScenario(),
+            Statement("papers.loss_several_coordinates", dim=None),
+        ),
+        (
+            run(1, 0.1),
+            RecordScenario(relation="replace"),
+            Statement("papers.loss_sampling_unsupported", relation="replace"),
+        ),
+        (
+            run(1, 0.1),
+            RecordScenario(k=3),
+            Statement("papers.loss_sampling_unsupported", count=3),
+        ),
     ],
 )
-def test_what_it_cannot_sample(release, scenario, message):
+def test_what_it_cannot_sample(release, scenario, said):
     accountant = SampledPrivacyLoss(n_samples=1000)
     answer = accountant.supports(release, scenario)
     assert (
         not answer
-        and message in str(answer.reason)
+        and says(answer.reason, said.code, **said.parameters)
         and "PrivacyLoss" in str(answer.reason)
     )
-    with pytest.raises(UnsupportedError, match=message):
+    with refused(UnsupportedError, said.code, **said.parameters):
         accountant.certify(GaussianNoise(1.0), release, scenario)
-    with pytest.raises(UnsupportedError, match=message):
+    with refused(UnsupportedError, said.code, **said.parameters):
         accountant.calibrate(release, scenario)
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"epsilon": 0}, "epsilon"),
-        ({"delta": 1}, "delta"),
-        ({"n_samples": 10}, "n_samples"),
-        ({"n_samples": 1000.5}, "n_samples"),
-        ({"mesh": 0}, "mesh"),
-        ({"half_width": -1}, "half_width"),
-        ({"noise": "generalized_gaussian"}, "beta"),
-        ({"noise": "generalized_gaussian", "beta": 0.5}, "beta"),
-        ({"beta": 1.5}, "beta"),
+        ({"epsilon": 0}, Statement("parameter.not_positive", name="epsilon")),
+        ({"delta": 1}, Statement("parameter.probability_out_of_range", name="delta")),
+        ({"n_samples": 10}, Statement("parameter.count_too_small", name="n_samples")),
+        (
+            {"n_samples": 1000.5},
+            Statement("parameter.count_too_small", name="n_samples"),
+        ),
+        ({"mesh": 0}, Statement("parameter.not_positive", name="mesh")),
+        ({"half_width": -1}, Statement("parameter.not_positive", name="half_width")),
+        ({"noise": "generalized_gaussian"}, Statement("noise.beta_missing")),
+        (
+            {"noise": "generalized_gaussian", "beta": 0.5},
+            Statement("shaped.beta_out_of_range"),
+        ),
+        ({"beta": 1.5}, Statement("noise.beta_with_other_family")),
     ],
 )
-def test_bad_parameters(options, message):
+def test_bad_parameters(options, said):
     accountant = SampledPrivacyLoss(**options)
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         accountant.calibrate(run(), RecordScenario())
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from skpuffer.exceptions import Statement
 from skpuffer.inspection import equivalent_noises
 from skpuffer.noise import GeneralizedGaussianNoise
 from skpuffer.papers import (
@@ -244,21 +245,24 @@ def test_one_gap():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"betas": [0.5]}, "betas"),
-        ({"n_queries": 0}, "n_queries"),
-        ({"n_votes": [1, 2, 3]}, "n_votes"),
-        ({"n_votes": 0.5}, "n_votes"),
-        ({"n_classes": 1}, "n_classes"),
-        ({"relation": "swap"}, "relation"),
-        ({"gaps": (5, 1)}, "gaps"),
-        ({"gaps": 101.0}, "gaps"),
-        ({"n_classes": 5, "n_histograms": 0}, "n_histograms"),
+        ({"betas": [0.5]}, Statement("inspection.betas_below_one")),
+        ({"n_queries": 0}, Statement("parameter.count_too_small", name="n_queries")),
+        ({"n_votes": [1, 2, 3]}, Statement("papers.n_votes_count_mismatch")),
+        ({"n_votes": 0.5}, Statement("parameter.count_too_small", name="n_votes")),
+        ({"n_classes": 1}, Statement("parameter.count_too_small", name="n_classes")),
+        ({"relation": "swap"}, Statement("parameter.option_unknown", name="relation")),
+        ({"gaps": (5, 1)}, Statement("papers.gaps_not_percentages")),
+        ({"gaps": 101.0}, Statement("papers.gaps_not_percentages")),
+        (
+            {"n_classes": 5, "n_histograms": 0},
+            Statement("parameter.count_too_small", name="n_histograms"),
+        ),
     ],
 )
-def test_bad_parameters(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters(options, said):
+    with refused(ValueError, said.code, **said.parameters):
         VoteUtilityDisplay.from_budget(**options)
 
 

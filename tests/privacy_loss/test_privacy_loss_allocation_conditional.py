@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import log_expit, ndtr
 from scipy.stats import norm
 
+from skpuffer.exceptions import Statement
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._distribution import Reversed, _delta_on
 from skpuffer.privacy_loss.allocation import (
@@ -19,6 +20,7 @@ from skpuffer.privacy_loss.allocation import (
 )
 from skpuffer.privacy_loss.allocation._conditional import TEMPERATURES, StepPair
 from skpuffer.privacy_loss.allocation._hazards import Hazards, merged
+from tests.refused import refused
 
 from .allocation_oracles import gram_of, ids, means_of, oracles
 
@@ -345,31 +347,37 @@ def test_one_row_of_equal_odds_is_its_mixture():
 
 
 @pytest.mark.parametrize(
-    "means, message",
+    "means, said",
     [
-        ([1.0, 2.0], "'means' must have one row"),
-        ([[1.0, -0.5]], "'means' must not be negative"),
-        ([[1.0, np.nan]], "'means'"),
-        (np.zeros((0, 3)), "'means' must have one row"),
+        ([1.0, 2.0], Statement("allocation.means_shape_wrong")),
+        ([[1.0, -0.5]], Statement("allocation.means_negative")),
+        ([[1.0, np.nan]], Statement("parameter.array_not_finite", name="means")),
+        (np.zeros((0, 3)), Statement("allocation.means_shape_wrong")),
     ],
 )
-def test_what_are_no_means_is_refused(means, message):
-    with pytest.raises(ValueError, match=message):
+def test_what_are_no_means_is_refused(means, said):
+    with refused(ValueError, said.code, **said.parameters):
         conditional_epsilon(means, 1.0, 1e-5)
 
 
 @pytest.mark.parametrize(
-    "changed, message",
+    "changed, said",
     [
-        ({"noise": 0.0}, "'noise'"),
-        ({"delta": 0.0}, "'delta'"),
-        ({"epsilon": -1.0}, "'epsilon'"),
-        ({"direction": "replace"}, "'direction'"),
-        ({"share": 1.5}, "'share'"),
-        ({"temperatures": (0.0,)}, "'temperatures'"),
+        ({"noise": 0.0}, Statement("parameter.not_positive", name="noise")),
+        ({"delta": 0.0}, Statement("parameter.probability_out_of_range", name="delta")),
+        ({"epsilon": -1.0}, Statement("parameter.is_negative", name="epsilon")),
+        (
+            {"direction": "replace"},
+            Statement("parameter.option_unknown", name="direction"),
+        ),
+        ({"share": 1.5}, Statement("parameter.probability_out_of_range", name="share")),
+        (
+            {"temperatures": (0.0,)},
+            Statement("parameter.not_positive", name="temperatures"),
+        ),
     ],
 )
-def test_refusals(changed, message):
+def test_refusals(changed, said):
     given_ = {"means": [[1.0], [0.0]], "noise": 1.0, "epsilon": 1.0, "delta": 1e-5}
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         conditional_delta(**(given_ | changed))

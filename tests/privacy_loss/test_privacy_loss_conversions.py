@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.exceptions import Statement
 from skpuffer.privacy_loss import (
     GaussianCurve,
     RenyiCurve,
@@ -106,18 +107,18 @@ def test_event_mass_and_conversion_mass_add():
 
 
 @pytest.mark.parametrize(
-    "alpha, epsilon, delta, name",
+    "alpha, epsilon, delta, said",
     [
-        (1.0, 0.3, 1e-5, "alpha"),
-        (math.nan, 0.3, 1e-5, "alpha"),
-        (2.0, -0.1, 1e-5, "epsilon"),
-        ([], [], 1e-5, "alpha"),
-        (2.0, 0.3, 0.0, "delta"),
-        (2.0, 0.3, 1.0, "delta"),
+        (1.0, 0.3, 1e-5, Statement("curve.orders_costs_out_of_range")),
+        (math.nan, 0.3, 1e-5, Statement("curve.orders_costs_out_of_range")),
+        (2.0, -0.1, 1e-5, Statement("curve.orders_costs_out_of_range")),
+        ([], [], 1e-5, Statement("curve.orders_costs_out_of_range")),
+        (2.0, 0.3, 0.0, Statement("parameter.probability_out_of_range", name="delta")),
+        (2.0, 0.3, 1.0, Statement("parameter.probability_out_of_range", name="delta")),
     ],
 )
-def test_bad_input(alpha, epsilon, delta, name):
-    with pytest.raises(ValueError, match=name):
+def test_bad_input(alpha, epsilon, delta, said):
+    with refused(ValueError, said.code, **said.parameters):
         renyi_to_approximate(alpha, epsilon, delta)
 
 

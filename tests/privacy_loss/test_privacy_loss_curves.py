@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy_loss import (
     BoundedRangePair,
@@ -106,19 +107,23 @@ def test_plain_data():
 
 
 @pytest.mark.parametrize(
-    "orders, epsilons, message",
+    "orders, epsilons, said",
     [
-        ((2, 3), (0.1,), "same length"),
-        ((), (), "same length"),
-        ((3, 2), (0.1, 0.2), "increasing"),
-        ((2, 2), (0.1, 0.2), "increasing"),
-        ((1, 2), (0.1, 0.2), "orders"),
-        ((2, 3), (-0.1, 0.2), "non-negative"),
-        ((2, 3), (math.nan, 0.2), "epsilons"),
+        ((2, 3), (0.1,), Statement("curve.orders_epsilons_lengths_differ")),
+        ((), (), Statement("curve.orders_epsilons_lengths_differ")),
+        ((3, 2), (0.1, 0.2), Statement("curve.orders_not_increasing")),
+        ((2, 2), (0.1, 0.2), Statement("curve.orders_not_increasing")),
+        (
+            (1, 2),
+            (0.1, 0.2),
+            Statement("parameter.renyi_order_out_of_range", name="orders"),
+        ),
+        ((2, 3), (-0.1, 0.2), Statement("curve.epsilons_negative")),
+        ((2, 3), (math.nan, 0.2), Statement("parameter.is_nan", name="epsilons")),
     ],
 )
-def test_bad_renyi_curve(orders, epsilons, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_renyi_curve(orders, epsilons, said):
+    with refused(ValueError, said.code, **said.parameters):
         RenyiCurve(orders, epsilons)
 
 
@@ -150,20 +155,24 @@ def test_a_pure_step_costs_a_positive_number(kind, value):
     ],
 )
 @pytest.mark.parametrize(
-    "method, value, name",
+    "method, value, said",
     [
-        ("renyi", 1.0, "alpha"),
-        ("renyi", math.nan, "alpha"),
-        ("delta", math.nan, "epsilon"),
-        ("renyi", 0.5, "alpha"),
-        ("epsilon", -0.1, "delta"),
-        ("epsilon", 0.0, "delta"),
-        ("epsilon", 1.0, "delta"),
-        ("epsilon", math.nan, "delta"),
+        ("renyi", 1.0, Statement("parameter.renyi_order_out_of_range", name="alpha")),
+        ("renyi", math.nan, Statement("parameter.is_nan", name="alpha")),
+        ("delta", math.nan, Statement("parameter.is_nan", name="epsilon")),
+        ("renyi", 0.5, Statement("parameter.renyi_order_out_of_range", name="alpha")),
+        (
+            "epsilon",
+            -0.1,
+            Statement("parameter.probability_out_of_range", name="delta"),
+        ),
+        ("epsilon", 0.0, Statement("parameter.probability_out_of_range", name="delta")),
+        ("epsilon", 1.0, Statement("parameter.probability_out_of_range", name="delta")),
+        ("epsilon", math.nan, Statement("parameter.is_nan", name="delta")),
     ],
 )
-def test_a_curve_is_asked_for_numbers_in_range(curve, method, value, name):
-    with pytest.raises(ValueError, match=f"'{name}'"):
+def test_a_curve_is_asked_for_numbers_in_range(curve, method, value, said):
+    with refused(ValueError, said.code, **said.parameters):
         getattr(curve, method)(value)
 
 

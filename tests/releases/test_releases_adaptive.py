@@ -18,7 +18,7 @@ from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants._compatibility import _scenarios
 from skpuffer.accountants._gain import gain_over_records
 from skpuffer.accountants._layout import stage_layout
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     GaussianNoise,
@@ -314,39 +314,83 @@ def test_what_was_not_accounted_for_is_not_executed():
 
 
 @pytest.mark.parametrize(
-    "options, error, words",
+    "options, error, said",
     [
-        ({"stages": STAGES[:1]}, ValueError, "sum to one"),
-        ({"stages": ()}, ValueError, "sum to one"),
-        ({"stages": [SUMS]}, TypeError, "instances of Stage"),
-        ({"relation": "relabel"}, ValueError, "relation"),
-        ({"norm": 3.0}, ValueError, "norm"),
-        ({"query": np.sum}, ValueError, "'query'"),
-        ({"contribution": np.sum}, ValueError, "'contribution'"),
-        ({"is_sum": True}, ValueError, "'is_sum'"),
-        ({"linear": np.eye(3)}, ValueError, "'linear'"),
-        ({"units": (1.0, 2.0)}, ValueError, "'units'"),
-        ({"dim": 4}, ValueError, "'dim'"),
-        ({"sensitivity": SUMS}, ValueError, "'sensitivity'"),
-        ({"is_integer": True}, ValueError, "'is_integer'"),
+        ({"stages": STAGES[:1]}, ValueError, Statement("release.stage_shares_sum")),
+        ({"stages": ()}, ValueError, Statement("release.stage_shares_sum")),
+        ({"stages": [SUMS]}, TypeError, Statement("release.stages_wrong_type")),
+        (
+            {"relation": "relabel"},
+            ValueError,
+            Statement("parameter.option_unknown", name="relation"),
+        ),
+        ({"norm": 3.0}, ValueError, Statement("parameter.option_unknown", name="norm")),
+        (
+            {"query": np.sum},
+            ValueError,
+            Statement("release.adaptive_field_not_allowed", field="query"),
+        ),
+        (
+            {"contribution": np.sum},
+            ValueError,
+            Statement("release.adaptive_field_not_allowed", field="contribution"),
+        ),
+        (
+            {"is_sum": True},
+            ValueError,
+            Statement("release.adaptive_field_not_allowed", field="is_sum"),
+        ),
+        (
+            {"linear": np.eye(3)},
+            ValueError,
+            Statement("release.adaptive_field_not_allowed", field="linear"),
+        ),
+        (
+            {"units": (1.0, 2.0)},
+            ValueError,
+            Statement("release.adaptive_field_not_allowed", field="units"),
+        ),
+        (
+            {"dim": 4},
+            ValueError,
+            Statement("release.adaptive_field_not_allowed", field="dim"),
+        ),
+        (
+            {"sensitivity": SUMS},
+            ValueError,
+            Statement("release.adaptive_field_not_allowed", field="sensitivity"),
+        ),
+        (
+            {"is_integer": True},
+            ValueError,
+            Statement("release.adaptive_field_not_allowed", field="is_integer"),
+        ),
     ],
 )
-def test_bad_releases(options, error, words):
-    with pytest.raises(error, match=words):
+def test_bad_releases(options, error, said):
+    with refused(error, said.code, **said.parameters):
         adaptive(**options)
 
 
 @pytest.mark.parametrize(
-    "options, error, words",
+    "options, error, said",
     [
-        ({"dim": 0}, ValueError, "dim"),
-        ({"times": 0}, ValueError, "times"),
-        ({"share": 0.0}, ValueError, "share"),
-        ({"sensitivity": 1.0}, TypeError, "sensitivity"),
+        ({"dim": 0}, ValueError, Statement("parameter.count_too_small", name="dim")),
+        (
+            {"times": 0},
+            ValueError,
+            Statement("parameter.count_too_small", name="times"),
+        ),
+        ({"share": 0.0}, ValueError, Statement("parameter.not_positive", name="share")),
+        (
+            {"sensitivity": 1.0},
+            TypeError,
+            Statement("release.stage_sensitivity_wrong_type"),
+        ),
     ],
 )
-def test_bad_stages(options, error, words):
-    with pytest.raises(error, match=words):
+def test_bad_stages(options, error, said):
+    with refused(error, said.code, **said.parameters):
         replace(STAGES[0], **options)
 
 

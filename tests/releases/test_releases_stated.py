@@ -233,38 +233,89 @@ SOFT = {"blocks": (1, 2), "clip_norm": (1.0, 2.0)}
 
 
 @pytest.mark.parametrize(
-    "changes, kind, match",
+    "changes, kind, said",
     [
-        ({"optimiser": "sgd"}, TypeError, "'optimiser'"),
-        ({"noise_position": "loss"}, ValueError, "'noise_position'"),
-        ({"published": "none"}, ValueError, "'published'"),
+        ({"optimiser": "sgd"}, TypeError, Statement("gradient.optimiser_wrong_type")),
+        (
+            {"noise_position": "loss"},
+            ValueError,
+            Statement("parameter.option_unknown", name="noise_position"),
+        ),
+        (
+            {"published": "none"},
+            ValueError,
+            Statement("parameter.option_unknown", name="published"),
+        ),
         (
             {
                 "noise_position": "update",
                 "optimiser": Optimiser(learning_rate=0.1, momentum=0.5),
             },
             ValueError,
-            "momentum=0",
+            Statement("gradient.update_noise_with_momentum"),
         ),
-        ({"noise_proportions": (1.0, 2.0)}, ValueError, "'noise_proportions'"),
-        ({**SOFT, "noise_proportions": (1.0,)}, ValueError, "'noise_proportions'"),
-        ({**SOFT, "noise_proportions": [1.0, 2.0]}, ValueError, "'noise_proportions'"),
-        ({**SOFT, "noise_proportions": (1.0, 0.0)}, ValueError, "'noise_proportions'"),
-        ({"noise_correlation": "tree"}, TypeError, "'noise_correlation'"),
-        ({"optimiser": LAST, "n_steps": 4}, ValueError, "'recalibration' takes 4"),
-        ({"optimiser": LAST, "record": _Record()}, ValueError, "record=None"),
-        ({"optimiser": LAST, **SOFT}, ValueError, "blocks=None"),
+        (
+            {"noise_proportions": (1.0, 2.0)},
+            ValueError,
+            Statement("gradient.noise_proportions_count_mismatch"),
+        ),
+        (
+            {**SOFT, "noise_proportions": (1.0,)},
+            ValueError,
+            Statement("gradient.noise_proportions_count_mismatch"),
+        ),
+        (
+            {**SOFT, "noise_proportions": [1.0, 2.0]},
+            ValueError,
+            Statement("gradient.noise_proportions_count_mismatch"),
+        ),
+        (
+            {**SOFT, "noise_proportions": (1.0, 0.0)},
+            ValueError,
+            Statement("parameter.not_positive", name="noise_proportions"),
+        ),
+        (
+            {"noise_correlation": "tree"},
+            TypeError,
+            Statement("gradient.noise_correlation_wrong_type"),
+        ),
+        (
+            {"optimiser": LAST, "n_steps": 4},
+            ValueError,
+            Statement("gradient.recalibration_too_many_steps", n_last=4, n_steps=4),
+        ),
+        (
+            {"optimiser": LAST, "record": _Record()},
+            ValueError,
+            Statement("gradient.recalibration_unsupported", setting="record=None"),
+        ),
+        (
+            {"optimiser": LAST, **SOFT},
+            ValueError,
+            Statement("gradient.recalibration_unsupported", setting="blocks=None"),
+        ),
         (
             {"optimiser": LAST, "noise_position": "update"},
             ValueError,
-            "noise_position='gradient'",
+            Statement(
+                "gradient.recalibration_unsupported",
+                setting="noise_position='gradient'",
+            ),
         ),
-        ({"record": _Record(), "clip_order": 1}, ValueError, "'record'"),
-        ({"record": _Record(), **SOFT}, ValueError, "'record'"),
+        (
+            {"record": _Record(), "clip_order": 1},
+            ValueError,
+            Statement("gradient.record_needs_whole_l2_clipping"),
+        ),
+        (
+            {"record": _Record(), **SOFT},
+            ValueError,
+            Statement("gradient.record_needs_whole_l2_clipping"),
+        ),
     ],
 )
-def test_a_run_that_would_not_keep_what_it_states_is_refused(changes, kind, match):
-    with pytest.raises(kind, match=match):
+def test_a_run_that_would_not_keep_what_it_states_is_refused(changes, kind, said):
+    with refused(kind, said.code, **said.parameters):
         whole(**changes)
 
 
@@ -415,26 +466,41 @@ def stages(**changes):
 
 
 @pytest.mark.parametrize(
-    "changes, match",
+    "changes, said",
     [
-        ({"n_records": 0}, "'n_records'"),
-        ({"n_records": 2.5}, "'n_records'"),
-        ({"relation": "relabel"}, "'relation'"),
-        ({"norm": 3.0}, "'norm'"),
-        ({"norm": -2.0}, "'norm'"),
-        ({"norm": math.nan}, "'norm'"),
-        ({"norm": math.inf}, "'norm'"),
-        ({"stages": []}, "'stages'"),
-        ({"stages": [Stage("counts", 2, ONE, 0.5)]}, "sum to one"),
-        ({"stages": [("counts", 2, ONE, 1.0)]}, "'stages'"),
-        ({"sensitivity": ONE}, "'sensitivity'"),
-        ({"dim": 3}, "'dim'"),
-        ({"query": len}, "'query'"),
-        ({"context": PublicContext(n_records=8)}, "'n_records'"),
+        ({"n_records": 0}, Statement("parameter.count_too_small", name="n_records")),
+        ({"n_records": 2.5}, Statement("parameter.count_too_small", name="n_records")),
+        (
+            {"relation": "relabel"},
+            Statement("parameter.option_unknown", name="relation"),
+        ),
+        ({"norm": 3.0}, Statement("parameter.option_unknown", name="norm")),
+        ({"norm": -2.0}, Statement("parameter.not_positive", name="norm")),
+        ({"norm": math.nan}, Statement("parameter.is_nan", name="norm")),
+        ({"norm": math.inf}, Statement("parameter.not_positive", name="norm")),
+        ({"stages": []}, Statement("release.stage_shares_sum")),
+        (
+            {"stages": [Stage("counts", 2, ONE, 0.5)]},
+            Statement("release.stage_shares_sum"),
+        ),
+        ({"stages": [("counts", 2, ONE, 1.0)]}, Statement("release.stages_wrong_type")),
+        (
+            {"sensitivity": ONE},
+            Statement("release.adaptive_field_not_allowed", field="sensitivity"),
+        ),
+        ({"dim": 3}, Statement("release.adaptive_field_not_allowed", field="dim")),
+        (
+            {"query": len},
+            Statement("release.adaptive_field_not_allowed", field="query"),
+        ),
+        (
+            {"context": PublicContext(n_records=8)},
+            Statement("release.n_records_differs_from_context"),
+        ),
     ],
 )
-def test_stages_that_do_not_make_one_release_are_refused(changes, match):
-    with pytest.raises((TypeError, ValueError), match=match):
+def test_stages_that_do_not_make_one_release_are_refused(changes, said):
+    with refused((TypeError, ValueError), said.code, **said.parameters):
         stages(**changes)
 
 
@@ -725,16 +791,19 @@ def test_a_choice_says_how_many_and_how_far_its_scores_move():
 
 
 @pytest.mark.parametrize(
-    "changes, match",
+    "changes, said",
     [
-        ({"scores": ()}, "'scores'"),
-        ({"n_records": 0}, "'n_records'"),
-        ({"n_records": 2.5}, "'n_records'"),
-        ({"context": PublicContext(n_records=8)}, "'n_records'"),
+        ({"scores": ()}, Statement("release.selection_scores_empty")),
+        ({"n_records": 0}, Statement("parameter.count_too_small", name="n_records")),
+        ({"n_records": 2.5}, Statement("parameter.count_too_small", name="n_records")),
+        (
+            {"context": PublicContext(n_records=8)},
+            Statement("release.n_records_differs_from_context"),
+        ),
     ],
 )
-def test_what_is_no_choice_is_refused(changes, match):
-    with pytest.raises((TypeError, ValueError), match=match):
+def test_what_is_no_choice_is_refused(changes, said):
+    with refused((TypeError, ValueError), said.code, **said.parameters):
         SelectionRelease(**{"n_records": 9, "scores": (_Scores(),)} | changes)
 
 
@@ -753,20 +822,32 @@ def test_a_vector_in_a_ball_is_the_projected_one():
 
 
 @pytest.mark.parametrize(
-    "changes, kind, match",
+    "changes, kind, said",
     [
-        ({"is_sum": True, "contribution": lambda X, y: X}, ValueError, "'ball'"),
-        ({"linear": np.eye(2)}, ValueError, "'ball'"),
-        ({"ball": 3.0}, TypeError, "'ball'"),
-        ({"ball": (0.0, -1.0)}, ValueError, "'ball'"),
-        ({"ball": (np.zeros(3), 1.0)}, ValueError, "of the 2 coordinates"),
-        ({"ball": (np.zeros((1, 2)), 1.0)}, ValueError, "'ball'"),
+        (
+            {"is_sum": True, "contribution": lambda X, y: X},
+            ValueError,
+            Statement("release.ball_without_query"),
+        ),
+        ({"linear": np.eye(2)}, ValueError, Statement("release.ball_without_query")),
+        ({"ball": 3.0}, TypeError, Statement("release.ball_not_a_pair")),
+        ({"ball": (0.0, -1.0)}, ValueError, Statement("release.ball_invalid")),
+        (
+            {"ball": (np.zeros(3), 1.0)},
+            ValueError,
+            Statement("release.coordinates_of_vector", dim=2),
+        ),
+        (
+            {"ball": (np.zeros((1, 2)), 1.0)},
+            ValueError,
+            Statement("release.ball_center_shape_wrong"),
+        ),
     ],
 )
-def test_a_ball_that_is_none_is_refused(changes, kind, match):
+def test_a_ball_that_is_none_is_refused(changes, kind, said):
     given = {"query": lambda X, y: X, "n_records": 2, "dim": 2, "ball": (0.0, 1.0)}
     QueryRelease(**given)
-    with pytest.raises(kind, match=match):
+    with refused(kind, said.code, **said.parameters):
         QueryRelease(**given | changes)
 
 

@@ -80,22 +80,22 @@ def test_ballots_make_votes(votes):
 
 
 @pytest.mark.parametrize(
-    "votes, match",
+    "votes, code",
     [
-        ([[11, -1, 0]], "at least 0"),
-        ([[6, -1, 5]], "at least 0"),
-        ([[9.5, 0.5, 0]], "whole"),
-        ([[np.nan, 5, 5]], "whole"),
-        ([[np.inf, 0, 0]], "at least 0"),
-        ([["10", "0", "0"]], "whole"),
-        ([[9, 0, 0]], "add up"),
-        ([[11, 0, 0]], "n_teachers"),
-        ([[5, 5]], "shape"),
-        ([5, 5, 0], "shape"),
+        ([[11, -1, 0]], "pate.votes_out_of_range"),
+        ([[6, -1, 5]], "pate.votes_out_of_range"),
+        ([[9.5, 0.5, 0]], "pate.votes_not_whole"),
+        ([[np.nan, 5, 5]], "pate.votes_not_whole"),
+        ([[np.inf, 0, 0]], "pate.votes_out_of_range"),
+        ([["10", "0", "0"]], "pate.votes_not_whole"),
+        ([[9, 0, 0]], "pate.votes_sum_not_teachers"),
+        ([[11, 0, 0]], "pate.votes_out_of_range"),
+        ([[5, 5]], "pate.votes_shape_wrong"),
+        ([5, 5, 0], "pate.votes_shape_wrong"),
     ],
 )
-def test_what_is_no_vote_is_refused(votes, match):
-    with pytest.raises(ValueError, match=match):
+def test_what_is_no_vote_is_refused(votes, code):
+    with refused(ValueError, code):
         release().check_votes(votes)
 
 
@@ -107,25 +107,40 @@ def test_missing_voters_are_allowed_where_they_are_accounted_for():
 
 
 @pytest.mark.parametrize(
-    "changes, match",
+    "changes, said",
     [
-        ({"n_records": 9}, "n_teachers"),
-        ({"n_teachers": 0}, "n_teachers"),
-        ({"n_classes": 1}, "n_classes"),
-        ({"n_queries": 0}, "n_queries"),
-        ({"n_queries": 1.5}, "n_queries"),
-        ({"relation": "replace"}, "relation"),
-        ({"threshold": math.inf}, "threshold"),
-        ({"threshold": math.nan}, "threshold"),
-        ({"max_answers": 2}, "threshold"),
-        ({"max_answers": 6, "threshold": 1.0}, "max_answers"),
-        ({"max_answers": 0, "threshold": 1.0}, "max_answers"),
-        ({"threshold_noise_ratio": 0.0}, "threshold_noise_ratio"),
-        ({"context": PublicContext(n_records=7)}, "context"),
+        ({"n_records": 9}, Statement("pate.teachers_exceed_records")),
+        ({"n_teachers": 0}, Statement("parameter.count_too_small", name="n_teachers")),
+        ({"n_classes": 1}, Statement("parameter.count_too_small", name="n_classes")),
+        ({"n_queries": 0}, Statement("parameter.count_too_small", name="n_queries")),
+        ({"n_queries": 1.5}, Statement("parameter.count_too_small", name="n_queries")),
+        (
+            {"relation": "replace"},
+            Statement("parameter.option_unknown", name="relation"),
+        ),
+        ({"threshold": math.inf}, Statement("pate.threshold_not_finite")),
+        ({"threshold": math.nan}, Statement("parameter.is_nan", name="threshold")),
+        ({"max_answers": 2}, Statement("pate.max_answers_without_threshold")),
+        (
+            {"max_answers": 6, "threshold": 1.0},
+            Statement("pate.max_answers_exceeds_queries"),
+        ),
+        (
+            {"max_answers": 0, "threshold": 1.0},
+            Statement("parameter.count_too_small", name="max_answers"),
+        ),
+        (
+            {"threshold_noise_ratio": 0.0},
+            Statement("parameter.not_positive", name="threshold_noise_ratio"),
+        ),
+        (
+            {"context": PublicContext(n_records=7)},
+            Statement("release.n_records_differs_from_context"),
+        ),
     ],
 )
-def test_bad_input_names_the_culprit(changes, match):
-    with pytest.raises(ValueError, match=match):
+def test_bad_input_names_the_culprit(changes, said):
+    with refused(ValueError, said.code, **said.parameters):
         release(**changes)
 
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.distributions import Discrete, Samples, Support, distribution_distance
-from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
+from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError, Statement
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
@@ -823,47 +823,71 @@ def many_values(k):
 
 
 @pytest.mark.parametrize(
-    "change, message",
+    "change, said",
     [
-        ({"level": "row"}, "'level'"),
-        ({"prior_as": "truth"}, "'prior_as'"),
-        ({"prior": None}, "'prior'"),
-        ({"prior": "imperial"}, "'prior'"),
-        ({"prior": []}, "'prior'"),
-        ({"prior": many_values(1)}, "at least two secrets"),
-        ({"prior": many_values(65)}, "65 values"),
-        ({"prior": pd.DataFrame({"sxe": [0, 1]})}, "'column' names 'sex'"),
-        ({"prior": many_values(3).assign(sex=[0, 1, None])}, "missing values"),
-        ({"target": "wealth"}, "'target' names 'wealth'"),
-        ({"pairs": [("f", "q")]}, "'q'"),
-        ({"pairs": [("f", "f")]}, "two different"),
-        ({"pairs": []}, "'pairs'"),
-        ({"pairs": "some"}, "'pairs'"),
-        ({"confidence": 0.0}, "'confidence'"),
-        ({"confidence": 1.0}, "'confidence'"),
-        ({"n_draws": 1}, "'n_draws'"),
-        ({"random_state": None}, "'random_state'"),
+        ({"level": "row"}, Statement("parameter.option_unknown", name="level")),
+        ({"prior_as": "truth"}, Statement("parameter.option_unknown", name="prior_as")),
+        ({"prior": None}, Statement("prior.is_none")),
+        ({"prior": "imperial"}, Statement("parameter.option_unknown", name="prior")),
+        ({"prior": []}, Statement("prior.empty_list")),
+        ({"prior": many_values(1)}, Statement("scenario.fewer_than_two_secrets")),
+        (
+            {"prior": many_values(65)},
+            Statement("prior.too_many_secret_values", n_secrets=65),
+        ),
+        (
+            {"prior": pd.DataFrame({"sxe": [0, 1]})},
+            Statement("prior.column_missing", which="column", name="sex"),
+        ),
+        (
+            {"prior": many_values(3).assign(sex=[0, 1, None])},
+            Statement("prior.secret_missing_values"),
+        ),
+        (
+            {"target": "wealth"},
+            Statement("prior.column_missing", which="target", name="wealth"),
+        ),
+        (
+            {"pairs": [("f", "q")]},
+            Statement("scenario.pair_secret_unknown", secret="q"),
+        ),
+        ({"pairs": [("f", "f")]}, Statement("scenario.pair_secrets_equal")),
+        ({"pairs": []}, Statement("scenario.pairs_empty_or_invalid")),
+        ({"pairs": "some"}, Statement("parameter.option_unknown", name="pairs")),
+        (
+            {"confidence": 0.0},
+            Statement("parameter.probability_out_of_range", name="confidence"),
+        ),
+        (
+            {"confidence": 1.0},
+            Statement("parameter.probability_out_of_range", name="confidence"),
+        ),
+        ({"n_draws": 1}, Statement("parameter.count_too_small", name="n_draws")),
+        (
+            {"random_state": None},
+            Statement("parameter.not_real_number", name="random_state"),
+        ),
     ],
 )
-def test_bad_parameters(table, change, message):
+def test_bad_parameters(table, change, said):
     options = {"level": "record", "prior": table} | change
     bad = AttributeScenario("sex", **options)
-    with pytest.raises((ValueError, TypeError), match=message):
+    with refused((ValueError, TypeError), said.code, **said.parameters):
         bad.check()
-    with pytest.raises((ValueError, TypeError), match=message):
+    with refused((ValueError, TypeError), said.code, **said.parameters):
         certificate(mean(), bad)
 
 
 @pytest.mark.parametrize(
-    "change, message",
+    "change, code",
     [
-        ({"age": math.nan}, "NaN or infinity"),
-        ({"age": math.inf}, "NaN or infinity"),
-        ({"age": "old"}, "PublicPreprocessing"),
+        ({"age": math.nan}, "prior.public_rows_not_finite"),
+        ({"age": math.inf}, "prior.public_rows_not_finite"),
+        ({"age": "old"}, "prior.columns_not_numeric"),
     ],
 )
-def test_bad_prior_rows(table, change, message):
-    with pytest.raises(ScenarioError, match=message):
+def test_bad_prior_rows(table, change, code):
+    with refused(ScenarioError, code):
         certificate(mean(), scenario(table.assign(**change)))
 
 

@@ -232,31 +232,52 @@ def test_a_table_is_not_explained():
 
 
 @pytest.mark.parametrize(
-    "prior, match",
+    "prior, said",
     [
-        (BoundedOdds(0.5), "'w'"),
-        (BoundedOdds(1.0), "'w'"),
-        (BoundedOdds(np.inf), "'w'"),
-        (BoundedOdds(1e200), "'w'"),
-        (BoundedOdds("4"), "'w'"),
-        (BoundedOdds(np.nan), "'w'"),
-        (BoundedOdds(4.0, share=1.0), "'share'"),
-        (BoundedOdds(4.0, share=-0.1), "'share'"),
-        (BoundedInference(0.5), "'auc'"),
-        (BoundedInference(0.3), "'auc'"),
-        (BoundedInference(1.0), "'auc'"),
-        (BoundedInference("0.7"), "'auc'"),
-        (BoundedInference(0.7, rest=2.0), "'rest'"),
-        (BoundedInference(0.7, rest=BoundedOdds(np.inf)), "'rest'"),
-        (BoundedInference(0.7, rest=BoundedOdds(1e200)), "'rest'"),
-        (BoundedInference(0.7, rest=BoundedOdds(2.0, share=0.1)), "'rest'"),
-        (BoundedInference(0.7, rest=BoundedOdds(0.5)), "'w'"),
-        ([BoundedOdds(2.0), TABLE], "'prior'"),
+        (BoundedOdds(0.5), Statement("parameter.below_one", name="w")),
+        (BoundedOdds(1.0), Statement("odds.range_is_one")),
+        (BoundedOdds(np.inf), Statement("odds.range_too_large")),
+        (BoundedOdds(1e200), Statement("odds.range_too_large")),
+        (BoundedOdds("4"), Statement("parameter.not_real_number", name="w")),
+        (BoundedOdds(np.nan), Statement("parameter.is_nan", name="w")),
+        (
+            BoundedOdds(4.0, share=1.0),
+            Statement("parameter.share_out_of_range", name="share"),
+        ),
+        (
+            BoundedOdds(4.0, share=-0.1),
+            Statement("parameter.share_out_of_range", name="share"),
+        ),
+        (BoundedInference(0.5), Statement("odds.auc_not_above_half")),
+        (BoundedInference(0.3), Statement("odds.auc_not_above_half")),
+        (
+            BoundedInference(1.0),
+            Statement("parameter.probability_out_of_range", name="auc"),
+        ),
+        (BoundedInference("0.7"), Statement("parameter.not_real_number", name="auc")),
+        (BoundedInference(0.7, rest=2.0), Statement("odds.rest_not_bounded_odds")),
+        (
+            BoundedInference(0.7, rest=BoundedOdds(np.inf)),
+            Statement("odds.rest_range_or_share"),
+        ),
+        (
+            BoundedInference(0.7, rest=BoundedOdds(1e200)),
+            Statement("odds.rest_range_or_share"),
+        ),
+        (
+            BoundedInference(0.7, rest=BoundedOdds(2.0, share=0.1)),
+            Statement("odds.rest_range_or_share"),
+        ),
+        (
+            BoundedInference(0.7, rest=BoundedOdds(0.5)),
+            Statement("parameter.below_one", name="w"),
+        ),
+        ([BoundedOdds(2.0), TABLE], Statement("prior.beliefs_and_tables_mixed")),
     ],
     ids=repr,
 )
-def test_beliefs_that_are_none(prior, match):
-    with pytest.raises((ValueError, TypeError), match=match):
+def test_beliefs_that_are_none(prior, said):
+    with is_refused((ValueError, TypeError), said.code, **said.parameters):
         scenario(prior).bind(PublicContext(n_records=5))
 
 

@@ -22,7 +22,7 @@ from skpuffer.accountants import (
 )
 from skpuffer.accountants._compatibility import _releases, _scenarios
 from skpuffer.distributions import distribution_distance
-from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity, VoteRelease
 from skpuffer.scenarios import (
@@ -169,20 +169,29 @@ def test_what_is_made_of_the_records_is_not_linear_in_them(diffusion):
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"curvature": math.inf}, "'curvature'"),
-        ({"curvature": "steep"}, "'curvature'"),
-        ({"diameter": 0.0}, "'diameter'"),
-        ({"times": [2, 1, 3]}, "'times'"),
-        ({"times": [-1, 1, 3]}, "'times'"),
-        ({"times": []}, "'times'"),
-        ({"times": [1, 2]}, "2 times"),
+        (
+            {"curvature": math.inf},
+            Statement("parameter.array_not_finite", name="curvature"),
+        ),
+        (
+            {"curvature": "steep"},
+            Statement("parameter.not_real_number", name="curvature"),
+        ),
+        ({"diameter": 0.0}, Statement("parameter.not_positive", name="diameter")),
+        ({"times": [2, 1, 3]}, Statement("diffusion.times_not_increasing")),
+        ({"times": [-1, 1, 3]}, Statement("diffusion.times_not_increasing")),
+        ({"times": []}, Statement("diffusion.times_not_increasing")),
+        (
+            {"times": [1, 2]},
+            Statement("diffusion.times_differ_from_records", n_times=2),
+        ),
     ],
 )
-def test_bad_diffusions(options, message):
+def test_bad_diffusions(options, said):
     given = {"curvature": 1.0, "times": [1, 2, 3], "diameter": 1.0, **options}
-    with pytest.raises((ValueError, TypeError), match=message):
+    with refused((ValueError, TypeError), said.code, **said.parameters):
         DiffusionScenario(**given).bind(PublicContext(n_records=3))
 
 
@@ -269,16 +278,16 @@ def test_a_distance_of_the_output_in_its_own_units():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"distance": -1.0}, "'distance'"),
-        ({"distance": math.inf}, "'distance'"),
-        ({"norm": 0.5}, "'norm'"),
-        ({"pairs": "none"}, "'pairs'"),
+        ({"distance": -1.0}, Statement("parameter.is_negative", name="distance")),
+        ({"distance": math.inf}, Statement("dependence.distance_infinite")),
+        ({"norm": 0.5}, Statement("parameter.below_one", name="norm")),
+        ({"pairs": "none"}, Statement("parameter.option_unknown", name="pairs")),
     ],
 )
-def test_bad_dependence(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_dependence(options, said):
+    with refused(ValueError, said.code, **said.parameters):
         DependenceScenario(**{"distance": 1.0, **options}).check()
 
 
@@ -376,26 +385,41 @@ def test_a_mean_under_a_listed_prior():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"tables": [0, 1]}, "'tables'"),
-        ({"tables": [["a", "b"]]}, "'tables'"),
-        ({"tables": [[0, math.nan], [0, 1]]}, "'tables'"),
-        ({"tables": np.zeros((2, 5_000_001))}, "10000000"),
-        ({"tables": [[0, 1, 2], [1, 2, 3]]}, "tables of 3"),
-        ({"probabilities": [0.5]}, "'probabilities'"),
-        ({"probabilities": [0.5, 0.6]}, "'probabilities'"),
-        ({"probabilities": [-0.5, 1.5]}, "'probabilities'"),
-        ({"probabilities": []}, "'probabilities'"),
-        ({"probabilities": [1.0, 0.0]}, "nothing to keep apart"),
-        ({"probabilities": [[1.0, 0.0], [0.0, 1.0]]}, "nothing to keep apart"),
-        ({"pairs": "any"}, "'pairs'"),
-        ({"protected": [2]}, "'protected'"),
+        ({"tables": [0, 1]}, Statement("joint.tables_shape_invalid")),
+        (
+            {"tables": [["a", "b"]]},
+            Statement("parameter.array_not_finite", name="tables"),
+        ),
+        (
+            {"tables": [[0, math.nan], [0, 1]]},
+            Statement("parameter.array_not_finite", name="tables"),
+        ),
+        (
+            {"tables": np.zeros((2, 5_000_001))},
+            Statement("joint.tables_too_large", most_numbers=10000000),
+        ),
+        (
+            {"tables": [[0, 1, 2], [1, 2, 3]]},
+            Statement("joint.record_count_differs", n=3),
+        ),
+        ({"probabilities": [0.5]}, Statement("joint.probabilities_invalid")),
+        ({"probabilities": [0.5, 0.6]}, Statement("joint.probabilities_invalid")),
+        ({"probabilities": [-0.5, 1.5]}, Statement("joint.probabilities_invalid")),
+        ({"probabilities": []}, Statement("joint.probabilities_invalid")),
+        ({"probabilities": [1.0, 0.0]}, Statement("joint.no_pair_possible")),
+        (
+            {"probabilities": [[1.0, 0.0], [0.0, 1.0]]},
+            Statement("joint.no_pair_possible"),
+        ),
+        ({"pairs": "any"}, Statement("parameter.option_unknown", name="pairs")),
+        ({"protected": [2]}, Statement("scenario.protected_out_of_range")),
     ],
 )
-def test_bad_tables(options, message):
+def test_bad_tables(options, said):
     given = {"tables": [[0, 1], [1, 0]], "probabilities": [0.5, 0.5], **options}
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         JointTableScenario(**given).bind(PublicContext(n_records=2))
 
 
@@ -603,22 +627,25 @@ def test_what_a_block_cannot_offer():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"sizes": 4}, "no whole number of blocks"),
-        ({"sizes": [4, 5]}, "adds up to 9"),
-        ({"sizes": []}, "'sizes'"),
-        ({"sizes": [0, 10]}, "'sizes'"),
-        ({"scenario": MarkovChainScenario([[0.5, 0.6], [0.5, 0.5]])}, "row 0"),
+        ({"sizes": 4}, Statement("blocks.records_not_whole_blocks")),
+        ({"sizes": [4, 5]}, Statement("blocks.sizes_sum_differs", sizes=9)),
+        ({"sizes": []}, Statement("scenario.block_sizes_not_list")),
+        ({"sizes": [0, 10]}, Statement("parameter.count_too_small", name="sizes")),
+        (
+            {"scenario": MarkovChainScenario([[0.5, 0.6], [0.5, 0.5]])},
+            Statement("markov.transition_row_invalid", row=0),
+        ),
         (
             {"scenario": AttributeScenario("a", level="record", prior="empirical")},
-            "private rows",
+            Statement("scenario.block_prior_is_private"),
         ),
     ],
 )
-def test_bad_blocks(options, message):
+def test_bad_blocks(options, said):
     given = {"scenario": MarkovChainScenario(P), "sizes": 5, **options}
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         BlocksScenario(**given).bind(PublicContext(n_records=10))
     with refused(TypeError, "scenario.block_scenario_wrong_type"):
         BlocksScenario(scenario=None, sizes=1).check()

@@ -21,7 +21,7 @@ from skpuffer.accountants import (
     GroupPrivacy,
 )
 from skpuffer.distributions._distributions import largest_distance
-from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedCauchyNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
@@ -486,45 +486,89 @@ def test_parameters():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"covariance": None}, "'covariance' is missing"),
-        ({"covariance": [[1, 2], [2, 1]]}, "positive semi-definite"),
-        ({"covariance": [[1, 2], [0, 1]]}, "symmetric"),
-        ({"covariance": [[1, 2]]}, "square"),
-        ({"covariance": [[math.nan]]}, "finite"),
-        ({"covariance": np.ones((2, 2)), "secret": [0, 1]}, "singular"),
-        ({"covariance": np.diag([0.0, 1.0])}, "singular"),
-        ({"mean": [0.0]}, "'mean'"),
-        ({"secret": None}, "'secret'"),
-        ({"secret": 7}, "names 7"),
-        ({"secret": [0, 0]}, "different columns"),
-        ({"secret": "x", "columns": ["a", "b", "c"]}, "names 'x'"),
-        ({"secret": "a", "columns": ["a", "b"]}, "2 names for 3"),
-        ({"domain": None}, "'domain'"),
-        ({"domain": (1, 0)}, "low < high"),
-        ({"domain": (0, math.inf)}, "'domain' must be finite"),
-        ({"domain": 3.0}, "cannot be read"),
-        ({"domain": 0.0, "shape": "ball"}, "radius"),
-        ({"domain": math.inf, "shape": "ball"}, "'domain' must be finite"),
-        ({"domain": math.nan, "shape": "ball"}, "'domain' must be finite"),
-        ({"domain": [1.0], "shape": "points"}, "fewer than two"),
-        ({"domain": [[1.0, 2.0]], "shape": "points"}, "one a row"),
-        ({"shape": "cube"}, "'shape'"),
-        ({"level": "table"}, "'level'"),
-        ({"covariance_of": "both"}, "'covariance_of'"),
-        ({"protected": [0]}, "'protected'"),
-        ({"covariance_of": "records", "level": "dataset"}, "'level'"),
-        ({"covariance_of": "records"}, "no whole number"),
+        ({"covariance": None}, Statement("gaussian.covariance_missing")),
+        (
+            {"covariance": [[1, 2], [2, 1]]},
+            Statement(
+                "parameter.covariance_not_positive_definite", kind="semi-definite"
+            ),
+        ),
+        (
+            {"covariance": [[1, 2], [0, 1]]},
+            Statement("parameter.covariance_not_symmetric"),
+        ),
+        ({"covariance": [[1, 2]]}, Statement("parameter.covariance_not_square")),
+        ({"covariance": [[math.nan]]}, Statement("parameter.array_not_finite")),
+        (
+            {"covariance": np.ones((2, 2)), "secret": [0, 1]},
+            Statement("gaussian.secret_covariance_singular"),
+        ),
+        (
+            {"covariance": np.diag([0.0, 1.0])},
+            Statement("gaussian.secret_covariance_singular"),
+        ),
+        ({"mean": [0.0]}, Statement("gaussian.mean_invalid")),
+        ({"secret": None}, Statement("gaussian.secret_missing")),
+        ({"secret": 7}, Statement("gaussian.secret_unknown", name=7)),
+        ({"secret": [0, 0]}, Statement("gaussian.secret_repeated")),
+        (
+            {"secret": "x", "columns": ["a", "b", "c"]},
+            Statement("gaussian.secret_unknown", name="x"),
+        ),
+        (
+            {"secret": "a", "columns": ["a", "b"]},
+            Statement("gaussian.column_names_count_differs", n_names=2, n_columns=3),
+        ),
+        ({"domain": None}, Statement("gaussian.domain_missing")),
+        ({"domain": (1, 0)}, Statement("gaussian.box_bounds_invalid")),
+        ({"domain": (0, math.inf)}, Statement("gaussian.domain_unreadable_for_shape")),
+        ({"domain": 3.0}, Statement("gaussian.domain_unreadable_for_shape")),
+        (
+            {"domain": 0.0, "shape": "ball"},
+            Statement("gaussian.ball_radius_not_positive"),
+        ),
+        (
+            {"domain": math.inf, "shape": "ball"},
+            Statement("gaussian.domain_unreadable_for_shape"),
+        ),
+        (
+            {"domain": math.nan, "shape": "ball"},
+            Statement("gaussian.domain_unreadable_for_shape"),
+        ),
+        (
+            {"domain": [1.0], "shape": "points"},
+            Statement("gaussian.points_fewer_than_two"),
+        ),
+        (
+            {"domain": [[1.0, 2.0]], "shape": "points"},
+            Statement("gaussian.points_invalid"),
+        ),
+        ({"shape": "cube"}, Statement("parameter.option_unknown", name="shape")),
+        ({"level": "table"}, Statement("parameter.option_unknown", name="level")),
+        (
+            {"covariance_of": "both"},
+            Statement("parameter.option_unknown", name="covariance_of"),
+        ),
+        ({"protected": [0]}, Statement("gaussian.protected_needs_record_covariance")),
+        (
+            {"covariance_of": "records", "level": "dataset"},
+            Statement("gaussian.dataset_level_needs_column_covariance"),
+        ),
+        (
+            {"covariance_of": "records"},
+            Statement("gaussian.covariance_not_whole_columns"),
+        ),
         (
             {"covariance_of": "records", "covariance": np.eye(4), "protected": [9]},
-            "'protected'",
+            Statement("scenario.protected_out_of_range"),
         ),
     ],
 )
-def test_bad_parameters_are_named(options, message):
+def test_bad_parameters_are_named(options, said):
     given = {"covariance": SIGMA, "secret": 0, "domain": (0, 1), **options}
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         GaussianScenario(**given).bind(PublicContext(n_records=4))
 
 

@@ -28,6 +28,7 @@ from skpuffer.exceptions import (
     EstimatedGuaranteeWarning,
     PrivacyLeakWarning,
     ScenarioError,
+    Statement,
     UnsupportedError,
 )
 from skpuffer.privacy import Notion
@@ -367,23 +368,41 @@ def test_it_is_cloned_pickled_and_printed_without_rows():
 
 
 @pytest.mark.parametrize(
-    "changes, message",
+    "changes, said",
     [
-        ({"prior": "empirical"}, "'prior'.*one group and says nothing"),
-        ({"prior": None}, "'prior'"),
-        ({"prior": PUBLIC.drop(columns="group")}, "'column'"),
-        ({"prior": PUBLIC.assign(group="a")}, "at least two secrets"),
-        ({"prior": PUBLIC.assign(group=["a", None, *"abbab"])}, "missing values"),
-        ({"prior": PUBLIC[PUBLIC["group"] != "c"][:0]}, "'prior'"),
-        ({"pairs": [("a", "z")]}, "'z'"),
-        ({"n_worlds": 1}, "'n_worlds'"),
-        ({"n_worlds": 2.5}, "'n_worlds'"),
-        ({"prior_as": "support"}, "'prior_as'"),
-        ({"verbose": 2}, "'verbose'"),
+        ({"prior": "empirical"}, Statement("group.prior_not_public_table")),
+        ({"prior": None}, Statement("prior.is_none")),
+        (
+            {"prior": PUBLIC.drop(columns="group")},
+            Statement("prior.column_missing", which="column"),
+        ),
+        (
+            {"prior": PUBLIC.assign(group="a")},
+            Statement("scenario.fewer_than_two_secrets"),
+        ),
+        (
+            {"prior": PUBLIC.assign(group=["a", None, *"abbab"])},
+            Statement("prior.secret_missing_values"),
+        ),
+        (
+            {"prior": PUBLIC[PUBLIC["group"] != "c"][:0]},
+            Statement("prior.table_without_rows"),
+        ),
+        (
+            {"pairs": [("a", "z")]},
+            Statement("scenario.pair_secret_unknown", secret="z"),
+        ),
+        ({"n_worlds": 1}, Statement("parameter.count_too_small", name="n_worlds")),
+        ({"n_worlds": 2.5}, Statement("parameter.count_too_small", name="n_worlds")),
+        (
+            {"prior_as": "support"},
+            Statement("parameter.option_unknown", name="prior_as"),
+        ),
+        ({"verbose": 2}, Statement("parameter.option_unknown", name="verbose")),
     ],
 )
-def test_bad_parameters(changes, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters(changes, said):
+    with is_refused(ValueError, said.code, **said.parameters):
         fitted(**changes)
 
 

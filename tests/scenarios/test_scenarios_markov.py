@@ -21,7 +21,7 @@ from skpuffer.accountants import (
 )
 from skpuffer.distributions import distribution_distance
 from skpuffer.distributions._lattice_sum import LatticeSum, lattice_of, mass_error
-from skpuffer.exceptions import PrivacyWarning, ScenarioError
+from skpuffer.exceptions import PrivacyWarning, ScenarioError, Statement
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy import Notion
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
@@ -681,38 +681,59 @@ def test_parameters():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"transition": [[0.5, 0.6], [0.5, 0.5]]}, "row 0 of the parameter 'transi"),
-        ({"transition": [[9, 2], [2, 8]]}, r"sum to 1\. Got a sum of 11\.0\."),
-        ({"transition": [[1.5, -0.5], [0.5, 0.5]]}, "row 0"),
-        ({"transition": [[math.nan, 1], [0.5, 0.5]]}, "'transition' must be finite"),
-        ({"transition": [[1.0]]}, "one state"),
-        ({"transition": [[0.5, 0.5]]}, "square"),
-        ({"transition": []}, "square"),
-        ({"transition": "P"}, "'transition' must be finite real numbers"),
-        ({"transition": np.eye(2)}, "several stationary distributions"),
-        ({"initial": [0.5, 0.6]}, "'initial'"),
-        ({"initial": [1.0]}, "'initial'"),
-        ({"initial": None}, "'initial'"),
-        ({"initial": "uniform"}, "'initial'"),
-        ({"initial": [[0.5, 0.5], [0.5, 0.5]]}, "2 distributions for 1 chains"),
-        ({"states": [0, 1, 2]}, "'states'"),
-        ({"states": [1, 1]}, "twice"),
-        ({"states": ["a", "b"]}, "numbers"),
-        ({"states": [0, math.inf]}, "finite"),
-        ({"pairs": "some"}, "'pairs'"),
-        ({"protected": []}, "'protected'"),
-        ({"protected": [-1]}, "'protected'"),
-        ({"protected": [1.5]}, "'protected'"),
-        ({"protected": [5]}, "from 0 to 4"),
-        ({"event_delta": 1}, "'event_delta'"),
-        ({"event_delta": -1e-9}, "'event_delta'"),
+        (
+            {"transition": [[0.5, 0.6], [0.5, 0.5]]},
+            Statement("markov.transition_row_invalid", row=0),
+        ),
+        ({"transition": [[9, 2], [2, 8]]}, Statement("markov.transition_row_invalid")),
+        (
+            {"transition": [[1.5, -0.5], [0.5, 0.5]]},
+            Statement("markov.transition_row_invalid", row=0),
+        ),
+        (
+            {"transition": [[math.nan, 1], [0.5, 0.5]]},
+            Statement("parameter.array_not_finite", name="transition"),
+        ),
+        ({"transition": [[1.0]]}, Statement("markov.transition_one_state")),
+        ({"transition": [[0.5, 0.5]]}, Statement("markov.transition_not_square")),
+        ({"transition": []}, Statement("markov.transition_not_square")),
+        (
+            {"transition": "P"},
+            Statement("parameter.array_not_finite", name="transition"),
+        ),
+        ({"transition": np.eye(2)}, Statement("markov.stationary_needs_initial")),
+        ({"initial": [0.5, 0.6]}, Statement("markov.initial_invalid")),
+        ({"initial": [1.0]}, Statement("markov.initial_invalid")),
+        ({"initial": None}, Statement("markov.initial_missing")),
+        ({"initial": "uniform"}, Statement("parameter.option_unknown", name="initial")),
+        (
+            {"initial": [[0.5, 0.5], [0.5, 0.5]]},
+            Statement("markov.initial_count_differs", n_listed=2, n_chains=1),
+        ),
+        ({"states": [0, 1, 2]}, Statement("markov.states_shape_invalid")),
+        ({"states": [1, 1]}, Statement("markov.states_repeated")),
+        ({"states": ["a", "b"]}, Statement("parameter.array_not_finite")),
+        ({"states": [0, math.inf]}, Statement("parameter.array_not_finite")),
+        ({"pairs": "some"}, Statement("parameter.option_unknown", name="pairs")),
+        ({"protected": []}, Statement("scenario.protected_not_record_indices")),
+        ({"protected": [-1]}, Statement("scenario.protected_not_record_indices")),
+        ({"protected": [1.5]}, Statement("scenario.protected_not_record_indices")),
+        ({"protected": [5]}, Statement("scenario.protected_out_of_range", most=4)),
+        (
+            {"event_delta": 1},
+            Statement("parameter.share_out_of_range", name="event_delta"),
+        ),
+        (
+            {"event_delta": -1e-9},
+            Statement("parameter.share_out_of_range", name="event_delta"),
+        ),
     ],
 )
-def test_bad_parameters_are_named(options, message):
+def test_bad_parameters_are_named(options, said):
     scenario = MarkovChainScenario(**{"transition": P, **options})
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         scenario.bind(PublicContext(n_records=5))
 
 

@@ -18,6 +18,7 @@ from skpuffer.exceptions import (
     NoGainWarning,
     ScenarioError,
     SeededNoiseWarning,
+    Statement,
     UnsupportedError,
 )
 from skpuffer.linear_model import PrivateLogisticRegression
@@ -88,23 +89,38 @@ def test_rates_of_a_small_table_may_be_one_world():
 
 
 @pytest.mark.parametrize(
-    "low, high, kind, words",
+    "low, high, kind, said",
     [
-        (3, 3, ScenarioError, "'high' must exceed 'low'"),
-        (4, 3, ScenarioError, "'high' must exceed 'low'"),
-        (-1, 3, ValueError, "'low'"),
-        (0.1, 3, ScenarioError, "of one kind"),
-        (0, 0.5, ScenarioError, "of one kind"),
-        (2.5, 3.5, ScenarioError, "'low' is a float, so it is a rate"),
-        (0.5, 1.5, ScenarioError, "'high' is a float, so it is a rate"),
-        (-0.5, 0.5, ScenarioError, "'low' is a float, so it is a rate"),
-        (math.nan, 0.5, ValueError, "'low'"),
-        (True, 2, TypeError, "'low'"),
-        ("a", 2, TypeError, "'low'"),
-        (None, 2, TypeError, "'low'"),
+        (3, 3, ScenarioError, Statement("prevalence.high_not_above_low")),
+        (4, 3, ScenarioError, Statement("prevalence.high_not_above_low")),
+        (-1, 3, ValueError, Statement("parameter.count_too_small", name="low")),
+        (0.1, 3, ScenarioError, Statement("prevalence.ends_kinds_mixed")),
+        (0, 0.5, ScenarioError, Statement("prevalence.ends_kinds_mixed")),
+        (
+            2.5,
+            3.5,
+            ScenarioError,
+            Statement("prevalence.rate_out_of_range", name="low"),
+        ),
+        (
+            0.5,
+            1.5,
+            ScenarioError,
+            Statement("prevalence.rate_out_of_range", name="high"),
+        ),
+        (
+            -0.5,
+            0.5,
+            ScenarioError,
+            Statement("prevalence.rate_out_of_range", name="low"),
+        ),
+        (math.nan, 0.5, ValueError, Statement("parameter.is_nan", name="low")),
+        (True, 2, TypeError, Statement("parameter.not_real_number", name="low")),
+        ("a", 2, TypeError, Statement("parameter.not_real_number", name="low")),
+        (None, 2, TypeError, Statement("parameter.not_real_number", name="low")),
     ],
 )
-def test_what_counts_nothing_is_refused(low, high, kind, words):
+def test_what_counts_nothing_is_refused(low, high, kind, said):
     scenario = PrevalenceScenario(None, low, high)
     for call in (
         scenario.check,
@@ -112,24 +128,30 @@ def test_what_counts_nothing_is_refused(low, high, kind, words):
         lambda: scenario.counts(100),
         lambda: scenario.worlds(np.zeros((9, 1)), np.arange(9) % 2),
     ):
-        with pytest.raises(kind, match=words):
+        with refused(kind, said.code, **said.parameters):
             call()
 
 
 @pytest.mark.parametrize(
-    "changes, words",
+    "changes, said",
     [
-        ({"column": 1.5}, "'column'"),
-        ({"column": True}, "'column'"),
-        ({"relation": "add_remove"}, "relation"),
-        ({"law": "poisson"}, "law"),
-        ({"event_delta": 1.5}, "event_delta"),
-        ({"law": "binomial"}, "law='binomial' takes rates"),
+        ({"column": 1.5}, Statement("prevalence.column_invalid")),
+        ({"column": True}, Statement("prevalence.column_invalid")),
+        (
+            {"relation": "add_remove"},
+            Statement("parameter.option_unknown", name="relation"),
+        ),
+        ({"law": "poisson"}, Statement("parameter.option_unknown", name="law")),
+        (
+            {"event_delta": 1.5},
+            Statement("parameter.share_out_of_range", name="event_delta"),
+        ),
+        ({"law": "binomial"}, Statement("prevalence.binomial_needs_rates")),
     ],
 )
-def test_other_parameters_are_checked(changes, words):
+def test_other_parameters_are_checked(changes, said):
     params = {"column": None, "low": 1, "high": 3} | changes
-    with pytest.raises((ValueError, TypeError), match=words):
+    with refused((ValueError, TypeError), said.code, **said.parameters):
         PrevalenceScenario(**params).check()
 
 
@@ -471,34 +493,84 @@ def test_worlds_by_chance_have_the_law():
 
 
 @pytest.mark.parametrize(
-    "scenario, X, y, words",
+    "scenario, X, y, said",
     [
-        (PrevalenceScenario(None, 1, 2), np.zeros((4, 1)), None, "'y' is needed"),
-        (PrevalenceScenario("b", 1, 2), np.zeros((4, 1)), None, "'column'"),
-        (PrevalenceScenario(1, 1, 2), np.zeros((4, 1)), None, "'column'"),
-        (PrevalenceScenario("b", 1, 2), pd.DataFrame({"a": [1, 2]}), None, "'column'"),
-        (PrevalenceScenario(None, 1, 2), np.zeros((3, 1)), [0, 1, 2], "'value' must"),
-        (PrevalenceScenario(None, 1, 2), np.zeros((3, 1)), [1, 1, 1], "'value' must"),
+        (
+            PrevalenceScenario(None, 1, 2),
+            np.zeros((4, 1)),
+            None,
+            Statement("prevalence.target_missing"),
+        ),
+        (
+            PrevalenceScenario("b", 1, 2),
+            np.zeros((4, 1)),
+            None,
+            Statement("prevalence.column_unknown"),
+        ),
+        (
+            PrevalenceScenario(1, 1, 2),
+            np.zeros((4, 1)),
+            None,
+            Statement("prevalence.column_unknown"),
+        ),
+        (
+            PrevalenceScenario("b", 1, 2),
+            pd.DataFrame({"a": [1, 2]}),
+            None,
+            Statement("prevalence.column_unknown"),
+        ),
+        (
+            PrevalenceScenario(None, 1, 2),
+            np.zeros((3, 1)),
+            [0, 1, 2],
+            Statement("prevalence.value_not_named"),
+        ),
+        (
+            PrevalenceScenario(None, 1, 2),
+            np.zeros((3, 1)),
+            [1, 1, 1],
+            Statement("prevalence.value_not_named"),
+        ),
         (
             PrevalenceScenario(None, 1, 2, value=7),
             np.zeros((3, 1)),
             [0, 1, 1],
-            "'value' \\(7\\)",
+            Statement("prevalence.value_not_in_column", value=7),
         ),
         (
             PrevalenceScenario(None, 1, 2, value=1),
             np.zeros((3, 1)),
             [1, 1, 1],
-            "one of several",
+            Statement("prevalence.value_not_in_column"),
         ),
-        (PrevalenceScenario(None, 1, 2), np.zeros((3, 1)), [0, 1, np.nan], "missing"),
-        (PrevalenceScenario(None, 1, 2), np.zeros((2, 1)), [[0], [1]], "one target"),
-        (PrevalenceScenario(None, 1, 2), np.zeros((5, 1)), [0, 1, 1], "'y' has 3"),
-        (PrevalenceScenario(0, 1, 2), np.eye(5), [0, 1, 1], "'y' has 3 targets"),
+        (
+            PrevalenceScenario(None, 1, 2),
+            np.zeros((3, 1)),
+            [0, 1, np.nan],
+            Statement("prevalence.secret_column_missing_values"),
+        ),
+        (
+            PrevalenceScenario(None, 1, 2),
+            np.zeros((2, 1)),
+            [[0], [1]],
+            Statement("prevalence.target_not_one_dimensional"),
+        ),
+        (
+            PrevalenceScenario(None, 1, 2),
+            np.zeros((5, 1)),
+            [0, 1, 1],
+            Statement("prevalence.target_count_differs", given=3),
+        ),
+        (
+            PrevalenceScenario(0, 1, 2),
+            np.eye(5),
+            [0, 1, 1],
+            Statement("prevalence.target_count_differs", given=3),
+        ),
     ],
 )
-def test_worlds_that_cannot_be_made(scenario, X, y, words):
-    with pytest.raises(ScenarioError, match=words):
+def test_worlds_that_cannot_be_made(scenario, X, y, said):
+    with refused(ScenarioError, said.code, **said.parameters):
         scenario.worlds(X, y, random_state=0)
 
 

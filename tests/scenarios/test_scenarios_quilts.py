@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from skpuffer.accountants import MarkovQuilt
 from skpuffer.distributions._weak_cache import MEMORY, life_of
-from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
 from skpuffer.privacy_loss import renyi_divergence
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
@@ -598,28 +598,40 @@ HALF = [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"parents": {}}, "must be a dict"),
-        ({"parents": {0: (), 1: (2,)}}, "must be other nodes"),
-        ({"parents": {0: (1,), 1: (0,)}}, "has a cycle"),
-        ({"tables": []}, "no belief"),
-        ({"tables": {0: HALF}}, "one table for each node"),
-        ({"tables": {0: HALF, 1: HALF}}, "must have shape"),
-        ({"tables": {0: [0.5, 0.6], 1: [HALF, HALF]}}, "must sum to 1"),
-        ({"tables": {0: [1.5, -0.5], 1: [HALF, HALF]}}, "non-negative"),
-        ({"protected": [7]}, "names 7"),
-        ({"moves": {0: 1.0, 1: 1.0}}, "goes with level='attribute'"),
-        ({"level": "attribute", "moves": {0: 1.0}}, "name each node once"),
-        ({"level": "attribute", "moves": {0: 1.0, 1: -1.0}}, "'moves' must be in"),
-        ({"level": "table"}, "'level' must be one of"),
-        ({"max_quilt": 0}, "'max_quilt' must be an integer"),
+        ({"parents": {}}, Statement("network.parents_not_a_dict")),
+        ({"parents": {0: (), 1: (2,)}}, Statement("network.parents_repeated_or_self")),
+        ({"parents": {0: (1,), 1: (0,)}}, Statement("network.parents_cyclic")),
+        ({"tables": []}, Statement("network.tables_empty")),
+        ({"tables": {0: HALF}}, Statement("network.tables_not_one_per_node")),
+        ({"tables": {0: HALF, 1: HALF}}, Statement("network.table_shape_invalid")),
+        (
+            {"tables": {0: [0.5, 0.6], 1: [HALF, HALF]}},
+            Statement("network.node_table_invalid"),
+        ),
+        (
+            {"tables": {0: [1.5, -0.5], 1: [HALF, HALF]}},
+            Statement("network.node_table_invalid"),
+        ),
+        ({"protected": [7]}, Statement("network.protected_not_a_node", name=7)),
+        ({"moves": {0: 1.0, 1: 1.0}}, Statement("network.moves_at_record_level")),
+        (
+            {"level": "attribute", "moves": {0: 1.0}},
+            Statement("network.moves_not_one_per_node"),
+        ),
+        (
+            {"level": "attribute", "moves": {0: 1.0, 1: -1.0}},
+            Statement("parameter.is_negative", name="moves"),
+        ),
+        ({"level": "table"}, Statement("parameter.option_unknown", name="level")),
+        ({"max_quilt": 0}, Statement("parameter.count_too_small", name="max_quilt")),
     ],
 )
-def test_networks_that_are_none(options, message):
+def test_networks_that_are_none(options, said):
     good = {"parents": {0: (), 1: (0,)}, "tables": {0: HALF, 1: [HALF, HALF]}}
     scenario = BayesianNetworkScenario(**{**good, **options})
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         scenario.bind(release(2).context)
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from skpuffer.accountants import GeneralWasserstein
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios import (
@@ -245,32 +245,44 @@ def test_frames_and_targets():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, said",
     [
-        ({"draw": None}, "'draw'"),
-        ({"draw_pair": 3}, "'draw_pair'"),
-        ({"secrets": [1]}, "at least two secrets"),
-        ({"secrets": []}, "at least two secrets"),
-        ({"secrets": None}, "secrets"),
-        ({"secrets": [1, 1]}, "twice"),
-        ({"secrets": [[1], [2]]}, "hashable"),
-        ({"pairs": "some"}, "pairs"),
-        ({"pairs": []}, "pairs"),
-        ({"pairs": 3}, "pairs"),
-        ({"pairs": [(0.0, 0.5, 1.0)]}, "pairs"),
-        ({"pairs": [(0.0, 0.7)]}, "0.7"),
-        ({"pairs": [(0.0, 0.0)]}, "two different"),
-        ({"n_draws": 1}, "n_draws"),
-        ({"n_draws": 2.5}, "n_draws"),
-        ({"confidence": 0.9}, "'confidence' needs 'draw_pair'"),
-        ({"confidence": 1.0, "draw_pair": draw_pair}, "confidence"),
-        ({"random_state": -1}, "random_state"),
+        ({"draw": None}, Statement("simulation.parameter_not_callable", name="draw")),
+        (
+            {"draw_pair": 3},
+            Statement("simulation.parameter_not_callable", name="draw_pair"),
+        ),
+        ({"secrets": [1]}, Statement("scenario.fewer_than_two_secrets")),
+        ({"secrets": []}, Statement("scenario.fewer_than_two_secrets")),
+        ({"secrets": None}, Statement("simulation.owner_secrets_parameter")),
+        ({"secrets": [1, 1]}, Statement("scenario.secret_twice")),
+        ({"secrets": [[1], [2]]}, Statement("scenario.secrets_not_hashable_sequence")),
+        ({"pairs": "some"}, Statement("parameter.option_unknown", name="pairs")),
+        ({"pairs": []}, Statement("scenario.pairs_empty_or_invalid")),
+        ({"pairs": 3}, Statement("scenario.pairs_invalid")),
+        ({"pairs": [(0.0, 0.5, 1.0)]}, Statement("scenario.pairs_empty_or_invalid")),
+        (
+            {"pairs": [(0.0, 0.7)]},
+            Statement("scenario.pair_secret_unknown", secret=0.7),
+        ),
+        ({"pairs": [(0.0, 0.0)]}, Statement("scenario.pair_secrets_equal")),
+        ({"n_draws": 1}, Statement("parameter.count_too_small", name="n_draws")),
+        ({"n_draws": 2.5}, Statement("parameter.count_too_small", name="n_draws")),
+        ({"confidence": 0.9}, Statement("simulation.confidence_needs_draw_pair")),
+        (
+            {"confidence": 1.0, "draw_pair": draw_pair},
+            Statement("parameter.probability_out_of_range", name="confidence"),
+        ),
+        (
+            {"random_state": -1},
+            Statement("parameter.count_too_small", name="random_state"),
+        ),
     ],
 )
-def test_bad_parameters(options, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters(options, said):
+    with refused(ValueError, said.code, **said.parameters):
         simulator(**options).check()
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, said.code, **said.parameters):
         certificate(simulator(**options))
 
 

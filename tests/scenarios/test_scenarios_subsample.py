@@ -26,6 +26,7 @@ from skpuffer.exceptions import (
     CompositionError,
     PrivacyWarning,
     ScenarioError,
+    Statement,
     UnsupportedError,
 )
 from skpuffer.linear_model import PrivateLogisticRegression
@@ -679,54 +680,66 @@ def test_a_table_that_is_no_subset_is_refused():
 
 
 BAD_FITS = {
-    "pool smaller": ({"size": 41}, {}, "'size' \\(41\\).*'pool' of 40"),
-    "the whole pool": ({"size": 40}, {}, "'size'.*from 1 to 39"),
-    "no record": ({"size": 0.001}, {}, "'size'.*larger"),
+    "pool smaller": (
+        {"size": 41},
+        {},
+        Statement("subsample.size_too_large", given=41, n=41, n_pool=40),
+    ),
+    "the whole pool": (
+        {"size": 40},
+        {},
+        Statement("subsample.size_too_large", most=39),
+    ),
+    "no record": ({"size": 0.001}, {}, Statement("subsample.size_too_small")),
     "too many": (
         {"prior": "enumerated"},
         {},
-        "'enumerated'.*10.11.1 subsets.*'sampled'",
+        Statement("subsample.too_many_subsets"),
     ),
-    "a number": ({"size": 1, "stratify": True}, {}, "'stratify'.*'size'"),
-    "no groups": ({"secret": "groups"}, {}, "'secret' is 'groups'.*'groups' to fit"),
+    "a number": (
+        {"size": 1, "stratify": True},
+        {},
+        Statement("subsample.stratify_too_many_classes"),
+    ),
+    "no groups": ({"secret": "groups"}, {}, Statement("subsample.groups_not_given")),
     "other groups": (
         {"secret": "groups", "groups": [0, 1]},
         {},
-        "'groups' has 2 ids.*40 records",
+        Statement("subsample.groups_count_differs", n_groups=2, n_pool=40),
     ),
     "groups twice": (
         {"secret": "groups", "groups": np.arange(40)},
         {"groups": np.arange(40)},
-        "'groups' is given to fit and",
+        Statement("subsample.groups_given_twice"),
     ),
     "labels of varying number": (
         {"secret": "groups", "groups": lambda m: list(range(m[:3].sum() + 1))},
         {},
-        "'groups'.*one for each secret",
+        Statement("subsample.groups_labels_count_varies"),
     ),
     "labels of no kind": (
         {"secret": "groups", "groups": lambda m: {}},
         {},
-        "'groups'.*hashed",
+        Statement("subsample.groups_labels_not_hashable"),
     ),
     "one label": (
         {"secret": "groups", "groups": lambda m: 0},
         {},
-        "No secret is left.*'groups'",
+        Statement("subsample.no_secret_uncertain"),
     ),
     "ids of single records": (
         {"secret": "record"},
         {"groups": np.zeros(40)},
-        "'groups' has ids that repeat",
+        Statement("scenario.group_ids_repeat"),
     ),
 }
 
 
 @pytest.mark.parametrize("name", BAD_FITS)
 def test_bad_input_is_named_and_nothing_is_fitted(name):
-    parameters, of_fit, words = BAD_FITS[name]
+    parameters, of_fit, said = BAD_FITS[name]
     of = model(SubsampleScenario(**{"n_subsets": 8} | parameters))
-    with pytest.raises(ScenarioError, match=words):
+    with refused(ScenarioError, said.code, **said.parameters):
         of.fit(POOL, LABEL, **of_fit)
     assert not hasattr(of, "certificate_")
 
@@ -768,15 +781,18 @@ def varying(X, y):
 
 
 @pytest.mark.parametrize(
-    "query, words",
-    [(nothing, "NaN or infinite on a subset.*change the query"), (varying, "length")],
+    "query, said",
+    [
+        (nothing, Statement("scenario.release_not_finite", name="query")),
+        (varying, Statement("simulation.release_length_varies")),
+    ],
 )
-def test_outputs_must_be_finite_and_of_one_length(query, words):
+def test_outputs_must_be_finite_and_of_one_length(query, said):
     context = PublicContext(n_records=3, pool=(TEN, None))
     release = QueryRelease(query=query, n_records=3, context=context)
     for prior in ("design", "enumerated", "sampled"):
         bound = SubsampleScenario(size=3, prior=prior, n_subsets=64).bind(context)
-        with pytest.raises(ScenarioError, match=words):
+        with refused(ScenarioError, said.code, **said.parameters):
             bound.fact(OutputSamples, release)
     short = QueryRelease(query=mean, dim=2, n_records=3, context=context)
     with refused(ScenarioError, "simulation.release_length_varies"):

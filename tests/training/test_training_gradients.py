@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from skpuffer.exceptions import Statement
 from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.training import (
@@ -323,16 +324,16 @@ def test_what_is_not_finite_is_refused(make, bad):
 
 
 @pytest.mark.parametrize(
-    "y, message",
+    "y, said",
     [
-        ([0.0, 1.0], "shape"),
-        ([0, 1, 2], "class indices from 0 to 1"),
-        ([0, -1, 1], "class indices from 0 to 1"),
-        ([0, 0.5, 1], "class indices from 0 to 1"),
+        ([0.0, 1.0], Statement("target.shape_not_one_per_row")),
+        ([0, 1, 2], Statement("target.not_class_indices", n_classes=1)),
+        ([0, -1, 1], Statement("target.not_class_indices", n_classes=1)),
+        ([0, 0.5, 1], Statement("target.not_class_indices", n_classes=1)),
     ],
 )
-def test_targets_that_do_not_fit_are_refused(y, message):
-    with pytest.raises(ValueError, match=message):
+def test_targets_that_do_not_fit_are_refused(y, said):
+    with refused(ValueError, said.code, **said.parameters):
         LinearGradients(Logistic(), np.eye(3), y)
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases import Optimiser
 from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.training import OptimiserRun
@@ -105,21 +106,42 @@ def test_nothing_given_is_changed():
 
 
 @pytest.mark.parametrize(
-    "parameters, name",
+    "parameters, said",
     [
-        ({"learning_rate": 0.0}, "learning_rate"),
-        ({"learning_rate": math.nan}, "learning_rate"),
-        ({"learning_rate": math.inf}, "learning_rate"),
-        ({"learning_rate": 1.0, "schedule": "adaptive"}, "schedule"),
-        ({"learning_rate": 1.0, "momentum": 1.0}, "momentum"),
-        ({"learning_rate": 1.0, "momentum": -0.1}, "momentum"),
-        ({"learning_rate": 1.0, "average": 1.1}, "average"),
-        ({"learning_rate": 1.0, "l2": -1.0}, "l2"),
-        ({"learning_rate": 1.0, "radius": 0.0}, "radius"),
+        ({"learning_rate": 0.0}, Statement("training.learning_rate_out_of_range")),
+        (
+            {"learning_rate": math.nan},
+            Statement("parameter.is_nan", name="learning_rate"),
+        ),
+        ({"learning_rate": math.inf}, Statement("training.learning_rate_out_of_range")),
+        (
+            {"learning_rate": 1.0, "schedule": "adaptive"},
+            Statement("parameter.option_unknown", name="schedule"),
+        ),
+        (
+            {"learning_rate": 1.0, "momentum": 1.0},
+            Statement("training.momentum_out_of_range"),
+        ),
+        (
+            {"learning_rate": 1.0, "momentum": -0.1},
+            Statement("training.momentum_out_of_range"),
+        ),
+        (
+            {"learning_rate": 1.0, "average": 1.1},
+            Statement("training.average_out_of_range"),
+        ),
+        (
+            {"learning_rate": 1.0, "l2": -1.0},
+            Statement("parameter.is_negative", name="l2"),
+        ),
+        (
+            {"learning_rate": 1.0, "radius": 0.0},
+            Statement("parameter.not_positive", name="radius"),
+        ),
     ],
 )
-def test_bad_parameters_are_named(parameters, name):
-    with pytest.raises(ValueError, match=f"'{name}'"):
+def test_bad_parameters_are_named(parameters, said):
+    with refused(ValueError, said.code, **said.parameters):
         Optimiser(**parameters)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.accountants import IterationAmplification, PrivacyLoss
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease, Optimiser, Recalibration
 from skpuffer.scenarios import RecordScenario
@@ -208,38 +208,63 @@ def test_attack_on_the_last_steps(share, holds, n_trials):
 
 
 @pytest.mark.parametrize(
-    "changes, match",
+    "changes, said",
     [
-        ({"n_steps": 4}, "leave it one other step"),
-        ({"blocks": (3, 1), "clip_norm": (0.2, 0.2)}, "blocks=None"),
-        ({"noise_position": "update"}, "noise_position='gradient'"),
+        ({"n_steps": 4}, Statement("gradient.recalibration_too_many_steps")),
+        (
+            {"blocks": (3, 1), "clip_norm": (0.2, 0.2)},
+            Statement("gradient.recalibration_unsupported", setting="blocks=None"),
+        ),
+        (
+            {"noise_position": "update"},
+            Statement(
+                "gradient.recalibration_unsupported",
+                setting="noise_position='gradient'",
+            ),
+        ),
         (
             {
                 "record": RecordGradient(
                     loss=Logistic(), data_norm=1.0, intercept=0.5, n_classes=2
                 )
             },
-            "record=None",
+            Statement("gradient.recalibration_unsupported", setting="record=None"),
         ),
     ],
 )
-def test_releases_that_state_more_are_refused(changes, match):
-    with pytest.raises(ValueError, match=match):
+def test_releases_that_state_more_are_refused(changes, said):
+    with refused(ValueError, said.code, **said.parameters):
         release_of(40, **changes)
 
 
 @pytest.mark.parametrize(
-    "changes, error, match",
+    "changes, error, said",
     [
-        ({"n_steps": 1}, ValueError, "n_steps"),
-        ({"clip_norm": 0.0}, ValueError, "clip_norm"),
-        ({"shortest": 0.0}, ValueError, "shortest"),
-        ({"shortest": 1.0}, ValueError, "shortest"),
-        ({"shortest": "far"}, TypeError, "shortest"),
+        ({"n_steps": 1}, ValueError, Statement("training.recalibration_steps_too_few")),
+        (
+            {"clip_norm": 0.0},
+            ValueError,
+            Statement("parameter.not_positive", name="clip_norm"),
+        ),
+        (
+            {"shortest": 0.0},
+            ValueError,
+            Statement("parameter.not_positive", name="shortest"),
+        ),
+        (
+            {"shortest": 1.0},
+            ValueError,
+            Statement("training.recalibration_shortest_out_of_range"),
+        ),
+        (
+            {"shortest": "far"},
+            TypeError,
+            Statement("parameter.not_real_number", name="shortest"),
+        ),
     ],
 )
-def test_bad_parameters_are_named(changes, error, match):
-    with pytest.raises(error, match=match):
+def test_bad_parameters_are_named(changes, error, said):
+    with refused(error, said.code, **said.parameters):
         last(**changes)
 
 

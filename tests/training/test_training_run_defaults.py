@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.exceptions import Statement
 from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.training import run_defaults
+from tests.refused import refused
 
 records = st.integers(1, 10**7)
 multipliers = st.floats(1e-3, 1e4)
@@ -82,17 +84,20 @@ def test_what_was_decided_is_kept():
 
 
 @pytest.mark.parametrize(
-    "changes, match",
+    "changes, said",
     [
-        ({"n_records": 0}, "n_records"),
-        ({"multiplier": 0.0}, "multiplier"),
-        ({"smoothness": -1.0}, "smoothness"),
-        ({"schedule": "annealed"}, "schedule"),
+        ({"n_records": 0}, Statement("parameter.count_too_small", name="n_records")),
+        ({"multiplier": 0.0}, Statement("parameter.not_positive", name="multiplier")),
+        ({"smoothness": -1.0}, Statement("parameter.not_positive", name="smoothness")),
+        (
+            {"schedule": "annealed"},
+            Statement("parameter.option_unknown", name="schedule"),
+        ),
     ],
 )
-def test_bad_input_is_named(changes, match):
+def test_bad_input_is_named(changes, said):
     given_ = {"n_records": 10, "multiplier": 1.0, "smoothness": 0.25} | changes
-    with pytest.raises((TypeError, ValueError), match=match):
+    with refused((TypeError, ValueError), said.code, **said.parameters):
         run_defaults(**given_)
 
 
