@@ -30,22 +30,22 @@ def codes_of(found: Any) -> set[str]:
     return {statement.code for statement in statements_in(found)}
 
 
-def says(found: Any, code: str | tuple[str, ...], **parameters: Any) -> bool:
+def says(found: Any, code: str | tuple[str, ...], /, **parameters: Any) -> bool:
     """Whether a statement of such a code and parameters is in what is said."""
     codes = (code,) if isinstance(code, str) else code
-    return any(
-        statement.code in codes
-        and all(
-            name in statement.parameters and statement.parameters[name] == value
-            for name, value in parameters.items()
-        )
-        for statement in statements_in(found)
-    )
+    asked = Statement("", **parameters)
+    for statement in statements_in(found):
+        held = statement.parameters
+        part = {name: held[name] for name in parameters if name in held}
+        # as statements, for which a list equals a tuple
+        if statement.code in codes and Statement("", **part) == asked:
+            return True
+    return False
 
 
 @contextmanager
 def refused(
-    kind: Any, code: str | tuple[str, ...], **parameters: Any
+    kind: Any, code: str | tuple[str, ...], /, **parameters: Any
 ) -> Iterator[pytest.ExceptionInfo]:
     """Assert that an error of a kind states what the code names, with parameters."""
     with pytest.raises(kind) as caught:

@@ -11,7 +11,7 @@ from skpuffer._affine import AffineReleaseMixin
 from skpuffer._stated_sensitivity import StatedSensitivityMixin
 from skpuffer._vector_query import VectorQuery
 from skpuffer.distributions import PointMass
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedCauchyNoise, LaplaceNoise
 from skpuffer.releases import Sensitivity
 from skpuffer.scenarios import AttributeScenario, LawsScenario, RecordScenario
@@ -158,13 +158,10 @@ def test_units_and_lengths_that_are_public():
 
 
 def test_what_nobody_has_proved_is_said():
-    (sentence,) = Stated(0.25)._stated_assumptions()
-    assert sentence == (
-        "one record moves the released vector by no more than the stated sensitivity "
-        "(0.25); the library has not proved it"
-    )
+    code = "assume.stated_sensitivity_holds"
+    assert Stated(0.25)._stated_assumptions() == [Statement(code, sensitivity=0.25)]
     whole = Sensitivity(add_remove={1: 1.0}, replace={1: 2.0})
-    assert repr(whole) in Stated(whole)._stated_assumptions()[0]
+    assert Stated(whole)._stated_assumptions() == [Statement(code, sensitivity=whole)]
     assert Stated()._stated_assumptions() == []
 
 

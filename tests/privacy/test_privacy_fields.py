@@ -65,6 +65,7 @@ OTHER = replace(
     release="other",
     n_releases=3,
 )
+PAPER = stated("a paper")
 OVERLAP = finite_overlap(np.array([0.2, 0.8]), np.array([0.5, 0.5]))
 #: Under a belief about one record, of any table.
 #: For whom a promise under a belief holds.
@@ -142,7 +143,10 @@ def test_a_composition():
         events=(*EVENTS, *EVENTS),
         columns=("b", "a", "c"),
         assumptions=("of both", "of one", "of the other"),
-        source="coupling composition; a paper; another paper",
+        source=Statement(
+            "source.coupling_composition",
+            sources=[stated("a paper"), stated("another paper")],
+        ),
         accountant="One() + Other()",
         release="one + other",
         n_releases=5,
@@ -239,7 +243,7 @@ def test_arbitrary_records_of_a_table_count_under_its_coupling(change):
         found = compose(order)
         assert found.coupling_id == "of days" and found.relation == "replace"
         assert found.epsilon == pytest.approx(1.25)
-        assert any("of which 3 records differ" in text for text in found.assumptions)
+        assert says(found.assumptions, "assume.counted_under_table_coupling", changed=3)
 
 
 @pytest.mark.parametrize(
@@ -302,11 +306,9 @@ def test_a_composition_whose_parts_rest_on_events():
 
 def test_blocks_side_by_side():
     said = (
-        "the releases read disjoint blocks of records, and which block a record lies "
-        "in is public",
-        "records of different blocks are independent",
-        "each secret is about the records of one block, and each noise was drawn on "
-        "its own",
+        Statement("assume.blocks_disjoint_and_public"),
+        Statement("assume.blocks_independent"),
+        Statement("assume.secret_within_one_block"),
     )
     low = replace(OTHER, epsilon=0.1, rpp_epsilon=0.3, delta=1e-6, event_delta=1e-7)
     for parts in ([ONE, low], [low, ONE]):
@@ -326,8 +328,10 @@ def test_blocks_side_by_side():
             coupling_count=3,
             composable=False,
             assumptions=(*said, "of both", "of one", "of the other"),
-            source="parallel composition (Pierquin et al. 2024, Prop E.1); "
-            "a paper; another paper",
+            source=Statement(
+                "source.parallel_composition",
+                sources=[stated("a paper"), stated("another paper")],
+            ),
             accountant="; ".join(c.accountant for c in parts),
             release=" | ".join(names),
             n_releases=5,
@@ -499,7 +503,7 @@ def test_a_sum_of_averages_over_subsamples():
         rpp_epsilon=math.inf,
         confidence=0.97,
         assumptions=("of both", "of one", "of the other"),
-        source="sums over fixed batches, averaged; a paper",
+        source=Statement("source.fixed_batch_sums_averaged", source=PAPER),
         accountant="One() + Other()",
         release="one + other",
         n_releases=5,
@@ -527,7 +531,7 @@ def test_another_belief():
         rpp_epsilon=wider.renyi(2.0),
         sensitivity=1.5,
         assumptions=direct.assumptions,
-        source="a paper; triangle inequality of W_inf for a close prior",
+        source=Statement("source.close_prior_triangle_inequality", source=PAPER),
     )
     varied = base.under_prior_shift(method="variation", variation=0.01)
     assert_says(
@@ -540,7 +544,7 @@ def test_another_belief():
         event_delta=0.02,
         rpp_epsilon=math.inf,
         assumptions=varied.assumptions,
-        source="a paper; couplings of a close prior glued to it",
+        source=Statement("source.close_prior_glued_couplings", source=PAPER),
     )
     orders = (3.0, 3.0, 3.0)
     general = base.under_prior_shift(method="a4", divergence=(0.1, 0.2), orders=orders)
@@ -555,7 +559,11 @@ def test_another_belief():
         rpp_epsilon=cost,
         curve=RenyiCurve((2.0,), (general.epsilon,)),
         assumptions=general.assumptions,
-        source="a paper; close prior by Pierquin et al. 2024, Thm A.4",
+        source=Statement(
+            "source.close_prior",
+            source=PAPER,
+            theorem=Statement("source.close_prior_renyi_theorem"),
+        ),
     )
     for found in (direct, varied, general):
         assert found.assumptions[:2] == (stated("of both"), stated("of one"))
@@ -573,8 +581,11 @@ def test_releases_under_one_belief():
         epsilon=both.epsilon(1e-5),
         confidence=0.98,
         curve=both,
-        source="amplified once, after composition; coupling composition; a paper",
-        choice="one of two",
+        source=Statement(
+            "source.amplified_after_composition",
+            source=Statement("source.coupling_composition", sources=[PAPER]),
+        ),
+        choice=stated("one of two"),
         release="one + again",
         n_releases=3,
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skpuffer.exceptions import CompositionError, UncertifiedError
+from skpuffer.exceptions import CompositionError, Statement, UncertifiedError
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import (
     Certificate,
@@ -294,19 +294,19 @@ def test_bounds_on_information_add_up_about_one_thing_alone(what, others, code):
 
 
 @pytest.mark.parametrize(
-    "change, match",
+    "change, code",
     [
-        ({"alpha": 3.0}, "different things"),
-        ({"relation": "add_remove"}, "different things"),
-        ({"notion": "pure_pufferfish"}, "different things"),
-        ({"epsilon": None}, "no epsilon"),
-        ({"notion": "joint_sliced_renyi_pufferfish"}, "No composition is known"),
+        ({"alpha": 3.0}, "parallel.promises_differ"),
+        ({"relation": "add_remove"}, "parallel.promises_differ"),
+        ({"notion": "pure_pufferfish"}, "parallel.promises_differ"),
+        ({"epsilon": None}, "parallel.no_epsilon_promised"),
+        ({"notion": "joint_sliced_renyi_pufferfish"}, "parallel.notion_unknown"),
     ],
 )
-def test_blocks_promise_one_thing(change, match):
+def test_blocks_promise_one_thing(change, code):
     other = replace(ONE, **change)
     for parts in ([ONE, other], [other, ONE]):
-        with pytest.raises(CompositionError, match=match):
+        with refused(CompositionError, code):
             parallel(parts)
 
 
@@ -384,13 +384,12 @@ def test_slices_are_asked_for_where_there_are_some(name):
         (
             "replace:3",
             None,
-            "differential privacy of the records that each belief takes together",
+            Statement("neighbours.records_taken_together"),
         ),
         (
             "replace:3",
             2,
-            "differential privacy of all records of one block or household (of at most "
-            "2)",
+            Statement("neighbours.records_of_one_block", count=2),
         ),
     ],
 )
@@ -407,8 +406,9 @@ def test_a_fallback_says_of_whom_it_is(coupling_id, count, said):
         record="a row",
     )
     found = compose([believed, replace(believed, record="another")])
-    texts = [a for a in found.assumptions if "counts at its fallback" in a]
-    assert len(texts) == 1 and f"its fallback, {said}: in the Rényi" in texts[0]
+    fallback = "assume.release_counts_at_fallback"
+    (one,) = (a for a in found.assumptions if a.code == fallback)
+    assert one.parameters["plain_privacy"] == said
 
 
 def test_events_of_a_sum_are_those_of_its_parts_where_their_curve_names_none():

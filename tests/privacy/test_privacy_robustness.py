@@ -18,13 +18,18 @@ from skpuffer.accountants import (
     GroupPrivacy,
 )
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples
-from skpuffer.exceptions import CompositionError, UncertifiedError, UnsupportedError
+from skpuffer.exceptions import (
+    CompositionError,
+    Statement,
+    UncertifiedError,
+    UnsupportedError,
+)
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import Certificate, Notion, compose
 from skpuffer.privacy_loss import RenyiCurve, hockey_stick_divergence, renyi_divergence
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
-from tests.refused import refused
+from tests.refused import refused, says, statements_in
 
 from ..attack import assert_beaten, assert_tight, noisy_laws
 
@@ -157,48 +162,47 @@ def test_pure_promises_by_the_divergence_of_the_data():
 
 # -- what it needs is said, and is not more --------------------------------------------
 
-SAME = (
-    "for one and the same prior of the scenario, whatever the secret, and every secret "
-    "has a positive probability under it and under the belief"
-)
-BELIEF = "the attacker may also hold a belief under which the distribution of the "
+SAME = Statement("assume.belief_near_same_prior")
 
 
 @pytest.mark.parametrize(
-    "inputs, close",
+    "inputs, code, parameters",
     [
         (
             {"query_distance": 0.25},
-            "query given each secret is within 0.25 (W_inf, l2) of that under a prior",
+            "assume.belief_within_wasserstein",
+            {"distance": 0.25, "norm": 2.0, "units": ""},
         ),
         (
             {"method": "a5", "query_distance": 0.125},
-            "query given each secret is within 0.125 (W_inf, l2) of that under a prior",
+            "assume.belief_within_wasserstein",
+            {"distance": 0.125, "norm": 2.0, "units": ""},
         ),
         (
             {"method": "variation", "variation": 0.01},
-            "query given each secret is within a total variation of 0.01 of that under "
-            "a prior",
+            "assume.belief_within_total_variation",
+            {"variation": 0.01},
         ),
         (
             {"method": "a4", "divergence": (0.1, 0.2), "orders": (2.0, 4.0, 4.0)},
-            "data given each secret has a Rényi divergence of order 6 of at most 0.1 "
-            "from that under a prior, and that one of order 9 of at most 0.2 from it",
+            "assume.belief_within_renyi_divergences",
+            {"alpha": 6.0, "first": 0.1, "alpha2": 9.0, "second": 0.2},
         ),
         (
             {"method": "a3", "divergence": 0.3},
-            "data given each secret has a max-divergence of at most 0.3, both ways, "
-            "from that under a prior",
+            "assume.belief_within_max_divergence",
+            {"divergence": 0.3},
         ),
     ],
     ids=str,
 )
-def test_how_close_a_belief_must_be_is_said_in_full(inputs, close):
+def test_how_close_a_belief_must_be_is_said_in_full(inputs, code, parameters):
     certificate = wasserstein(GaussianNoise(2.0), alpha=3)
     if inputs.get("method") == "a3":
         certificate = wasserstein(LaplaceNoise(2.0), alpha=math.inf, noise="laplace")
     found = certificate.under_prior_shift(**inputs)
-    assert found.assumptions == (*certificate.assumptions, f"{BELIEF}{close}: {SAME}")
+    near = Statement(code, **parameters, same_prior=SAME)
+    assert found.assumptions == (*certificate.assumptions, near)
 
 
 def test_in_which_units_a_belief_is_close_is_said():
@@ -212,7 +216,9 @@ def test_in_which_units_a_belief_is_close_is_said():
     )
     for inputs in ({"query_distance": 0.25}, {"query_distance": 0.25, "method": "a5"}):
         (text,) = certificate.under_prior_shift(**inputs).assumptions
-        assert "within 0.25 (W_inf, l2, in units of the noise) of that" in text
+        units = Statement("assume.units_of_noise")
+        near = {"distance": 0.25, "norm": 2, "units": units}
+        assert says(text, "assume.belief_within_wasserstein", **near)
 
 
 def test_the_new_certificate_says_what_it_needs():
@@ -226,8 +232,10 @@ def test_the_new_certificate_says_what_it_needs():
         found = certificate.under_prior_shift(method=method, **inputs)
         text = found.assumptions[-1]
         assert found.assumptions[:-1] == certificate.assumptions
-        assert "one and the same prior" in text and "0.25" in text
-        assert found.source.startswith(certificate.source) and ";" in found.source
+        assert says(text, "assume.belief_near_same_prior")
+        assert 0.25 in text.parameters.values()
+        assert certificate.source in statements_in(found.source)
+        assert found.source != certificate.source
         assert not found.composable and found.coupling_id is None
         with pytest.raises(CompositionError):
             compose([found, found])
