@@ -1,5 +1,6 @@
 """Assertions on what is refused or warned of, by code and parameters."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -60,3 +61,7 @@ def warned(kind: Any, code: str | tuple[str, ...], **parameters: Any) -> Iterato
         yield caught
     found = [w.message for w in caught if isinstance(w.message, kind)]
     assert any(says(one, code, **parameters) for one in found), repr(found)
+    for w in caught:
+        # another may wait for the rest
+        if isinstance(w.message, kind) and not says(w.message, code, **parameters):
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)

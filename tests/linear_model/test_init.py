@@ -145,7 +145,7 @@ def test_an_estimate_as_the_start_makes_an_estimate(cancer):
         model.fit(X, y)
     assert model.certificate_.notion is Notion.ESTIMATED
     assert not model.certificate_.composable
-    assert any("init" in a and "estimate" in a for a in _assumed(model))
+    assert says(_assumed(model), "assume.init_certificate_weak")
     with pytest.raises(CompositionError):
         compose([model.certificate_, first.certificate_])
     # so does noise from a seed, which another run may have drawn as well
@@ -182,7 +182,7 @@ def test_a_warm_start_goes_on_from_its_own_fit(cancer, public):
     first = model.coef_.copy()
     model.init = (public.coef_ + 1, public.intercept_)
     np.testing.assert_allclose(model.fit(*cancer).coef_, first, rtol=1e-6)
-    assert any("released before" in a for a in _assumed(model))
+    assert says(_assumed(model), "assume.warm_start_released_before")
 
 
 def test_a_public_start_helps_where_the_budget_is_small(cancer, public):
