@@ -38,6 +38,7 @@ from skpuffer.exceptions import (
     InfiniteDistanceError,
     ScenarioError,
     SeededNoiseWarning,
+    Statement,
     UnsupportedError,
 )
 from skpuffer.preprocessing import RowNormClipper
@@ -49,7 +50,7 @@ from skpuffer.scenarios import (
     SimulatorScenario,
 )
 from skpuffer.schema import Schema
-from tests.refused import refused, warned
+from tests.refused import refused, says
 
 BOTH = ["coef_", "intercept_"]
 CHEAP = GroupPrivacy(epsilon=1e6, alpha=2.0)
@@ -422,9 +423,9 @@ def test_a_sensitivity_tells_relations_apart():
 
 
 def test_the_certificate_says_whose_claim_the_sensitivity_is():
-    text = str(private_logistic().fit(*binary()).certificate_)
-    assert "no more than the stated sensitivity (0.1)" in text
-    assert "shape of the released arrays" in text
+    assumptions = private_logistic().fit(*binary()).certificate_.assumptions
+    assert Statement("assume.stated_sensitivity_holds", sensitivity=0.1) in assumptions
+    assert Statement("assume.shapes_and_labels_public") in assumptions
 
 
 def test_laplace_noise_needs_the_length_of_the_vector():
@@ -681,8 +682,9 @@ def test_the_secret_can_be_routed():
     with config_context(enable_metadata_routing=True):
         model.set_fit_request(secret=True)
         pipeline = make_pipeline(RowNormClipper(), model)
-        with warned(UserWarning, "scenario.samples_only_estimate"):
+        with pytest.warns(UserWarning) as said:
             pipeline.fit(X, secret=(y == "yes").astype(int))
+    assert says([w.message for w in said], "scenario.samples_only_estimate")
     assert not pipeline[-1].certificate_.certified
 
 

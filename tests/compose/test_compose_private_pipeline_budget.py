@@ -264,7 +264,10 @@ def test_a_ceiling_is_reached_and_not_passed():
     assert rest.epsilons_["one"] == 0.25
     assert rest.epsilons_["two"] == pytest.approx(0.75, rel=2e-3)
     assert rest.certificate_.epsilon <= 1.0
-    for epsilon, said in ((1.0, None), (1.5, "pipeline.nothing_left_for_steps")):
+    for epsilon, said in (
+        (1.0, "budget.no_part_small_enough"),
+        (1.5, "pipeline.nothing_left_for_steps"),
+    ):
         with refused(ValueError, said):
             two_scalers(pure(epsilon), accountant=pure(1.0)).fit(X)
 

@@ -511,10 +511,9 @@ def test_a_ledger_hears_of_the_inner_release(tmp_path):
     (heard,) = read(path)
     assert heard["task"] == "release" and heard["by"] == "PrivateLogisticRegression"
     assert heard["epsilon"] == 1.0 and not heard["fitted"]
-    assert says(heard["assumptions"], "assume.preprocessing_fitted_on_prior")
-    assert list(map(stated, heard["assumptions"])) == list(
-        model.certificate_.assumptions
-    )
+    assumed = list(map(stated, heard["assumptions"]))
+    assert says(assumed, "assume.preprocessing_fitted_on_prior")
+    assert assumed == list(model.certificate_.assumptions)
     # it stays with the outer one
     assert not hasattr(model.estimator_, "_skl_callbacks")
     assert not [name for name in vars(model.estimator_) if "callback" in name]

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 from skpuffer.compose import PublicPreprocessing
+from skpuffer.exceptions import Statement
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import (
     PublicBinner,
@@ -166,8 +167,8 @@ def test_steps_of_a_pipeline():
     )
     model = PublicPreprocessing(steps, PrivateLogisticRegression(data_norm=2.0))
     X, y = pd.concat([TABLE] * 10, ignore_index=True), [0, 1] * 20
-    said = " ".join(map(str, model.fit(X, y).certificate_.assumptions))
-    assert "the preprocessing was fixed beforehand" in said
+    fixed = Statement("assume.preprocessing_fixed_beforehand")
+    assert fixed in model.fit(X, y).certificate_.assumptions
     assert len(model.predict(X)) == 40
 
 
