@@ -34,14 +34,14 @@ def codes_of(found: Any) -> set[str]:
 def says(found: Any, code: str | tuple[str, ...], /, **parameters: Any) -> bool:
     """Whether a statement of such a code and parameters is in what is said."""
     codes = (code,) if isinstance(code, str) else code
-    return any(
-        statement.code in codes
-        and all(
-            name in statement.parameters and statement.parameters[name] == value
-            for name, value in parameters.items()
-        )
-        for statement in statements_in(found)
-    )
+    asked = Statement("", **parameters)
+    for statement in statements_in(found):
+        held = statement.parameters
+        part = {name: held[name] for name in parameters if name in held}
+        # as statements, for which a list equals a tuple
+        if statement.code in codes and Statement("", **part) == asked:
+            return True
+    return False
 
 
 @contextmanager
