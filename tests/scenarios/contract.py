@@ -99,6 +99,18 @@ def same(one, other):
     return bool(np.all(np.equal(one, other)))
 
 
+#: Codes that refuse a table of more records than a scenario is of.
+OTHER_COUNT = (
+    "blocks.records_not_whole_blocks",
+    "diffusion.times_differ_from_records",
+    "gaussian.covariance_not_whole_columns",
+    "joint.record_count_differs",
+    "network.nodes_differ_from_records",
+    "simulation.record_count_differs",
+    "subsample.size_differs_from_table",
+)
+
+
 class ScenarioContract:
     """Inherit, and set `kind`, `params` and `offered`."""
 
@@ -200,7 +212,7 @@ class ScenarioContract:
         with refused(ValueError, "scenario.bound_to_other_record_count"):
             bind(bound, total(more))
         if self.one_size:
-            with refused(ScenarioError, "blocks.records_not_whole_blocks"):
+            with refused(ScenarioError, OTHER_COUNT):
                 self._ask_all(more)
 
     def _ask_all(self, n):
@@ -226,7 +238,9 @@ class ScenarioContract:
                 assert isinstance(text, Statement) and " " in str(text).strip()
                 assert "<" not in str(text) and "array(" not in str(text)
         for kind in set(Fact.__subclasses__()) - offered:
-            with pytest.raises(ScenarioError, match=f"does not offer {kind.__name__}"):
+            with refused(
+                ScenarioError, "scenario.fact_not_offered", kind=kind.__name__
+            ):
                 bound.fact(kind, release)
 
     def test_facts_are_the_same_each_time(self):

@@ -35,7 +35,7 @@ from skpuffer.scenarios import (
 from skpuffer.scenarios.attribute._belief import named_after
 from skpuffer.summary import PrivateMean
 from tests.refused import refused as is_refused
-from tests.refused import warned
+from tests.refused import says, warned
 
 TABLE = pd.DataFrame({"sex": [0, 1, 0, 1], "height": [1.6, 1.7, 1.8, 1.9]})
 
@@ -313,7 +313,8 @@ def test_a_position_is_for_data_without_names():
     # with the secret or without: it is ignored
     expected = fitted.predict(X[:, [0, 2]])
     np.testing.assert_allclose(fitted.predict(other), expected, rtol=1e-12)
-    assert "position 1 of the data" in str(fitted.certificate_)
+    said = fitted.certificate_.assumptions
+    assert says(said, "assume.secret_column_at_position", column=1)
     # a frame that nobody named is one without names
     assert clone(model).fit(pd.DataFrame(X), y).n_features_in_ == 2
     # public steps are told of as many columns, whichever way rows come
@@ -337,9 +338,11 @@ def test_numbers_for_names_are_positions_or_refused():
     moved, less = X[[3, 0, 1, 2]], X[[0, 1, 3]]
     counted = AttributeScenario(2, level="record", prior=BoundedOdds(4.0))
     blocks = BlocksScenario(clone(counted).set_params(level="dataset"), sizes=3)
-    refused = is_refused(
-        ScenarioError, "attribute.numbered_columns_ambiguous", column=2
-    )
+
+    def refused():
+        code = "attribute.numbered_columns_ambiguous"
+        return is_refused(ScenarioError, code, column=2)
+
     model = PrivateLogisticRegression(
         counted, OverlapAmplification(0.3), data_norm=2.0, random_state=0
     )
@@ -347,21 +350,21 @@ def test_numbers_for_names_are_positions_or_refused():
     votes = PATEClassifier(n_teachers=5, scenario=counted, unlabeled=moved)
     votes.set_params(accountant=OverlapAmplification(0.3), student=LogisticRegression())
     for one in (model, steps, clone(model).set_params(scenario=blocks)):
-        with refused:
+        with refused():
             one.fit(moved, y)
         assert not hasattr(one, "certificate_")
         one.fit(X, y)
         # with the secret or without, and never with another column in its place
         assert np.array_equal(one.predict(X), one.predict(less))
         for other in (moved, X[[3, 0, 1]], X[[2, 0, 1]]):
-            with refused:
+            with refused():
                 one.predict(other)
         # one that was numbered anew once the secret was left out
         anew = less.set_axis(range(3), axis=1)
         assert np.array_equal(one.predict(anew), one.predict(less))
     # public rows are read as the data is
     for one in (votes, clone(steps).set_params(reference=moved)):
-        with refused:
+        with refused():
             one.fit(X, y)
 
 
