@@ -23,7 +23,7 @@ from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._plain import from_plain, to_plain
-from tests.refused import refused
+from tests.refused import refused, says
 
 STRATEGY, ADDED = banded_square_root(2), RecordScenario()
 
@@ -182,10 +182,12 @@ def test_other_noise_is_refused(method):
     assert "correlated" not in str(said.value)
 
 
+FOUND = ("unamplified (remove)", "unamplified (add)")
+
+
 def test_winners_of_several_epochs_are_those_of_one():
     fresh = {"sampling": "fresh_bins", "noise_correlation": Restarted(STRATEGY, 6)}
-    said = " ".join(map(str, certified("unamplified", **fresh).assumptions))
-    assert "composed of those of 2 parts that draw bins anew" in said
-    assert "of one part, unamplified (remove), unamplified (add)" in said
-    said = " ".join(map(str, certified("unamplified").assumptions))
-    assert "for rounding: unamplified (remove), unamplified (add)" in said
+    said = certified("unamplified", **fresh).assumptions
+    assert says(said, "correlation.parts_composed_least", n_parts=2, found=FOUND)
+    said = certified("unamplified").assumptions
+    assert says(said, "correlation.upper_bound_each_direction", found=FOUND)

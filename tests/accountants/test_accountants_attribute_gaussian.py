@@ -19,7 +19,7 @@ from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import GaussianScenario, LawsScenario
 from skpuffer.summary import PrivateMean
-from tests.refused import refused
+from tests.refused import refused, says
 
 from ..attack import SHARE, assert_beaten, assert_tight
 from .oracle_distributions import ORACLES, attribute, output, scenario, table
@@ -84,8 +84,7 @@ def test_a_variance_that_is_enough_by_itself():
     found = with_prior(1.0, alpha=2).calibrate(output(), laws(variance=100.0))
     assert found.noise.is_zero
     assert found.certificate.epsilon == pytest.approx(1 / 100)
-    text = " ".join(map(str, found.certificate.assumptions))
-    assert "variance under the prior is part of the protection" in text
+    assert says(found.certificate.assumptions, "assume.prior_variance_protects")
 
 
 def test_in_the_plane():

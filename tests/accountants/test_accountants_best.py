@@ -47,7 +47,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.summary import PrivateMean
 from skpuffer.svm import PrivateLinearSVC
-from tests.refused import refused, warned
+from tests.refused import refused, says, warned
 
 BELIEF = AttributeScenario("secret", level="record", prior=BoundedOdds(4.0))
 
@@ -419,7 +419,7 @@ def test_what_would_warn_is_taken_only_by_name():
         warnings.simplefilter("error")
         unasked = Best(alpha=4).calibrate(release, points)
     assert type(unasked.noise) is GaussianNoise
-    assert "of those that would not warn" in str(unasked.certificate.choice)
+    assert says(unasked.certificate.choice, "best.among_those_not_warning")
     named = Best(alpha=4, candidates=[GeneralWasserstein(), ShapedWasserstein()])
     with warned(PrivacyWarning, "shaped.brittle_without_slack"):
         shaped = named.calibrate(release, points)

@@ -32,6 +32,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.training import Logistic, OptimiserRun, RecordGradient
 from tests.refused import refused as is_refused
+from tests.refused import says
 
 from .history_runs import SUBSAMPLINGS, cost, offering, replaced, run, scale
 
@@ -589,6 +590,8 @@ def test_a_record_that_comes_or_goes_is_not_to_be_seen_in_a_batch(relation):
     scenario = RecordScenario(relation=relation)
     for subsampling in ("worst_case", "log_moment"):
         found = HistoryUniformCap(1.0, 2.0, subsampling).calibrate(release, scenario)
-        text = " ".join(map(str, found.certificate.assumptions))
-        assert ("which of the other records" in text) == (relation == "add_remove")
-        assert ("which holds if they are revealed" in text) == (relation == "replace")
+        said = found.certificate.assumptions
+        others = says(said, "assume.other_records_may_be_revealed")
+        assert others == (relation == "add_remove")
+        batches = says(said, "assume.batches_may_be_revealed")
+        assert batches == (relation == "replace")

@@ -38,6 +38,7 @@ from skpuffer.training import (
     train,
 )
 from tests.refused import refused as is_refused
+from tests.refused import says
 
 from .contract import Offering
 from .last_iterates import RECORD, STEP, last_iterate, penalty_for
@@ -162,7 +163,7 @@ def test_it_promises_at_an_order_or_a_delta():
     assert at_delta.notion is Notion.APPROXIMATE_DP and at_delta.alpha is None
     # the trade-off itself, and no conversion of Rényi costs
     assert at_delta.curve.delta(0.7) == pytest.approx(1e-5, rel=1e-6)
-    assert "only the last iterate leaves" in str(at_delta)
+    assert says(at_delta.assumptions, "assume.last_iterate_alone_leaves")
     assert at_delta.composable and at_delta.coupling_id == "replace:1"
 
 

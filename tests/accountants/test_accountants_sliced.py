@@ -33,7 +33,7 @@ from skpuffer.privacy_loss._sliced_curves import JointSlicedCurve, SampledSlices
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import CoupledSamples, LawsScenario, SimulatorScenario
 from skpuffer.transport import Ball, Box, SliceProfile
-from tests.refused import refused
+from tests.refused import refused, says
 
 from .contract import Offering
 
@@ -797,7 +797,8 @@ def test_bad_parameters(options, error, said):
 def test_profiles_and_noise_that_do_not_fit():
     release, scenario = output(2), moved(3, 4)
     other = SlicedWasserstein(profile=SliceProfile.basis(3))
-    assert "of 3 coordinates" in str(other.supports(release, scenario).reason)
+    reason = other.supports(release, scenario).reason
+    assert says(reason, "sliced.profile_dimension_mismatch", profile_dim=3)
     with refused(UnsupportedError, "sliced.profile_dimension_mismatch", profile_dim=3):
         other.calibrate(release, scenario)
 

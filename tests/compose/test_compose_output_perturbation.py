@@ -674,6 +674,7 @@ def test_in_a_pipeline():
     np.testing.assert_array_equal(again.predict(X), pipeline.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.EmpiricalPriorWarning")
 def test_the_secret_can_be_routed():
     X, y = binary()
     scenario = AttributeScenario("sex", level="record", prior="empirical", n_draws=2)

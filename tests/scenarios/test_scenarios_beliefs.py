@@ -1,7 +1,6 @@
 """Declared beliefs: what an attribute scenario knows without a table."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -36,7 +35,7 @@ from skpuffer.scenarios import (
 from skpuffer.scenarios.attribute._belief import named_after
 from skpuffer.summary import PrivateMean
 from tests.refused import refused as is_refused
-from tests.refused import warned
+from tests.refused import says, warned
 
 TABLE = pd.DataFrame({"sex": [0, 1, 0, 1], "height": [1.6, 1.7, 1.8, 1.9]})
 
@@ -314,7 +313,8 @@ def test_a_position_is_for_data_without_names():
     # with the secret or without: it is ignored
     expected = fitted.predict(X[:, [0, 2]])
     np.testing.assert_allclose(fitted.predict(other), expected, rtol=1e-12)
-    assert "position 1 of the data" in str(fitted.certificate_)
+    said = fitted.certificate_.assumptions
+    assert says(said, "assume.secret_column_at_position", column=1)
     # a frame that nobody named is one without names
     assert clone(model).fit(pd.DataFrame(X), y).n_features_in_ == 2
     # public steps are told of as many columns, whichever way rows come
@@ -338,9 +338,11 @@ def test_numbers_for_names_are_positions_or_refused():
     moved, less = X[[3, 0, 1, 2]], X[[0, 1, 3]]
     counted = AttributeScenario(2, level="record", prior=BoundedOdds(4.0))
     blocks = BlocksScenario(clone(counted).set_params(level="dataset"), sizes=3)
-    refused = partial(
-        is_refused, ScenarioError, "attribute.numbered_columns_ambiguous", column=2
-    )
+
+    def refused():
+        code = "attribute.numbered_columns_ambiguous"
+        return is_refused(ScenarioError, code, column=2)
+
     model = PrivateLogisticRegression(
         counted, OverlapAmplification(0.3), data_norm=2.0, random_state=0
     )

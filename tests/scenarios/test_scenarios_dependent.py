@@ -41,7 +41,7 @@ from skpuffer.scenarios import (
 from skpuffer.scenarios._base import matched_rows
 from skpuffer.scenarios._joint import _integers
 from skpuffer.summary import PrivateMean
-from tests.refused import refused
+from tests.refused import refused, says
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "rpp_scenarios.json").read_text()
@@ -485,9 +485,8 @@ def test_blocks_are_as_certain_as_what_they_consist_of(sizes):
     assert found.delta == alone.delta
     assert not found.composable
     # what the blocks take for granted, and what a chain does within one
-    stated = " ".join(map(str, found.assumptions))
-    assert "falls into independent blocks of" in stated
-    assert f"({n} records)" in stated
+    code = "assume.blocks_of_sizes_independent"
+    assert says(found.assumptions, code, n_records=n)
 
 
 def test_blocks_are_no_further_than_their_table_listed():

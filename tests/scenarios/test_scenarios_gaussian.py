@@ -35,7 +35,7 @@ from skpuffer.scenarios import (
 from skpuffer.scenarios.gaussian._bound import BoundGaussian
 from skpuffer.scenarios.gaussian._diffusion import operator_norm
 from tests.attack import SHARE, assert_tight
-from tests.refused import refused
+from tests.refused import refused, says
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "rpp_scenarios.json").read_text()
@@ -209,7 +209,7 @@ def test_a_ball_of_secrets_is_said_to_be_one():
     )
     release = average(4, d=3)
     fact = scenario.bind(release.context).fact(OutputSensitivity, release)
-    assert "within the stated ball" in str(fact.assumptions[0])
+    assert says(fact.assumptions[0], "assume.gaussian_domain_ball")
 
 
 @pytest.mark.parametrize("norm", NORMS)

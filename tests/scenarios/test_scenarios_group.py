@@ -36,7 +36,7 @@ from skpuffer.releases import GradientRelease, PublicContext, QueryRelease
 from skpuffer.scenarios import GroupScenario, OutputDistributions, ReferenceTable
 from skpuffer.summary import PrivateMean, PrivateSummary
 from tests.refused import refused as is_refused
-from tests.refused import warned
+from tests.refused import says, warned
 
 N = 8
 PUBLIC = pd.DataFrame(
@@ -192,14 +192,14 @@ def test_a_sample_is_an_estimate_and_a_declared_law_is_certified(
     )
     promise = found.certificate
     assert promise.notion is notion
-    told = " ".join(map(str, promise.assumptions))
+    told = promise.assumptions
     # the public table is named, and so is what is taken of it
     digest = ReferenceTable(PUBLIC).digest[:12]
-    assert f"7 rows (digest {digest})" in told
-    assert "the sizes of all groups are public" in told
-    assert f"the number of records ({N}) is taken to tell nothing" in told
-    assert ("is exactly that of the public prior table" in told) == (prior_as == "law")
-    assert ("4 tables of 8 records" in told) == (n_worlds == 4)
+    assert says(told, "assume.group_rows_and_digest", n_rows=7, digest=digest)
+    assert says(told, "assume.group_sizes_public", n=N)
+    assert says(told, "assume.group_belief_exact") == (prior_as == "law")
+    drawn = says(told, "assume.group_world_drawn_tables", n_worlds=4, n=8)
+    assert drawn == (n_worlds == 4)
     kind = Samples if prior_as is None else Discrete
     laws = fact(n_worlds=n_worlds, prior_as=prior_as).distributions[0]
     assert {type(one) for one in laws} == {PointMass if n_worlds is None else kind}

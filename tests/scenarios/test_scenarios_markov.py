@@ -51,7 +51,7 @@ from skpuffer.scenarios.markov._sums import (
 from skpuffer.summary import PrivateMean, PrivateSummary
 from skpuffer.transport import near_radius, wasserstein_distance
 from tests.attack import SHARE, assert_tight, noisy_laws
-from tests.refused import refused, warned
+from tests.refused import refused, says, warned
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "rpp_scenarios.json").read_text()
@@ -400,7 +400,11 @@ def test_long_series():
     assert found.sensitivity == 6
     assert found.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH
     assert 0 < found.event_delta <= 1e-9
-    assert any("steps from the secret" in str(text) for text in found.assumptions)
+    windows = (
+        "assume.markov_agree_outside_all_but",
+        "assume.markov_agree_outside_window",
+    )
+    assert says(found.assumptions, windows)
     # nothing left out: what remains are the records of the table
     strict = MarkovChainScenario(P, event_delta=0.0)
     assert facts(strict, release, Adjacency).count == 10_000
@@ -467,13 +471,9 @@ def test_every_chain_counts():
     both = facts(MarkovChainScenario(matrices), release)
     assert len(both.distributions) == 2
     assert largest(both) == max(each)
-    assert any(
-        "one of 2 stated Markov chains" in str(text) for text in both.assumptions
-    )
+    assert says(both.assumptions, "assume.markov_one_of_chains", n_chains=2)
     alone = facts(MarkovChainScenario(P), release)
-    assert any(
-        "a Markov chain with the stated" in str(text) for text in alone.assumptions
-    )
+    assert says(alone.assumptions, "assume.markov_stated_chain")
     given = MarkovChainScenario([P, P], ["stationary", [0.5, 0.5]])
     assert len(given.chains()) == 2
 
@@ -853,7 +853,8 @@ def test_fewer_records_differ_than_lie_in_the_window(event):
     mass = more[found.count] + outside[width]
     assert found.delta == pytest.approx(mass, rel=1e-6)
     assert found.delta <= event
-    assert any(f"all but {found.count}," in str(text) for text in found.assumptions)
+    code = "assume.markov_agree_outside_all_but"
+    assert says(found.assumptions, code, count=found.count)
     # one coupling for what reads the window and for what reads the number
     met = meeting(found, Chains((MarkovChainScenario(P).chains()[0],), 400))
     np.testing.assert_allclose(met.distance, outside, rtol=1e-6, atol=1e-11)

@@ -36,7 +36,7 @@ from skpuffer.scenarios.priors._overlap import prior_leaks
 from skpuffer.schema import Number, Schema
 from skpuffer.summary import PrivateMean
 from tests.refused import refused as is_refused
-from tests.refused import warned
+from tests.refused import says, warned
 
 #: Two values of z, of masses .6 and .4 given one secret, .4 and .6 given the other.
 COINS = pd.DataFrame(
@@ -143,7 +143,7 @@ def test_how_far_public_rows_are_trusted(people):
     rows = people[["s", "job"]]
     law, declared = BinnedLaw(rows), fact(BinnedLaw(rows), ("job",))
     assert declared.certified and declared.confidence == 1
-    assert "declared, fitted on 800 public rows" in str(declared.belief)
+    assert says(declared.belief, "assume.belief_binned_law", n_rows=800)
     sample = fact(law, ("job",), prior_as="sample")
     assert not sample.certified and sample.overlap == declared.overlap
     sure = fact(law, ("job",), prior_as="confidence", confidence=0.9)
@@ -242,7 +242,8 @@ def test_what_is_changed_in_place_afterwards():
     rows.loc[:, "a"] = 0.0
     rows.loc[10] = [0, "x", 7.0]
     assert fact(prior, ("z", "a")).overlap == before.overlap
-    assert "<10 rows>" in repr(prior) and "on 10 public rows" in str(before.belief)
+    assert "<10 rows>" in repr(prior)
+    assert says(before.belief, "assume.belief_binned_law", n_rows=10)
     assert clone(prior).laws(scenario(prior)) is prior.laws(scenario(prior))
     # other rows are others, and so are other bins, however they were changed
     bins["a"].insert(0, 1.5)
@@ -430,7 +431,8 @@ def test_a_classifier_of_coded_rows(people):
     X, y = private[["age", "job", "s"]], private["pay"]
     fitted = clone(model).fit(X, y)
     certificate = fitted.certificate_
-    assert certificate.gain > 1 and "fitted on 600 public rows" in str(certificate)
+    assert certificate.gain > 1
+    assert says(certificate.assumptions, "assume.belief_binned_law", n_rows=600)
     # predictions are of coded rows too, whatever else is in them
     coded = prior.coded(X)
     assert np.array_equal(fitted.predict(X), fitted.predict(coded))

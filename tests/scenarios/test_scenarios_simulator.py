@@ -17,7 +17,7 @@ from skpuffer.scenarios import (
     OutputSamples,
     SimulatorScenario,
 )
-from tests.refused import refused
+from tests.refused import refused, says
 
 N = 30
 
@@ -58,18 +58,19 @@ def test_a_coupling_is_far_tighter_than_independent_draws():
     assert paired.notion is alone.notion is Notion.ESTIMATED
 
 
+NULL = "assume.simulator_sampling_noise"
+
+
 def test_the_distance_of_a_secret_from_itself_is_printed():
     worlds = certificate(simulator())
-    null = [a for a in worlds.assumptions if "one and the same secret" in str(a)]
+    null = [a for a in worlds.assumptions if a.code == NULL]
     assert len(null) == 1
-    said = float(str(null[0]).split("secret are ")[1].split(" apart")[0])
+    said = null[0].parameters["null"]
     # sampling noise alone: of the order of the spread of a mean of N
     assert 0.2 / math.sqrt(N) < said < 5 / math.sqrt(N)
     assert said < worlds.sensitivity
-    assert not any(
-        "same secret" in str(a)
-        for a in certificate(simulator(draw_pair=draw_pair)).assumptions
-    )
+    coupled = certificate(simulator(draw_pair=draw_pair))
+    assert not says(coupled.assumptions, NULL)
 
 
 def test_each_coupling_is_as_sound_as_its_draws():
@@ -336,6 +337,5 @@ def test_the_noisiest_secret_says_how_far_its_draws_are_apart():
         return rng.normal(size=(N, 2)) * (1.0 if secret else 1e-6) + secret
 
     found = certificate(simulator(draw=narrow_and_wide, secrets=[0.0, 1.0]))
-    (null,) = (a for a in found.assumptions if "one and the same secret" in str(a))
-    said = float(str(null).split("secret are ")[1].split(" apart")[0])
-    assert said > 0.1 / math.sqrt(N)
+    (null,) = (a for a in found.assumptions if a.code == NULL)
+    assert null.parameters["null"] > 0.1 / math.sqrt(N)

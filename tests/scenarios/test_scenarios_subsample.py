@@ -39,7 +39,7 @@ from skpuffer.scenarios.subsample._laws import (
     shares,
 )
 from skpuffer.summary import PrivateMean
-from tests.refused import refused
+from tests.refused import refused, says
 
 from ..gaussian_bound import GaussianBound
 
@@ -545,19 +545,16 @@ def test_a_mean_of_independent_records_has_a_public_denominator():
 
 def test_the_certificate_says_what_is_assumed():
     fitted = model().fit(POOL, LABEL)
-    said = str(fitted.certificate_)
+    said = fitted.certificate_.assumptions
     assert fitted.certificate_.n_records == 20
-    for words in (
-        "the attacker is assumed to know the pool",
-        "rows are not protected",
-        "one of 8 subsets that were drawn so beforehand",
-        "on average over who is drawn",
-        "20 of 40 records",
-    ):
-        assert words in said
+    assert says(said, "assume.subsample_pool_known")
+    assert says(said, "assume.subsample_drawn_by_design", n_run=8)
+    assert says(said, "assume.subsample_average_over_draws")
+    assert "20 of 40 records" in str(fitted.certificate_)
     sampled = SubsampleScenario(prior="sampled", n_subsets=9, secret="record")
-    said = str(model(sampled).fit(POOL, LABEL).certificate_)
-    assert "finite on each as it is on the 9" in said and "two at once" in said
+    said = model(sampled).fit(POOL, LABEL).certificate_.assumptions
+    assert says(said, "assume.subsample_query_finite", n_run=9)
+    assert says(said, "assume.subsample_secret_record_drawn")
 
 
 # -- as any estimator ------------------------------------------------------------------
@@ -653,7 +650,7 @@ def test_a_table_that_somebody_drew_of_a_public_pool(prior):
     assert len(Counted.tables) == (41 if prior == "enumerated" else 8) + 1
     # what was given is run, all of it
     assert Counted.tables[-1] == mark(POOL[:size])
-    assert "the pool is public" in str(fitted.certificate_)
+    assert says(fitted.certificate_.assumptions, "assume.subsample_pool_public")
     assert fitted.certificate_.n_records == size
 
 

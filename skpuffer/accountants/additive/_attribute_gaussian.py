@@ -107,7 +107,9 @@ class AttributeGaussian(_AdditiveAccountant):
         self.delta = delta
         self.use_prior_variance = use_prior_variance
 
-    _in_proportion = False
+    @property
+    def _in_proportion(self) -> bool:
+        return not self.use_prior_variance
 
     @property
     def _source(self) -> Statement:

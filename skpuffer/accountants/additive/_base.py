@@ -445,8 +445,10 @@ class _AdditiveAccountant(Accountant):
     #: Whether certificates may be added up under one coupling.
     _composable = False
 
-    #: Whether all depends on one sensitivity over one scale; see `Account`.
-    _in_proportion = True
+    @property
+    def _in_proportion(self) -> bool:
+        """Whether all depends on one sensitivity over one scale; see `Account`."""
+        return True
 
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)

@@ -118,7 +118,11 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         OutputSensitivity,
         Adjacency,
     )
-    _in_proportion = False
+
+    @property
+    def _in_proportion(self) -> bool:
+        return False
+
     _source = Statement("source.distribution_aware_wasserstein")
 
     _usual_family = "laplace"

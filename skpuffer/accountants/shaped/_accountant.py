@@ -136,7 +136,11 @@ class ShapedWasserstein(_AdditiveAccountant):
     """
 
     needs = (OutputDistributions, CoupledSamples)
-    _in_proportion = False
+
+    @property
+    def _in_proportion(self) -> bool:
+        return False
+
     _source = Statement("source.shaped_wasserstein")
 
     #: The mechanism's own; not parameters.
