@@ -113,4 +113,4 @@ def test_what_rounding_shows_beside_the_moves_is_said():
     release = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=4, dim=2)
     laws = [(PointMass([0.0, 0.0]), PointMass([1.0, 2.0]))]
     said = accountant.calibrate(release, LawsScenario(laws)).certificate.assumptions
-    assert any("rounding" in text and "2^-43" in text for text in said)
+    assert any("rounding" in str(text) and "2^-43" in str(text) for text in said)
