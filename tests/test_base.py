@@ -42,6 +42,7 @@ from skpuffer.exceptions import (
     PrivacyWarning,
     ScenarioError,
     SeededNoiseWarning,
+    Statement,
     WeakPromiseWarning,
     stated,
 )
@@ -644,17 +645,17 @@ def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
 
 def test_steps_without_noise_before_an_estimator_void_its_promise(monkeypatch):
     """Besides whatever its own parameters take from the rows."""
-    monkeypatch.setattr(base, "unnoised_steps", lambda callback: ["'scaler'"])
+    step = Statement("pipeline.unnoised_step_before", step="scaler")
+    monkeypatch.setattr(base, "unnoised_steps", lambda callback: (step,))
     monkeypatch.setattr(Watched, "said", ("of a parameter",))
     model = Watched(accountant=NO_NOISE, bounds=(-1, 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X)
-    told = [str(w.message) for w in caught if w.category is PrivacyLeakWarning]
-    assert told == [
-        "Watched: of a parameter.",
-        f"Watched: {base.UNNOISED_STEP.format(repr('scaler'))}.",
-    ]
+    told = [w.message for w in caught if w.category is PrivacyLeakWarning]
+    assert len(told) == 2
+    assert str(told[0]) == "Watched: of a parameter."
+    assert says(told[1], "pipeline.unnoised_step_before", step="scaler")
     assert not model.certificate_.certified
 
 
