@@ -57,6 +57,10 @@ BOTH = ["coef_", "intercept_"]
 CHEAP = GroupPrivacy(epsilon=1e6, alpha=2.0)
 
 
+#: What is warned of where the rows are taken as their own prior.
+ESTIMATED = ("attribute.empirical_prior_leaks", "scenario.samples_only_estimate")
+
+
 def binary(n=80, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
@@ -674,7 +678,6 @@ def test_in_a_pipeline():
     np.testing.assert_array_equal(again.predict(X), pipeline.predict(X))
 
 
-@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.EmpiricalPriorWarning")
 def test_the_secret_can_be_routed():
     X, y = binary()
     scenario = AttributeScenario("sex", level="record", prior="empirical", n_draws=2)
@@ -684,7 +687,7 @@ def test_the_secret_can_be_routed():
     with config_context(enable_metadata_routing=True):
         model.set_fit_request(secret=True)
         pipeline = make_pipeline(RowNormClipper(), model)
-        with warned(PrivacyWarning, "scenario.samples_only_estimate"):
+        with warned(PrivacyWarning, ESTIMATED):
             pipeline.fit(X, secret=(y == "yes").astype(int))
     assert not pipeline[-1].certificate_.certified
 

@@ -32,6 +32,10 @@ WORK = ["Private", "State", "Self"]
 FEATURES = ["age", "work", "hours"]
 
 
+#: What is warned of where the rows are taken as their own prior.
+ESTIMATED = ("attribute.empirical_prior_leaks", "scenario.samples_only_estimate")
+
+
 def census(n=120, seed=0):
     """A table whose columns give the race away."""
     rng = np.random.default_rng(seed)
@@ -220,7 +224,7 @@ def test_an_empirical_prior_is_not_public():
     with refused(ScenarioError, "preprocessing.public_rows_missing"):
         model.fit(PRIVATE[[*FEATURES, "race"]], Y)
     model.set_params(reference=PUBLIC)
-    with warned(PrivacyWarning, "scenario.samples_only_estimate"):
+    with warned(PrivacyWarning, ESTIMATED):
         model.fit(PRIVATE[[*FEATURES, "race"]], Y)
     assert not model.certificate_.certified
 

@@ -10,11 +10,13 @@ from scipy.spatial.distance import cdist
 
 from skpuffer.transport import (
     BottleneckResult,
-    _flow,
     _radius,
     bottleneck_distance,
     bottleneck_transport,
     wasserstein_distance,
+)
+from skpuffer.transport import (
+    _radius as _flow,
 )
 from tests.refused import refused
 

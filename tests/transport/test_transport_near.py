@@ -15,8 +15,9 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from skpuffer.transport import (
-    _flow,
-    _near,
+    _image as _near,
+)
+from skpuffer.transport import (
     _radius,
     bottleneck_distance,
     gaussian_near_radius,
@@ -25,6 +26,9 @@ from skpuffer.transport import (
     near_transport,
     quantile_coupling,
     wasserstein_distance,
+)
+from skpuffer.transport import (
+    _radius as _flow,
 )
 from tests.refused import refused
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from skpuffer.transport import (
-    _reach,
+    _radius as _reach,
+)
+from skpuffer.transport import (
     bottleneck_distance,
     bottleneck_transport,
     near_radius,
