@@ -261,7 +261,7 @@ def outcome(model, target, case, accountant):
     made = (calibration, used.epsilon, release, bound)
     gain, one = gain_over_records(*made), gain_over_records(*made, count=1)
     certificate = model.certificate_
-    won = (certificate.choice or "").partition(", of the least")[0]
+    won = str(certificate.choice).partition(", of the least")[0]
     return {
         "works": certificate.certified,
         "reason": "" if certificate.certified else "an estimate, which is no promise",
