@@ -147,7 +147,8 @@ def on_grid(
         return calibration, (statement, NO_ROOM, *uncovered)
     if not trained:
         calibration = replace(calibration, noise=larger)
-    return calibration, (statement, ROUNDED_SUMS)
+    # what an engine rounded is not in the room that a run makes
+    return calibration, (statement, ROUNDED_SUMS, *(uncovered if trained else ()))
 
 
 def _to_cover(

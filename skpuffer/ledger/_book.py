@@ -25,12 +25,12 @@ from skpuffer.exceptions import (
     NotComposableError,
     Statement,
     UncertifiedError,
-    stated,
 )
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._conversions import conversion_terms
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
+from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._types import Floats
 
 from ._ceilings import Ceiling
@@ -108,7 +108,7 @@ class Book:
             try:
                 self.ceiling.total([self._kinds[kind]], [1])
             except _DO_NOT_ADD as error:
-                reason = stated(error.args[0])
+                reason = reason_of(error)
             self._reasons[kind] = reason
         return self._reasons[kind]
 
