@@ -7,6 +7,7 @@ scikit-learn keeps catching them.
 import math
 import numbers
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 __all__ = [
@@ -73,7 +74,7 @@ def rendered_by(renderer: Callable[["Statement"], str]) -> None:
 def _written(value: object) -> object:
     """Plain data as JSON holds it; numbers that it cannot hold say so."""
     if isinstance(value, Statement):
-        return {"code": value.code, "parameters": _written(value.parameters)}
+        return {"code": value.code, "parameters": _written(value._parameters)}
     if isinstance(value, dict):
         return {str(key): _written(held) for key, held in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -114,7 +115,7 @@ class Statement:
     code : str
         As given.
     parameters : dict of str to object
-        As given, copied.
+        As given; a copy at each reading, since a statement never changes.
 
     Examples
     --------
@@ -130,18 +131,34 @@ class Statement:
     The parameter 'epsilon' must be in the range (0, inf). Got -1.0.
     """
 
-    __slots__ = ("code", "parameters")
+    __slots__ = ("_parameters", "code")
+    code: str
+    _parameters: dict[str, object]
 
     def __init__(self, code: str, /, **parameters: object) -> None:
-        self.code = code
-        self.parameters = {name: _plain(value) for name, value in parameters.items()}
+        held = {name: _plain(value) for name, value in parameters.items()}
+        object.__setattr__(self, "code", code)
+        object.__setattr__(self, "_parameters", held)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {name: _plain(value) for name, value in self._parameters.items()}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(name)
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _with_parameters, (self.code, self._parameters)
 
     def __str__(self) -> str:
         return _renderer(self)
 
     def __repr__(self) -> str:
         given = "".join(
-            f", {name}={value!r}" for name, value in self.parameters.items()
+            f", {name}={value!r}" for name, value in self._parameters.items()
         )
         return f"Statement({self.code!r}{given})"
 
@@ -149,7 +166,7 @@ class Statement:
         if not isinstance(other, Statement):
             return NotImplemented
         # as JSON holds them: what is read back equals what was written
-        mine, others = _written(self.parameters), _written(other.parameters)
+        mine, others = _written(self._parameters), _written(other._parameters)
         return self.code == other.code and mine == others
 
     def __hash__(self) -> int:
@@ -159,9 +176,13 @@ class Statement:
         """Return code, parameters and words as plain data."""
         return {
             "code": self.code,
-            "parameters": _written(self.parameters),
+            "parameters": _written(self._parameters),
             "text": str(self),
         }
+
+
+def _with_parameters(code: str, parameters: dict[str, object]) -> Statement:
+    return Statement(code, **parameters)
 
 
 def stated(value: "Statement | str | dict[str, Any]") -> Statement:

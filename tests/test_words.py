@@ -1,11 +1,13 @@
 """Every statement has its words, all words are used, and no English lies elsewhere."""
 
 import ast
+import copy
 import importlib.resources
 import json
 import pickle
 import string
 import tomllib
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +107,20 @@ def test_a_statement_keeps_no_object():
     statement = Statement("plain.text", text=mutable)
     mutable.append(2)
     assert statement.parameters["text"] == [1]
+
+
+def test_a_statement_never_changes():
+    statement = Statement("plain.text", text="a", names=["b"])
+    with pytest.raises(FrozenInstanceError):
+        statement.code = "plain.other"
+    with pytest.raises(FrozenInstanceError):
+        statement.parameters = {}
+    with pytest.raises(FrozenInstanceError):
+        del statement.code
+    statement.parameters["names"].append("c")
+    statement.parameters["text"] = "d"
+    assert statement == Statement("plain.text", text="a", names=["b"])
+    assert copy.deepcopy(statement) == statement
 
 
 def test_a_code_of_another_version_is_shown_as_it_is():

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import joblib
 
 from skpuffer.distributions import Distribution
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, stated
 from skpuffer.privacy_loss.overlap import Overlap, PairwiseOverlap
 from skpuffer.releases import QueryRelease, VoteRelease
 from skpuffer.utils._checks import check_count
@@ -83,6 +83,11 @@ class Fact:
     confidence: float = 1.0
     assumptions: tuple[Statement, ...] = ()
     reads_private_rows: bool = False
+
+    def __post_init__(self) -> None:
+        # a scenario of one's own may say what it assumes in words
+        held = tuple(map(stated, self.assumptions))
+        object.__setattr__(self, "assumptions", held)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -382,6 +387,7 @@ class Adjacency(Fact):
     settled: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         # a mean number of records, say, would be cut off to a smaller group of them
         count = check_count(least=0, count=self.count)
         object.__setattr__(self, "count", count)
@@ -458,7 +464,7 @@ class Adjacency(Fact):
     def arbitrary(
         cls,
         count: int,
-        assumptions: tuple[Statement, ...],
+        assumptions: Iterable[Statement | str],
         relation: str = "replace",
         any_records: bool = False,
     ) -> "Adjacency":
@@ -483,7 +489,7 @@ class Adjacency(Fact):
             move=float("inf"),
             relation=relation,
             coupling_id=arbitrary_coupling(relation, count),
-            assumptions=assumptions,
+            assumptions=tuple(map(stated, assumptions)),
         )
 
 
