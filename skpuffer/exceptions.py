@@ -142,6 +142,7 @@ class Statement:
 
     @property
     def parameters(self) -> dict[str, Any]:
+        """What the words show, copied at each reading."""
         return {name: _plain(value) for name, value in self._parameters.items()}
 
     def __setattr__(self, name: str, value: object) -> None:
