@@ -10,7 +10,7 @@ from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import floats
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["VectorQuery"]
 

@@ -32,10 +32,9 @@ from skpuffer.privacy import _plain_data
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema
-from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._elsewhere import TableElsewhere
-from skpuffer.utils._entropy import spawned
+from skpuffer.utils._entropy import noise_generator, spawned
 from skpuffer.utils._listeners import CarriesListeners, tell
 from skpuffer.utils._reading import is_lazy
 from skpuffer.utils._sklearn import fit_context
@@ -44,8 +43,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import Floats, Table
+    from skpuffer.utils._types import Table
 
 __all__ = [
     "DEFAULT_DELTA",

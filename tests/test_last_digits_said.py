@@ -19,7 +19,7 @@ from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, GeneralizedGaussianNoise
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._checks import noise_generator
+from skpuffer.utils._entropy import noise_generator
 
 RECORDS = RecordScenario()
 QUERY = QueryRelease(

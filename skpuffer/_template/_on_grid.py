@@ -32,10 +32,10 @@ from skpuffer.utils._entropy import is_secret
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant, Calibration
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
     from skpuffer.scenarios import BoundScenario
-    from skpuffer.utils._types import Floats
 
 __all__ = [
     "CHOSEN_ON_GRID",

@@ -9,20 +9,20 @@ import numpy as np
 from scipy import special
 
 from skpuffer.exceptions import Statement, UncertifiedError
+from skpuffer.kernel.numbers import check_each, check_non_negative, check_option
 from skpuffer.privacy import Notion
 from skpuffer.privacy._neighbours import arbitrary_count
 from skpuffer.privacy_loss import RenyiCurve, renyi_to_delta
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
-from skpuffer.utils._checks import check_each, check_non_negative, check_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.privacy import Certificate
     from skpuffer.privacy._curve import Curve
-    from skpuffer.utils._types import Floats
 
 __all__ = ["RELATIONS", "allowed_delta", "allowed_roc", "largest_auc", "largest_tpr"]
 

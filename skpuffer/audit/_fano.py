@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import Statement
 from skpuffer.information import fano_bound
-from skpuffer.utils._checks import check_count, check_probability
+from skpuffer.kernel.numbers import check_count, check_probability
 
 from ._information import budget_of
 from ._intervals import clopper_pearson

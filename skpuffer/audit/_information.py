@@ -10,18 +10,18 @@ from scipy.stats import multivariate_normal
 
 from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
 from skpuffer.information import Atoms, MixtureChannel, posterior_success
+from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.privacy import Notion
 from skpuffer.scenarios import OutputSamples
-from skpuffer.utils._checks import check_count, check_probability
 
 from ._intervals import clopper_pearson
 from ._released import gaussian_noise
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Calibration
+    from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.noise import GaussianNoise, Noise
     from skpuffer.privacy import Certificate
-    from skpuffer.utils._types import Booleans, Floats, Indices
 
 __all__ = ["InformationAttack", "bayes_attack", "budget_of", "pool_attack"]
 

@@ -16,7 +16,7 @@ from skpuffer.scenarios import OutputDistributions, OutputSamples
 from skpuffer.utils._checks import check_finite
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["Outputs", "Released", "gaussian_noise", "read_outputs"]
 

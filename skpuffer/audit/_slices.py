@@ -10,16 +10,16 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_order
 from skpuffer.privacy_loss import averaged_divergence, joint_divergence
 from skpuffer.transport import SliceProfile
-from skpuffer.utils._checks import check_order
 
 from ._released import Released, gaussian_noise, read_outputs
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Calibration
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import Floats
 
 __all__ = ["SliceDivergences", "slice_divergences"]
 

@@ -13,7 +13,7 @@ from skpuffer.exceptions import Statement
 from skpuffer.releases._base import PUBLIC_TARGET
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["RecordPoint"]
 

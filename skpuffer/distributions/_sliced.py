@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats
 from skpuffer.transport import SliceProfile, sliced_distances
-from skpuffer.utils._types import Floats
 
 from ._distributions import (
     Discrete,

@@ -8,13 +8,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
-    check_finite,
-    check_option,
-    check_probability,
-    check_real,
-)
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_option, check_probability, check_real
+from skpuffer.utils._checks import check_finite
 
 __all__ = ["mean_lower_bound", "mean_upper_bound"]
 

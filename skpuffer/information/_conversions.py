@@ -10,7 +10,7 @@ from typing import Any
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_count,
     check_non_negative,
     check_positive,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._banks import Bank
 from ._laws import GaussianLaw

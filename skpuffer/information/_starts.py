@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from skpuffer.utils._types import Booleans, Floats
+from skpuffer.kernel.numbers import Booleans, Floats
 
 from ._atoms import Atoms
 

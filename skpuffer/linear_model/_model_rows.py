@@ -17,7 +17,8 @@ from ._base_linear import TargetScale, with_intercept
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Array, Floats, Matrix
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.utils._types import Array, Matrix
 
 __all__ = [
     "LabelledRecord",

@@ -9,7 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from skpuffer.noise._on_grid import add_noise
-from skpuffer.utils._checks import noise_generator
+from skpuffer.utils._entropy import noise_generator
 from skpuffer.utils._listeners import unheard
 from skpuffer.utils._silence import muted, silence
 

@@ -14,8 +14,8 @@ from skpuffer.releases._sensitivity import NORMS, grouped_sensitivity
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.summary._cells import Stacked
-    from skpuffer.utils._types import Floats
 
 __all__ = ["ByClass"]
 

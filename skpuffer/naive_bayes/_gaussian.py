@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
     from skpuffer.utils._bounds import Bounds
-    from skpuffer.utils._types import BoundsLike, Floats, RandomState
+    from skpuffer.utils._types import BoundsLike, RandomState
 
 __all__ = ["PrivateGaussianNB"]
 

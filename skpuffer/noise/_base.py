@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
+    Number,
+    Numbers,
     check_all_positive,
     check_at_least_one,
     check_count,
@@ -23,11 +26,10 @@ from skpuffer.utils._checks import (
     check_positive,
     check_probability,
     check_real,
-    noise_generator,
 )
+from skpuffer.utils._entropy import noise_generator
 from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import largest_argument, raise_until, smallest_argument
-from skpuffer.utils._types import Floats, Number, Numbers
 
 #: Unproved assumptions, in sentences: those of Rényi costs, and those of trade-offs.
 Evidence = tuple[tuple[Statement, ...], tuple[Statement, ...]]

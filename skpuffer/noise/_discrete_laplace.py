@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.utils._solve import largest_argument
-from skpuffer.utils._types import Floats, Numbers
 
 from ._base import Costs, Evidence, MagnitudeNoise, Shift
 

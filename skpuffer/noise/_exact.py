@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = ["exact_exponential", "exact_normal", "rounded_multiple"]
 

@@ -7,12 +7,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.privacy_loss._gaussian import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
 )
-from skpuffer.utils._types import Floats, Numbers
 
 from ._base import MagnitudeNoise
 

@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._types import Floats, Numbers
+from skpuffer.kernel.numbers import Floats, Numbers, check_count
 
 from ._base import MagnitudeNoise
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import hyp1f1
 
+from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.utils._solve import raise_until
-from skpuffer.utils._types import Floats, Numbers
 
 from ._base import MagnitudeNoise
 

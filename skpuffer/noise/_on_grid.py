@@ -16,9 +16,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skpuffer.utils._checks import check_count
+from skpuffer.kernel.numbers import Floats, Indices, check_count
 from skpuffer.utils._entropy import is_secret
-from skpuffer.utils._types import Floats, Indices
 
 from ._base import Noise
 from ._discrete_laplace import DiscreteLaplaceNoise

@@ -6,7 +6,7 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._base import Noise, Shift
 

@@ -16,8 +16,8 @@ from skpuffer.privacy_loss._dominating_pairs import PoissonPair
 from skpuffer.privacy_loss._participation import log_mixed
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.privacy_loss._dominating_pairs import ShiftPair
-    from skpuffer.utils._types import Floats
 
 __all__ = ["EmpiricalLosses", "Sampler", "samplers", "width_for"]
 

@@ -17,27 +17,27 @@ from skpuffer.accountants._base import (
 )
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.numbers import (
+    check_count,
+    check_non_negative,
+    check_positive,
+    check_probability,
+)
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import PoissonPair, ShiftPair
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import Adjacency
-from skpuffer.utils._checks import (
-    check_count,
-    check_non_negative,
-    check_positive,
-    check_probability,
-    noise_generator,
-)
-from skpuffer.utils._reasons import reason_of
+from skpuffer.utils._entropy import noise_generator
 
 from ._empirical_losses import EmpiricalLosses, Sampler, samplers, width_for
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
     from skpuffer.scenarios import BoundScenario
-    from skpuffer.utils._types import Floats, RandomState
+    from skpuffer.utils._types import RandomState
 
 __all__ = ["SampledPrivacyLoss"]
 

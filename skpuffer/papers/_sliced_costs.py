@@ -10,16 +10,16 @@ from scipy.special import logsumexp
 
 from skpuffer.accountants.history._slices import layer_caps
 from skpuffer.exceptions import Statement
-from skpuffer.noise import GaussianNoise
-from skpuffer.privacy_loss import GaussianPoissonPair
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_count,
-    check_masses,
     check_option,
     check_order,
     check_positive,
     check_probability,
 )
+from skpuffer.noise import GaussianNoise
+from skpuffer.privacy_loss import GaussianPoissonPair
+from skpuffer.utils._checks import check_masses
 from skpuffer.utils._solve import root_above
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError, Statement
+from skpuffer.kernel.numbers import check_count, check_order
 from skpuffer.privacy_loss._curves import RepeatedCurve, compose_curves
 from skpuffer.privacy_loss.overlap import (
     OverlapCurve,
     PairwiseOverlapCurve,
     composed_pairs,
 )
-from skpuffer.utils._checks import check_count, check_order
 
 from ._certificate import Certificate
 from ._events import events_together

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import Statement, UncertifiedError
-from skpuffer.utils._checks import check_probability
+from skpuffer.kernel.numbers import check_probability
 
 from ._notions import Notion
 from ._robustness import shifted

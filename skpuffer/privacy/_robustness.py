@@ -9,13 +9,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from skpuffer.exceptions import Statement, UncertifiedError
-from skpuffer.privacy_loss._curves import RenyiCurve
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_non_negative,
     check_option,
     check_probability,
     check_real,
 )
+from skpuffer.privacy_loss._curves import RenyiCurve
 
 from ._curve import Curve
 from ._notions import Notion

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.fft import next_fast_len, rfft
 
-from skpuffer.utils._types import Complexes, Floats, Indices
+from skpuffer.kernel.numbers import Complexes, Floats, Indices
 
 __all__ = ["Band", "band_of", "low_frequencies"]
 

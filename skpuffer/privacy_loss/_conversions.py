@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_option, check_probability
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_option, check_probability
 
 from ._tradeoff import log_delta_of_orders
 

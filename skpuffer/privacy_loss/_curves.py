@@ -13,10 +13,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_order, check_probability, check_real
+from skpuffer.kernel.numbers import Floats, check_order, check_probability, check_real
 from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats
 
 from ._conversions import DEFAULT_ORDERS, renyi_to_approximate, renyi_to_delta
 from ._distribution import PrivacyLossCurve

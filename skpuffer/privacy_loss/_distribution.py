@@ -9,10 +9,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from skpuffer.utils._checks import check_order, check_probability, check_real
+from skpuffer.kernel.numbers import Floats, check_order, check_probability, check_real
 from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats
 
 from ._conversions import renyi_to_approximate, renyi_to_delta
 from ._grid import GridTooLargeError, Sum, excess, loss_range, on_grid, tail_quantile

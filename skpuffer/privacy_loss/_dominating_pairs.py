@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skpuffer.kernel.numbers import Floats, Integers
 from skpuffer.utils._plain import Plain
-from skpuffer.utils._types import Floats, Integers
 
 from ._participation import (
     log_mixed,

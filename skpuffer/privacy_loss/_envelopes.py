@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
+from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.utils._solve import raise_until
-from skpuffer.utils._types import Floats, Numbers
 
 from ._tradeoff import mirrored
 

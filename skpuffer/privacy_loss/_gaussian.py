@@ -11,7 +11,9 @@ from typing import overload
 import numpy as np
 from scipy.special import log_ndtr
 
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
+    Numbers,
     check_non_negative,
     check_order,
     check_probability,
@@ -19,7 +21,6 @@ from skpuffer.utils._checks import (
 )
 from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import largest_argument, root_above
-from skpuffer.utils._types import Floats, Numbers
 
 
 @overload

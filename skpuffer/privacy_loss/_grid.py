@@ -27,7 +27,7 @@ import scipy
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.optimize import isotonic_regression, minimize_scalar
 
-from skpuffer.utils._types import Complexes, Floats
+from skpuffer.kernel.numbers import Complexes, Floats
 
 from ._band import Band, band_of, low_frequencies
 from ._protocols import Pair, TradeOffs

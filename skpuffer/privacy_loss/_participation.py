@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.stats import binom, hypergeom
 
-from skpuffer.utils._types import Floats, Integers
+from skpuffer.kernel.numbers import Floats, Integers
 
 __all__ = [
     "log_mixed",

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from sklearn.utils import gen_batches
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._dominating_pairs import DominatingPair
 from ._gaussian import gaussian_delta

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from skpuffer.utils._types import Floats, Number
+from skpuffer.kernel.numbers import Floats, Number
 
 __all__ = [
     "ComposedPair",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skpuffer.utils._checks import check_positive
+from skpuffer.kernel.numbers import check_positive
 from skpuffer.utils._plain import Plain
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["PurePair"]
 

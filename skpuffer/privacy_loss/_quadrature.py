@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import logsumexp
 
-from skpuffer.utils._types import Booleans, Floats
+from skpuffer.kernel.numbers import Booleans, Floats
 
 from ._participation import log_mixed
 

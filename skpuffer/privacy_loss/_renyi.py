@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._grid import excess, tail_quantile
 from ._protocols import TradeOffs

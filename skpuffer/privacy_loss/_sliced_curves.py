@@ -10,16 +10,16 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
-    check_masses,
     check_non_negative,
     check_order,
     check_probability,
     check_real,
 )
+from skpuffer.utils._checks import check_masses
 from skpuffer.utils._plain import Plain
-from skpuffer.utils._types import Floats
 
 from ._conversions import conversion_terms, renyi_to_delta
 from ._protocols import PrivacyCurve

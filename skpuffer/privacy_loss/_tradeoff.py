@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skpuffer.utils._types import Floats, Numbers
+from skpuffer.kernel.numbers import Floats, Numbers
 
 
 def mirrored(epsilon: Floats, delta: Floats) -> Floats:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, check_count, check_option, check_positive
 from skpuffer.noise._on_grid import add_noise
-from skpuffer.utils._checks import check_count, check_option, check_positive
-from skpuffer.utils._types import Floats
 
 from ._query import QueryRelease
 from ._sensitivity import NORMS, Sensitivity

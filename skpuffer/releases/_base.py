@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._context import PublicContext
 

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_all_positive,
     check_at_least_one,
     check_count,
     check_option,
     check_positive,
 )
-from skpuffer.utils._types import Floats
 
 from ._base import Release
 from ._context import PublicContext

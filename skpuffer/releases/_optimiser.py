@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_count,
     check_non_negative,
     check_option,

@@ -11,11 +11,9 @@ from scipy.spatial.distance import pdist, squareform
 
 # what is asked of it loads then, and most releases ask nothing
 from skpuffer import transport
-from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_all_positive, check_count
+from skpuffer.exceptions import Statement, reason_of
+from skpuffer.kernel.numbers import Floats, check_all_positive, check_count
 from skpuffer.utils._elsewhere import TableElsewhere
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._types import Floats
 
 from ._base import Release
 from ._context import PublicContext

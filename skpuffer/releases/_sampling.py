@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._types import Indices
+from skpuffer.kernel.numbers import Indices, check_count
 
 if TYPE_CHECKING:
     from ._gradient import GradientRelease

@@ -6,8 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_count
 
 from ._base import Release
 from ._context import PublicContext

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skpuffer.utils._checks import check_extent, check_option
+from skpuffer.kernel.numbers import check_extent, check_option
 
 __all__ = [
     "NORMS",

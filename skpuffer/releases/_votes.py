@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import (
+    Floats,
+    Indices,
+    check_count,
+    check_option,
+    check_positive,
+    check_real,
+)
 from skpuffer.noise._on_grid import add_noise
-from skpuffer.utils._checks import check_count, check_option, check_positive, check_real
-from skpuffer.utils._types import Floats, Indices
 
 from ._base import Release
 from ._context import PublicContext

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Floats, Indices, check_count
 from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
-from skpuffer.utils._checks import check_count
 from skpuffer.utils._reading import refuse_mask
-from skpuffer.utils._types import Floats, Indices
 
 from ._base import AnyRelease, BoundScenario, Rows, Scenario, offers
 from ._facts import (

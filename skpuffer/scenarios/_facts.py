@@ -12,10 +12,9 @@ import joblib
 
 from skpuffer.distributions import Distribution
 from skpuffer.exceptions import Statement, stated
+from skpuffer.kernel.numbers import Floats, Indices, check_count
 from skpuffer.privacy_loss.overlap import Overlap, PairwiseOverlap
 from skpuffer.releases import QueryRelease, VoteRelease
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._types import Floats, Indices
 
 from .quilts._base import QuiltChoice, Quilts
 

@@ -14,10 +14,10 @@ from scipy.special import entr
 
 from skpuffer.distributions._distributions import Discrete
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Floats, check_option
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.utils._checks import check_masses, check_option, check_sizes
-from skpuffer.utils._types import Floats
+from skpuffer.utils._checks import check_masses, check_sizes
 
 from ._base import (
     AnyRelease,

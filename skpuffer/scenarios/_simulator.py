@@ -8,11 +8,10 @@ import numpy as np
 
 from skpuffer.distributions._distributions import Samples, cached_distribution_distance
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Floats, check_count, check_probability
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.utils._checks import check_count, check_probability
 from skpuffer.utils._reading import is_frame, row_count
-from skpuffer.utils._types import Floats
 
 from ._base import (
     AnyRelease,

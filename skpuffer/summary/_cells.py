@@ -20,7 +20,8 @@ from ._moments import row_blocks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Array, Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
+    from skpuffer.utils._types import Array
 
 __all__ = [
     "Bins",

@@ -17,7 +17,8 @@ from ._cells import Bins, one_hot, stepwise
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Array, Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
+    from skpuffer.utils._types import Array
 
 __all__ = ["CountTree", "consistent_leaves", "tree_shape"]
 

@@ -19,7 +19,7 @@ from skpuffer.utils._elsewhere import Part, of_each_record
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats, Indices, Numbers
+    from skpuffer.kernel.numbers import Floats, Indices, Numbers
 
 __all__ = [
     "MINIMAL_VARIANCE",

@@ -38,8 +38,9 @@ from skpuffer.utils._reading import (
 
 if TYPE_CHECKING:
     from skpuffer._lazy_tables import LazyTable
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.schema import Schema
-    from skpuffer.utils._types import Floats, Table
+    from skpuffer.utils._types import Table
 
 __all__ = [
     "Column",

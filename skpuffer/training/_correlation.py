@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from skpuffer.kernel.numbers import check_option
 from skpuffer.noise.strategies import (
     NoiseStrategy,
     banded_inverse_factorization,
@@ -16,7 +17,6 @@ from skpuffer.noise.strategies import (
     restarted,
 )
 from skpuffer.releases import FreshBinsSampling
-from skpuffer.utils._checks import check_option
 
 if TYPE_CHECKING:
     from skpuffer.releases import GradientRelease

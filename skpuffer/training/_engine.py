@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.releases import GradientRelease, Optimiser, Recalibration
-    from skpuffer.utils._types import Booleans, Floats, Indices
 
     from ._base import Gradients
 

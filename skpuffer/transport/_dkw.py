@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_finite, check_positive, check_probability
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices, check_positive, check_probability
+from skpuffer.utils._checks import check_finite
 
 from ._profile import SliceProfile
 from ._sliced import (

@@ -18,8 +18,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_positive
-from skpuffer.utils._types import Floats, Indices, Integers
+from skpuffer.kernel.numbers import Floats, Indices, Integers, check_positive
 
 from ._masses import integer_masses, rescale
 from ._match import match

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-
-from ._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 __all__ = ["STEPS", "Part", "TableElsewhere", "of_each_record"]
 

@@ -6,8 +6,11 @@ cipher ChaCha of twenty rounds (RFC 8439), of randomgen, under a key of 256 bits
 operating system.
 """
 
+import numbers
 import secrets
 from typing import Any
+
+from skpuffer.exceptions import Statement
 
 import numpy as np
 
@@ -82,3 +85,37 @@ def own_stream(random_state: Any) -> Any:
     if isinstance(random_state, np.random.RandomState):
         return np.random.RandomState(random_state.randint(2**31 - 1, size=4))
     return random_state
+
+
+def noise_generator(
+    random_state: int | np.random.RandomState | np.random.Generator | None,
+) -> tuple[np.random.Generator, bool]:
+    """Return a generator for noise.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        None draws from a stream cipher under a key of the operating system, which
+        nobody can predict or recover. NumPy's global state is never used, as
+        scikit-learn's `check_random_state` would: a call to ``np.random.seed`` anywhere
+        in the process would make the noise predictable.
+
+    Returns
+    -------
+    rng : numpy.random.Generator
+    seeded : bool
+        Whether the noise can be reproduced by whoever knows the seed.
+    """
+    if random_state is None:
+        return secret_generator(), False
+    # whoever made it may know its state, so noise from it counts as seeded
+    if isinstance(random_state, np.random.Generator):
+        return random_state, True
+    if isinstance(random_state, np.random.RandomState):
+        # drawn from the state, so that a second fit differs, as users expect
+        return np.random.default_rng(random_state.randint(2**31 - 1, size=4)), True
+    if not isinstance(random_state, numbers.Integral):
+        raise ValueError(
+            Statement("parameter.random_state_invalid", random_state=random_state)
+        )
+    return np.random.default_rng(random_state), True

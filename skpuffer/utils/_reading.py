@@ -21,8 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from skpuffer.exceptions import Statement
-
-from ._types import Booleans, Floats, Indices
+from skpuffer.kernel.numbers import Booleans, Floats, Indices
 
 __all__ = [
     "COLLECT",

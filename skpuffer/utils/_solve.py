@@ -6,8 +6,7 @@ from collections.abc import Callable
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
-
-from ._types import Numbers
+from skpuffer.kernel.numbers import Numbers
 
 # Costs are evaluated to a few units in the last place, some 1e-15 relative, and roots
 # are found to 1e-14: a thousandfold margin on both that no reader will ever notice.

@@ -20,7 +20,7 @@ from skpuffer.privacy_loss.overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario, BinnedLaw, BoundedOdds
 from skpuffer.training import Logistic, RecordGradient
-from skpuffer.utils._checks import noise_generator
+from skpuffer.utils._entropy import noise_generator
 
 #: Masses of four numbers given either value of the secret.
 VALUES = (0.0, 0.6, 0.8, 1.0)

@@ -14,7 +14,7 @@ from skpuffer.exceptions import LedgerRefusal, SeededNoiseWarning
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
-from skpuffer.utils._checks import noise_generator
+from skpuffer.utils._entropy import noise_generator
 from tests.refused import refused
 
 SEEDS = {

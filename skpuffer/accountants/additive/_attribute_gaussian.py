@@ -10,6 +10,7 @@ from skpuffer.accountants._base import Calibration
 from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import Floats
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import GaussianCurve
@@ -17,7 +18,6 @@ from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputDistributions
 from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats
 
 from ._base import SensitivityBound, _AdditiveAccountant
 

@@ -20,6 +20,13 @@ from skpuffer.accountants._families import FAMILIES
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_extent,
+    check_order,
+    check_positive,
+    lengths_of,
+)
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import AdaptiveRelease, QueryRelease
@@ -32,13 +39,6 @@ from skpuffer.scenarios import (
     RecordDistributions,
 )
 from skpuffer.scenarios._facts import Fact, arbitrary_coupling
-from skpuffer.utils._checks import (
-    check_extent,
-    check_order,
-    check_positive,
-)
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._types import Floats
 
 #: What is read of a query: what bounds its sensitivity, its units, its assumptions.
 QUERY_FIELDS = frozenset(

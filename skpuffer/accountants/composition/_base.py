@@ -18,7 +18,8 @@ from skpuffer.accountants.additive._base import (
     _AdditiveAccountant,
     delta_left,
 )
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.numbers import check_probability
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._curve import Curve
@@ -34,8 +35,6 @@ from skpuffer.releases import (
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.scenarios._facts import arbitrary_coupling
-from skpuffer.utils._checks import check_probability
-from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._accounting import Accounting, StepsOfRelease

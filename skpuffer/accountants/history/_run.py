@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import binom, hypergeom
 
+from skpuffer.kernel.numbers import Floats
 from skpuffer.privacy_loss._quadrature import seen_excess
 from skpuffer.releases import (
     FixedSizeSampling,
@@ -19,7 +20,6 @@ from skpuffer.releases import (
     SamplingScheme,
     WithReplacementSampling,
 )
-from skpuffer.utils._types import Floats
 
 __all__ = ["CappedRun"]
 

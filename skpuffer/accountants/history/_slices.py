@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, check_non_negative
 from skpuffer.transport import SliceProfile
-from skpuffer.utils._checks import check_non_negative
-from skpuffer.utils._types import Floats
 
 __all__ = ["Slices", "layer_caps"]
 

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.numbers import Floats
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import GradientRelease
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._types import Floats
 
 from ._slices import Slices
 

@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike
 from skpuffer.accountants._base import Account, Accountant, Calibration, accounts_for
 from skpuffer.accountants.composition import RenyiDP
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.numbers import (
+    check_each,
+    check_non_negative,
+    check_option,
+    check_order,
+    check_positive,
+)
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
@@ -25,14 +32,6 @@ from skpuffer.releases import (
 from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.transport import SliceProfile
-from skpuffer.utils._checks import (
-    check_each,
-    check_non_negative,
-    check_option,
-    check_order,
-    check_positive,
-)
-from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._run import DISCREPANCIES, CappedRun

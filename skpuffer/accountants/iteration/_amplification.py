@@ -15,6 +15,7 @@ from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, Gradien
 from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
 from skpuffer.accountants.composition._renyi_dp import RenyiDP
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import Floats, check_positive
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._iteration import last_iterate_mu
@@ -30,8 +31,6 @@ from skpuffer.releases import (
     WithReplacementSampling,
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.utils._checks import check_positive
-from skpuffer.utils._types import Floats
 
 from ._conditions import check_contracts, check_hidden, longest_step
 

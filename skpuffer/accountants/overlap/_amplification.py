@@ -15,6 +15,7 @@ from skpuffer.accountants._base import (
 from skpuffer.accountants.additive._base import delta_left
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_option, check_positive, check_probability
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve
@@ -39,7 +40,6 @@ from skpuffer.scenarios import (
     RecordBelief,
     RecordScenario,
 )
-from skpuffer.utils._checks import check_option, check_positive, check_probability
 
 __all__ = ["OverlapAmplification"]
 

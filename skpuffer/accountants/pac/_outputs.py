@@ -6,9 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
+from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError, reason_of
 from skpuffer.information import Atoms, GaussianLaw, LaplaceMarginal, ProductLaw
 from skpuffer.information._laws import NoiseLaw
+from skpuffer.kernel.numbers import Floats
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
@@ -18,8 +19,6 @@ from skpuffer.noise import (
 )
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import OutputSamples
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._types import Floats
 
 __all__ = ["Outputs", "covariance_of", "gaussian_noise"]
 

@@ -20,15 +20,15 @@ from skpuffer.information import (
     waterfill,
 )
 from skpuffer.information._gaussian import check_basis
-from skpuffer.noise import Noise
-from skpuffer.releases import QueryRelease
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
     check_option,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._types import Floats
+from skpuffer.noise import Noise
+from skpuffer.releases import QueryRelease
 
 from ._base import Bounded, _InformationAccountant
 from ._outputs import Outputs

@@ -30,6 +30,15 @@ from skpuffer.exceptions import (
     InfiniteDistanceError,
     Statement,
     UnsupportedError,
+    reason_of,
+)
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_count,
+    check_option,
+    check_order,
+    check_positive,
+    check_probability,
 )
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate, Notion
@@ -40,16 +49,7 @@ from skpuffer.releases import (
     VoteRelease,
 )
 from skpuffer.scenarios import BoundScenario, MaxInfluence, Scenario
-from skpuffer.utils._checks import (
-    check_count,
-    check_option,
-    check_order,
-    check_positive,
-    check_probability,
-)
-from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats
 
 from ._curve import QuiltCurve, QuiltPart, orders_by_term
 from ._run import RunPart, check_run, is_drawn

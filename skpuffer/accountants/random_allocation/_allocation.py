@@ -17,6 +17,7 @@ from skpuffer.accountants.composition._gradients import (
 )
 from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_option, check_probability
 from skpuffer.noise import Noise
 from skpuffer.noise.strategies import NoiseStrategy, identity
 from skpuffer.privacy import Certificate
@@ -29,7 +30,6 @@ from skpuffer.releases import (
     GradientRelease,
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.utils._checks import check_option, check_probability
 
 __all__ = ["RandomAllocation"]
 

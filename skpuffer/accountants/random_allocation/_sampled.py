@@ -16,7 +16,13 @@ from skpuffer.accountants.composition._accounting import StepsOfRelease
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._correlated import bins_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_count,
+    check_positive,
+    check_probability,
+)
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss.allocation import abstention_threshold, sampled_delta
@@ -25,14 +31,8 @@ from skpuffer.privacy_loss.allocation._search import crossing, sampled_crossing
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.scenarios._facts import arbitrary_coupling
-from skpuffer.utils._checks import (
-    check_count,
-    check_positive,
-    check_probability,
-    noise_generator,
-)
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._types import Floats, RandomState
+from skpuffer.utils._entropy import noise_generator
+from skpuffer.utils._types import RandomState
 
 from ._allocation import check_bins, strategy_of
 

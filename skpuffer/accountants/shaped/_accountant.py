@@ -14,6 +14,13 @@ from skpuffer.accountants.additive._base import (
 )
 from skpuffer.accountants.additive._couplings import left_out_text
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_count,
+    check_non_negative,
+    check_positive,
+    check_probability,
+)
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
@@ -23,13 +30,6 @@ from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
-from skpuffer.utils._checks import (
-    check_count,
-    check_non_negative,
-    check_positive,
-    check_probability,
-)
-from skpuffer.utils._types import Floats
 
 from ._alternation import found_shape
 from ._cover import GAUSSIAN, Cover, covariance_in_units, cover

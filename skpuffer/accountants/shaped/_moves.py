@@ -17,6 +17,7 @@ from skpuffer.distributions import (
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_coupling import on_one_lattice
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import CoupledSamples, OutputDistributions
 from skpuffer.scenarios._facts import Fact
@@ -25,7 +26,6 @@ from skpuffer.transport import (
     transport_plan,
     wasserstein_distance,
 )
-from skpuffer.utils._types import Floats
 
 __all__ = ["FixedMoves", "Image", "OpenPair", "OutputMoves", "moves_of"]
 

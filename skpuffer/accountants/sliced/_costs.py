@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 
+from skpuffer.kernel.numbers import Floats
 from skpuffer.privacy_loss._sliced_curves import (
     JointSlicedCurve,
     MeanSquareCurve,
@@ -17,7 +18,6 @@ from skpuffer.privacy_loss._sliced_curves import (
     ShiftedSphereCurve,
     SlicedCurve,
 )
-from skpuffer.utils._types import Floats
 
 __all__ = [
     "AveragedSlices",

@@ -15,20 +15,20 @@ from skpuffer.accountants.additive._base import (
     sensitivity_bound,
 )
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
-from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
-from skpuffer.privacy import Certificate, Notion
-from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
-from skpuffer.transport import Ball, Box, SliceProfile
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
     check_option,
     check_order,
     check_positive,
     check_probability,
 )
+from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
+from skpuffer.privacy import Certificate, Notion
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
+from skpuffer.transport import Ball, Box, SliceProfile
 from skpuffer.utils._solve import raise_until, root_above
-from skpuffer.utils._types import Floats
 
 from ._costs import (
     AveragedSlices,

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import gamma, gammainc, gammaincc, gammainccinv
 
+from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.privacy_loss._tradeoff import mirrored
 from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats, Numbers
 
 __all__ = [
     "cdf",

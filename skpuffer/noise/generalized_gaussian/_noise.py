@@ -9,6 +9,14 @@ import numpy as np
 from scipy.special import gamma
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import (
+    Floats,
+    Number,
+    Numbers,
+    check_each,
+    check_non_negative,
+    check_real,
+)
 from skpuffer.noise._base import (
     Costs,
     Evidence,
@@ -21,9 +29,7 @@ from skpuffer.noise._base import (
 from skpuffer.noise._gaussian import GaussianNoise
 from skpuffer.noise._laplace import LaplaceNoise
 from skpuffer.privacy_loss._envelopes import Hull, hull
-from skpuffer.utils._checks import check_each, check_non_negative, check_real
 from skpuffer.utils._solve import largest_argument, root_below
-from skpuffer.utils._types import Floats, Number, Numbers
 
 from . import _loss
 from . import _loss as loss

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices, check_count
 
 from ._base import NoiseStrategy
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.fft import next_fast_len
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._bins import Bins, cyclic_lags, linear_lags
 from ._chain import ChainLaw

@@ -9,8 +9,7 @@ from typing import cast
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_probability
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_probability
 
 from .._distribution import Reversed
 from .._dominating_pairs import DominatingPair

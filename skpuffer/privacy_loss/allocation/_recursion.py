@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.fft import irfft, rfft
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._split import Axis
 

@@ -9,14 +9,9 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
-    check_count,
-    check_finite,
-    check_option,
-    check_probability,
-)
+from skpuffer.kernel.numbers import Floats, check_count, check_option, check_probability
+from skpuffer.utils._checks import check_finite
 from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats
 
 from .._conversions import conversion_terms
 from .._gaussian import gaussian_delta, gaussian_epsilon

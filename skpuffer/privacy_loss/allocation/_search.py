@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from .._protocols import TradeOffs
 from ._sampled import sampled_delta

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 __all__ = ["Axis", "axis", "normal_mass", "split_normal"]
 

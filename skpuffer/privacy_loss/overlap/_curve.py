@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_non_negative, check_real
 from skpuffer.privacy_loss._protocols import PrivacyCurve
-from skpuffer.utils._checks import check_non_negative, check_real
 from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import smallest_argument
 

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from skpuffer.kernel.numbers import Floats, check_order, check_probability, check_real
 from skpuffer.privacy_loss._conversions import renyi_to_approximate, renyi_to_delta
 from skpuffer.privacy_loss._curves import costs_at
 from skpuffer.privacy_loss._distribution import ORDERS
 from skpuffer.privacy_loss._protocols import PrivacyCurve
-from skpuffer.utils._checks import check_order, check_probability, check_real
 from skpuffer.utils._plain import Plain
-from skpuffer.utils._types import Floats
 
 from ._runs import RandomRuns
 
 __all__ = ["BestRunCurve"]
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.privacy_loss._protocols import PrivacyCurve
-    from skpuffer.utils._types import Floats
 
 
 #: Epsilons at which a curve is read. Fewer prove less, and nothing false.

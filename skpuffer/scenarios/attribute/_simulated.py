@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios._facts import CoupledSamples, OutputSamples
 from skpuffer.scenarios._simulation import (
@@ -17,7 +18,6 @@ from skpuffer.scenarios._simulation import (
     remembered_simulation,
     run_tables,
 )
-from skpuffer.utils._types import Floats
 
 __all__ = ["coupled_samples", "output_samples", "positions"]
 

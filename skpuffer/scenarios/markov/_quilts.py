@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY, remembered_with
 from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
+from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.scenarios._facts import MaxInfluence
 from skpuffer.scenarios.quilts._influences import (
     RenyiInfluence,
@@ -18,7 +19,6 @@ from skpuffer.scenarios.quilts._influences import (
 )
 from skpuffer.scenarios.quilts._sides import SideQuilts
 from skpuffer.utils._plain import to_plain
-from skpuffer.utils._types import Floats, Numbers
 
 from ._chains import irreducible_stationary, settling_marginals
 

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import PublicContext
 from skpuffer.schema._cells import level_places
 from skpuffer.utils._reading import (
@@ -20,7 +21,6 @@ from skpuffer.utils._reading import (
     refuse_mask,
     to_pandas,
 )
-from skpuffer.utils._types import Floats
 
 __all__ = [
     "ReferenceTable",
