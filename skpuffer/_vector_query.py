@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._reading import floats
+from skpuffer.kernel.numbers import floats
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats

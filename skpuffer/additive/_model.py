@@ -21,10 +21,9 @@ from skpuffer._raw_tables import (
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.kernel.numbers import check_count
+from skpuffer.kernel.numbers import check_count, check_finite
 from skpuffer.releases import PublicContext
 from skpuffer.schema import Binning, Schema
-from skpuffer.utils._checks import check_finite
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._interactions import pairs_of

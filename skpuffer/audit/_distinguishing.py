@@ -14,8 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import check_non_negative, check_probability
-from skpuffer.utils._checks import check_finite
+from skpuffer.kernel.numbers import check_finite, check_non_negative, check_probability
 
 from ._intervals import clopper_pearson
 from ._scored import ScoredAttack, best_cuts

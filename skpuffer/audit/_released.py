@@ -11,9 +11,9 @@ import numpy as np
 from skpuffer.accountants import Calibration
 from skpuffer.distributions import Discrete, Distribution, Gaussian, Support
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_finite
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.scenarios import OutputDistributions, OutputSamples
-from skpuffer.utils._checks import check_finite
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats

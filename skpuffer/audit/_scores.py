@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._reading import floats
+from skpuffer.kernel.numbers import floats
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats

@@ -17,11 +17,11 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import floats
 from skpuffer.utils._reading import (
     LARGEST,
     bounded,
     column_names,
-    floats,
     is_frame,
     object_cells,
     row_count,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.kernel.numbers import check_positive
+from skpuffer.kernel.numbers import check_positive, floats
 from skpuffer.releases import QueryRelease
 from skpuffer.utils._bounds import (
     BOUNDS_LEAK,
@@ -22,7 +22,7 @@ from skpuffer.utils._bounds import (
     resolve_bounds,
 )
 from skpuffer.utils._deviation import noise_deviation
-from skpuffer.utils._reading import floats, read_numbers, validate_rows
+from skpuffer.utils._reading import read_numbers, validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._second_moments import MEAN_WEIGHT, SecondMoments, schema_norm, usual_norm

@@ -8,8 +8,13 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import Floats, check_option, check_probability, check_real
-from skpuffer.utils._checks import check_finite
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_finite,
+    check_option,
+    check_probability,
+    check_real,
+)
 
 __all__ = ["mean_lower_bound", "mean_upper_bound"]
 

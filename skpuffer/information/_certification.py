@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.kernel.numbers import (
     check_count,
+    check_finite,
     check_non_negative,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._checks import check_finite
 
 from ._bounded_mean import mean_lower_bound, mean_upper_bound
 

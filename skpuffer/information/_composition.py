@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
 from skpuffer.exceptions import CompositionError, Statement
-from skpuffer.kernel.numbers import Floats, check_non_negative
-from skpuffer.utils._checks import check_covariance, check_finite, check_sizes
+from skpuffer.kernel.numbers import Floats, check_finite, check_non_negative
+from skpuffer.utils._checks import check_covariance, check_sizes
 
 __all__ = [
     "compose_additive",

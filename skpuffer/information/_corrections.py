@@ -18,17 +18,13 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
+    check_finite,
     check_non_negative,
     check_option,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._checks import (
-    check_covariance,
-    check_finite,
-    check_masses,
-    check_sizes,
-)
+from skpuffer.utils._checks import check_covariance, check_masses, check_sizes
 
 from ._bounded_mean import mean_lower_bound, mean_upper_bound
 

@@ -17,10 +17,11 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
+    check_finite,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._checks import check_covariance, check_finite
+from skpuffer.utils._checks import check_covariance
 from skpuffer.utils._solve import MARGIN
 
 __all__ = [

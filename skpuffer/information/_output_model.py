@@ -14,10 +14,11 @@ from skpuffer.kernel.numbers import (
     Floats,
     Indices,
     check_count,
+    check_finite,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._checks import check_covariance, check_finite, check_sizes
+from skpuffer.utils._checks import check_covariance, check_sizes
 
 from ._certification import InformationBound, density_bound
 from ._gaussian import log_det

@@ -306,3 +306,46 @@ def lengths_of(moves: Floats, norm: float) -> Floats:
     # a length that vanished would be a move that no noise covers
     unit = unit_near(moves)
     return np.asarray(unit * np.linalg.norm(moves / unit, ord=norm, axis=-1))
+
+
+def refuse_mask(values: object, name: str) -> None:
+    """Refuse a masked array, whose masked values would be read."""
+    # `asarray` drops the mask, and what was hidden would be computed with
+    if np.ma.is_masked(values):
+        raise ValueError(Statement("table.masked_array", name=name))
+
+
+def floats(values: Any) -> Floats | None:
+    """Return values as an array of floats, or None if they are not."""
+    try:
+        values = np.asarray(values)
+        # complex numbers and dates can be cast, and must not be
+        return None if values.dtype.kind in "cmM" else values.astype(float)
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def check_finite(**named: Any) -> Floats:
+    """Return the one named value as an array of finite numbers, of any shape.
+
+    Parameters
+    ----------
+    **named : one keyword argument
+        The name of the parameter and its value.
+
+    Returns
+    -------
+    ndarray of float
+
+    Raises
+    ------
+    ValueError
+        If it holds what is no number, NaN, infinity, a number beyond the range of
+        floats, masked values, or rows of different lengths.
+    """
+    name, raw = _one(named)
+    refuse_mask(raw, name)
+    array = floats(raw)
+    if array is None or not np.all(np.isfinite(array)):
+        raise ValueError(Statement("parameter.array_not_finite", name=name))
+    return array

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import Floats, Numbers
-from skpuffer.utils._checks import check_finite
+from skpuffer.kernel.numbers import Floats, Numbers, check_finite
 
 from ._base import Shift
 from ._gaussian import GaussianNoise

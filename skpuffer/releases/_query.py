@@ -10,9 +10,14 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist, squareform
 
 # what is asked of it loads then, and most releases ask nothing
-from skpuffer import transport
 from skpuffer.exceptions import Statement, reason_of
-from skpuffer.kernel.numbers import Floats, check_all_positive, check_count
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_all_positive,
+    check_count,
+    check_finite,
+    check_positive,
+)
 from skpuffer.utils._elsewhere import TableElsewhere
 
 from ._base import Release
@@ -262,25 +267,25 @@ class QueryRelease(Release):
         return costs
 
 
-def _ball(given: Any, dim: int | None) -> "transport.Ball":
+def _ball(given: Any, dim: int | None) -> "Ball":
     """Return a ball from a pair of center and radius, or the ball given."""
-    if not isinstance(given, transport.Ball):
+    if not isinstance(given, Ball):
         try:
             center, radius = given
         except (TypeError, ValueError):
             raise TypeError(Statement("release.ball_not_a_pair", given=given)) from None
         try:
-            given = transport.Ball(radius, center)
+            given = Ball(radius, center)
         except (TypeError, ValueError) as error:
             raise type(error)(
                 Statement("release.ball_invalid", reason=reason_of(error))
             ) from None
-    ball: transport.Ball = given
+    ball: Ball = given
     _check_center(ball, dim)
     return ball
 
 
-def _check_center(ball: "transport.Ball", dim: int | None) -> None:
+def _check_center(ball: "Ball", dim: int | None) -> None:
     """Refuse a ball around a point that is no vector of this length."""
     size = np.size(ball.center)
     if np.ndim(ball.center) > 1 or (dim is not None and size not in (1, dim)):
@@ -296,3 +301,81 @@ def _check_center(ball: "transport.Ball", dim: int | None) -> None:
                 shape=np.shape(ball.center),
             )
         )
+
+
+#: Relative room for round-off when samples are held to their declared support.
+_ROOM = 1e-9
+
+
+@dataclass(frozen=True)
+class Ball:
+    """All points within a distance of a centre, as the range of a query.
+
+    Parameters
+    ----------
+    radius : float
+    center : float or array-like of shape (dim,), default=0.0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.transport import Ball
+    >>> ball = Ball(radius=1.0)
+    >>> ball.holds(np.array([[0.6, 0.8], [0.0, 0.0]]))
+    True
+    >>> ball.project(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
+    """
+
+    radius: float
+    center: ArrayLike = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive(radius=self.radius)
+        check_finite(center=self.center)
+
+    def ranges(self, directions: Floats) -> tuple[Floats, Floats]:
+        """Return least and largest projection, each of shape (n_directions,)."""
+        middle = directions @ _vector(directions.shape[1], center=self.center)
+        reach = self.radius * np.linalg.norm(directions, axis=1)
+        return middle - reach, middle + reach
+
+    def holds(self, points: Floats) -> bool:
+        """Whether all points are within, to round-off."""
+        center = np.asarray(self.center, dtype=float)
+        lengths = np.linalg.norm(points - center, axis=1)
+        room = _ROOM * (self.radius + float(np.abs(center).max()))
+        return bool(np.all(lengths <= self.radius + room))
+
+    def project(self, points: Floats) -> Floats:
+        """Return the nearest point within, for each of the points.
+
+        Parameters
+        ----------
+        points : ndarray of shape (dim,) or (n_points, dim)
+
+        Returns
+        -------
+        ndarray of the same shape
+            Points that are within stay as they are, to the last digit.
+        """
+        center = _vector(points.shape[-1], center=self.center)
+        away = points - center
+        # one that is infinitely far has no direction, and stays what it is: not finite
+        with np.errstate(invalid="ignore", over="ignore"):
+            lengths = np.linalg.norm(away, axis=-1, keepdims=True)
+            nearer = center + away * (self.radius / np.maximum(lengths, self.radius))
+        return np.asarray(np.where(lengths <= self.radius, points, nearer))
+
+
+def _vector(dim: int, **named: ArrayLike) -> Floats:
+    """Return the one named value, a number or one for each coordinate, as a vector."""
+    ((name, raw),) = named.items()
+    array = np.asarray(raw, dtype=float)
+    if array.shape not in ((), (1,), (dim,)):
+        raise ValueError(
+            Statement(
+                "transport.vector_shape_invalid", name=name, dim=dim, shape=array.shape
+            )
+        )
+    return np.broadcast_to(array, (dim,))

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError, Statement
-from skpuffer.kernel.numbers import Floats, Indices, check_count
+from skpuffer.kernel.numbers import Floats, Indices, check_count, refuse_mask
 from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
-from skpuffer.utils._reading import refuse_mask
 
 from ._base import AnyRelease, BoundScenario, Rows, Scenario, offers
 from ._facts import (

@@ -9,11 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, Statement
-from skpuffer.kernel.numbers import check_count, check_probability
+from skpuffer.kernel.numbers import check_count, check_finite, check_probability
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.schema._columns import MOST_BINS
-from skpuffer.utils._checks import check_finite
 from skpuffer.utils._sklearn import StrOptions
 
 from ._cells import Stacked

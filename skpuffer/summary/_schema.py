@@ -18,6 +18,7 @@ from skpuffer._lazy_tables import (
     number_of_book,
 )
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import floats
 from skpuffer.schema import Encoding, Number
 from skpuffer.schema._cells import (
     UNLISTED,
@@ -29,7 +30,6 @@ from skpuffer.schema._values import AT_ONCE, column_arrays, level_codes, numbers
 from skpuffer.utils._clipping import slices
 from skpuffer.utils._reading import (
     cells_of,
-    floats,
     held_as_codes,
     is_frame,
     missing_cells,

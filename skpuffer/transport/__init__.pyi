@@ -1,6 +1,8 @@
+from skpuffer.releases._query import Ball
+
 from ._bottleneck import BottleneckResult, bottleneck_distance, bottleneck_transport
 from ._continuous import continuous_near_radius, continuous_wasserstein
-from ._dkw import Ball, Box, dkw_sliced_distances
+from ._dkw import Box, dkw_sliced_distances
 from ._entropic import entropic_distance
 from ._gaussian_near import gaussian_near_radius, gaussian_wasserstein
 from ._image import NearResult, near_plan_in_image, near_radius, near_transport

@@ -18,36 +18,11 @@ from skpuffer.kernel.numbers import (
     _one,
     _workable,
     check_extent,
+    check_finite,
     check_positive,
+    floats,
+    refuse_mask,
 )
-
-from ._reading import floats, refuse_mask
-
-
-def check_finite(**named: Any) -> Floats:
-    """Return the one named value as an array of finite numbers, of any shape.
-
-    Parameters
-    ----------
-    **named : one keyword argument
-        The name of the parameter and its value.
-
-    Returns
-    -------
-    ndarray of float
-
-    Raises
-    ------
-    ValueError
-        If it holds what is no number, NaN, infinity, a number beyond the range of
-        floats, masked values, or rows of different lengths.
-    """
-    name, raw = _one(named)
-    refuse_mask(raw, name)
-    array = floats(raw)
-    if array is None or not np.all(np.isfinite(array)):
-        raise ValueError(Statement("parameter.array_not_finite", name=name))
-    return array
 
 
 def check_sizes(**named: Any) -> Floats:

@@ -10,9 +10,9 @@ import numbers
 import secrets
 from typing import Any
 
-from skpuffer.exceptions import Statement
-
 import numpy as np
+
+from skpuffer.exceptions import Statement
 
 __all__ = ["is_secret", "own_stream", "secret_generator", "spawned"]
 

@@ -1,10 +1,57 @@
-"""Load what a lazy room has not loaded yet."""
+"""Rooms that load what they offer when it is asked for."""
 
+import ast
+import sys
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import resolve_name
+from pathlib import Path
 from pkgutil import walk_packages
+from typing import Any
 
-__all__ = ["load_room"]
+__all__ = ["attach_stub", "load_room"]
+
+
+def attach_stub(
+    name: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Make the names in the stub of a package load when they are asked for.
+
+    As ``lazy_loader.attach_stub`` does, and of modules of other packages too.
+
+    Parameters
+    ----------
+    name, file : str
+        ``__name__`` and ``__file__`` of the package.
+
+    Returns
+    -------
+    tuple
+        ``__getattr__``, ``__dir__`` and ``__all__`` of the package.
+    """
+    homes: dict[str, tuple[str, str]] = {}
+    for node in ast.parse(Path(file).with_suffix(".pyi").read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            home = resolve_name("." * node.level + (node.module or ""), name)
+            for one in node.names:
+                homes[one.asname or one.name] = home, one.name
+
+    def get(asked: str) -> Any:
+        if asked not in homes:
+            raise AttributeError(f"module {name!r} has no attribute {asked!r}")
+        home, own = homes[asked]
+        # a room within the package, or what another module holds
+        found = (
+            import_module(f"{name}.{own}")
+            if home == name
+            else getattr(import_module(home), own)
+        )
+        # found at once the next time
+        setattr(sys.modules[name], asked, found)
+        return found
+
+    return get, lambda: sorted(homes), sorted(homes)
 
 
 # once is enough: to find the modules of a room takes milliseconds every time

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import Floats, check_positive
-from skpuffer.utils._checks import check_finite
+from skpuffer.kernel.numbers import Floats, check_finite, check_positive
 
 from ._base import NoiseStrategy
 

@@ -13,12 +13,12 @@ from sklearn.utils import gen_batches
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import (
     Floats,
+    check_finite,
     check_non_negative,
     check_option,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._checks import check_finite
 
 from .._distribution import Reversed, Steps, _delta_on, _epsilon_on
 from .._gaussian import gaussian_delta

@@ -9,8 +9,13 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import Floats, check_count, check_option, check_probability
-from skpuffer.utils._checks import check_finite
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_count,
+    check_finite,
+    check_option,
+    check_probability,
+)
 from skpuffer.utils._solve import root_above
 
 from .._conversions import conversion_terms

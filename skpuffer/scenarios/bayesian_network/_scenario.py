@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
-from skpuffer.kernel.numbers import check_count, check_extent, check_option
+from skpuffer.kernel.numbers import (
+    check_count,
+    check_extent,
+    check_finite,
+    check_option,
+)
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import (
     TARGETS_OF_RECORDS,
@@ -20,7 +25,7 @@ from skpuffer.scenarios._base import (
 )
 from skpuffer.scenarios._facts import Adjacency, Fact, MaxInfluence
 from skpuffer.scenarios.quilts._base import ListedQuilts
-from skpuffer.utils._checks import check_finite, check_masses
+from skpuffer.utils._checks import check_masses
 
 from ._graph import Graph
 
