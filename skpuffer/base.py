@@ -27,14 +27,14 @@ from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
 from skpuffer._template._rows import RowsMixin, name_of_target, public_groups
 from skpuffer.accountants import Accountant
 from skpuffer.exceptions import Statement
-from skpuffer.noise._on_grid import add_noise
+from skpuffer.kernel.draws import noise_generator, spawned
+from skpuffer.kernel.releases import TableElsewhere
+from skpuffer.kernel.rounding import add_noise
 from skpuffer.privacy import _plain_data
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._elsewhere import TableElsewhere
-from skpuffer.utils._entropy import noise_generator, spawned
 from skpuffer.utils._listeners import CarriesListeners, tell
 from skpuffer.utils._reading import is_lazy
 from skpuffer.utils._sklearn import fit_context

@@ -12,7 +12,8 @@ import numpy as np
 
 from skpuffer.accountants._base import check_values
 from skpuffer.exceptions import Statement, UncertifiedError
-from skpuffer.noise._on_grid import (
+from skpuffer.kernel.draws import is_secret
+from skpuffer.kernel.rounding import (
     MOST_ROOM,
     draws_exactly,
     less_room_for_grid,
@@ -28,7 +29,6 @@ from skpuffer.releases import (
     SelectionRelease,
     VoteRelease,
 )
-from skpuffer.utils._entropy import is_secret
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant, Calibration

@@ -21,10 +21,10 @@ from skpuffer.exceptions import (
     reason_of,
 )
 from skpuffer.kernel.numbers import check_option
+from skpuffer.kernel.releases import Release
 from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
 from skpuffer.privacy import Certificate
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
-from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._rooms import load_room

@@ -13,10 +13,10 @@ from skpuffer._template._on_grid import proved
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer.accountants._base import bind
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._entropy import noise_generator
 from skpuffer.utils._listeners import CarriesListeners, tell
 
 from ._session import VoteSession, leading

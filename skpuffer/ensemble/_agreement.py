@@ -9,11 +9,11 @@ import numpy as np
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import DEFAULT_DELTA
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count
+from skpuffer.kernel.votes import noisy_counts
 from skpuffer.releases import VoteRelease
-from skpuffer.releases._votes import noisy_counts
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._entropy import noise_generator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.numbers import check_count, check_option
 from skpuffer.releases import PublicContext, VoteRelease
-from skpuffer.utils._entropy import noise_generator, spawned
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._simplex import project_on_simplex
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions

@@ -18,7 +18,7 @@ from skpuffer.kernel.numbers import (
     check_real,
     check_share,
 )
-from skpuffer.utils._solve import MARGIN
+from skpuffer.kernel.solve import MARGIN
 
 __all__ = [
     "budget_for_posterior",

@@ -2,13 +2,13 @@
 
 from scipy.stats import binom
 
+from skpuffer.kernel.curves import gaussian_mu
 from skpuffer.kernel.numbers import (
     check_count,
     check_option,
     check_positive,
     check_probability,
 )
-from skpuffer.privacy_loss._gaussian import gaussian_mu
 
 __all__ = ["dp_mean_power", "published_dp_mean_power"]
 

@@ -21,8 +21,8 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
+from skpuffer.kernel.solve import MARGIN
 from skpuffer.utils._checks import check_covariance
-from skpuffer.utils._solve import MARGIN
 
 __all__ = [
     "algorithm1",

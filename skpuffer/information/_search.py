@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import (
     Booleans,
     Floats,
@@ -17,7 +18,6 @@ from skpuffer.kernel.numbers import (
     check_positive,
 )
 from skpuffer.utils._checks import check_covariance
-from skpuffer.utils._entropy import noise_generator
 from skpuffer.utils._types import RandomState
 
 from ._atoms import Atoms

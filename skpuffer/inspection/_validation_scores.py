@@ -14,8 +14,8 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer.exceptions import SeededNoiseWarning, Statement
+from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count, check_positive
-from skpuffer.utils._entropy import noise_generator
 
 from ._budget import budget_label, fallback_of, pick
 

@@ -27,10 +27,10 @@ from skpuffer.exceptions import (
     UncertifiedError,
     reason_of,
 )
+from skpuffer.kernel.curves import conversion_terms
 from skpuffer.kernel.numbers import Floats
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._conversions import conversion_terms
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._ceilings import Ceiling

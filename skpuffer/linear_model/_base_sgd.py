@@ -18,7 +18,9 @@ from skpuffer._targets import counted
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.gradients import SCHEDULES
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
+from skpuffer.kernel.sampling import FullBatchSampling, sampling_scheme
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,
@@ -27,8 +29,6 @@ from skpuffer.releases import (
     QueryRelease,
     SamplingScheme,
 )
-from skpuffer.releases._optimiser import SCHEDULES
-from skpuffer.releases._sampling import FullBatchSampling, sampling_scheme
 from skpuffer.scenarios import Adjacency, RecordScenario
 from skpuffer.training import (
     LinearGradients,

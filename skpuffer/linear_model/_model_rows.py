@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skpuffer.releases._base import PUBLIC_TARGET
+from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.utils._clipping import clip_rows
 
 from ._base_linear import TargetScale, with_intercept

@@ -17,11 +17,10 @@ from skpuffer._targets import counted, known_targets
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.numbers import check_non_negative, check_option
+from skpuffer.kernel.releases import PUBLIC_TARGET, Part
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
-from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.training import make_loss
 from skpuffer.utils._clipping import clip_rows
-from skpuffer.utils._elsewhere import Part
 from skpuffer.utils._reading import COLLECT
 from skpuffer.utils._sklearn import Interval, StrOptions
 

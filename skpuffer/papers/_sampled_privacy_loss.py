@@ -18,6 +18,7 @@ from skpuffer.accountants._base import (
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import (
     check_count,
     check_non_negative,
@@ -29,7 +30,6 @@ from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import PoissonPair, ShiftPair
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import Adjacency
-from skpuffer.utils._entropy import noise_generator
 
 from ._empirical_losses import EmpiricalLosses, Sampler, samplers, width_for
 

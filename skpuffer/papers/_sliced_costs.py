@@ -17,10 +17,10 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
+from skpuffer.kernel.solve import root_above
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy_loss import GaussianPoissonPair
 from skpuffer.utils._checks import check_masses
-from skpuffer.utils._solve import root_above
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -9,8 +9,8 @@ from scipy.special import gammainccinv
 
 from skpuffer.exceptions import Statement
 from skpuffer.inspection._noise_family import density
+from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count, check_non_negative
-from skpuffer.utils._entropy import noise_generator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skpuffer.exceptions import CompositionError, Statement, UncertifiedError, stated
+from skpuffer.kernel.notions import Notion
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._card import certificate_card
@@ -14,7 +15,6 @@ from ._curve import Curve
 from ._display import certificate_html, certificate_text
 from ._events import Events
 from ._guesses import GuessesMixin
-from ._notions import Notion
 from ._plain_data import SEEDED, PlainDataMixin
 
 __all__ = ["Certificate"]

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError, Statement
+from skpuffer.kernel.composed_curves import RepeatedCurve, compose_curves
+from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_count, check_order
-from skpuffer.privacy_loss._curves import RepeatedCurve, compose_curves
 from skpuffer.privacy_loss.overlap import (
     OverlapCurve,
     PairwiseOverlapCurve,
@@ -17,7 +18,6 @@ from ._certificate import Certificate
 from ._events import events_together
 from ._information import INFORMATION, sum_of_information
 from ._neighbours import arbitrary_count, plain_privacy
-from ._notions import Notion
 from ._repeated import repeated
 from ._slices import SLICED, SUBSAMPLING_AVERAGES, sum_of_averages
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import Statement, UncertifiedError
+from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_probability
 
-from ._notions import Notion
 from ._robustness import shifted
 from ._slices import SLICED, processed, sliced_approximate
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from skpuffer.noise._base import ShiftCurve
+from skpuffer.kernel.composed_curves import RepeatedCurve, SymmetricPair
+from skpuffer.kernel.curves import ComposedPair
+from skpuffer.kernel.noise import ShiftCurve
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._curves import RepeatedCurve, SymmetricPair
-from skpuffer.privacy_loss._protocols import ComposedPair
 
 from ._curve import Curve
 

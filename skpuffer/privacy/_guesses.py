@@ -9,8 +9,7 @@ from skpuffer.information import (
     membership_advantage,
     posterior_success,
 )
-
-from ._notions import Notion
+from skpuffer.kernel.notions import Notion
 
 if TYPE_CHECKING:
     from ._certificate import Certificate

@@ -4,8 +4,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.utils._digest import digest_of_plain
-from skpuffer.utils._plain import from_plain, to_plain
 
 if TYPE_CHECKING:
     from ._certificate import Certificate

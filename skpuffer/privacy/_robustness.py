@@ -9,16 +9,16 @@ import numpy as np
 from scipy.optimize import minimize
 
 from skpuffer.exceptions import Statement, UncertifiedError
+from skpuffer.kernel.composed_curves import RenyiCurve
+from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     check_non_negative,
     check_option,
     check_probability,
     check_real,
 )
-from skpuffer.privacy_loss._curves import RenyiCurve
 
 from ._curve import Curve
-from ._notions import Notion
 
 if TYPE_CHECKING:
     from skpuffer.noise import Noise, Shift

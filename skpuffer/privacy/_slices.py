@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import CompositionError, Statement, UncertifiedError
+from skpuffer.kernel.notions import Notion
 from skpuffer.privacy_loss._sliced_curves import SlicedCurve
-
-from ._notions import Notion
 
 if TYPE_CHECKING:
     from ._certificate import Certificate

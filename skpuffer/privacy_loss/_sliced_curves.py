@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
+from skpuffer.kernel.curves import PrivacyCurve, conversion_terms, renyi_to_delta
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
@@ -18,11 +19,9 @@ from skpuffer.kernel.numbers import (
     check_probability,
     check_real,
 )
+from skpuffer.kernel.plain import Plain
 from skpuffer.utils._checks import check_masses
-from skpuffer.utils._plain import Plain
 
-from ._conversions import conversion_terms, renyi_to_delta
-from ._protocols import PrivacyCurve
 from ._sliced_divergences import joint_shift_divergence
 
 __all__ = [

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from skpuffer.distributions._weak_cache import share_life
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import Floats, Indices, check_option
 from skpuffer.releases import (
     GradientRelease,
@@ -22,8 +23,6 @@ from skpuffer.releases import (
 )
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._nested import NestedParametersMixin
-
-from ._facts import Fact
 
 __all__ = [
     "AnyRelease",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.kernel.releases import Part
 from skpuffer.releases import Sensitivity
-from skpuffer.utils._elsewhere import Part
 
 from ._cells import Bins, one_hot, stepwise
 

@@ -10,14 +10,14 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skpuffer.exceptions import Statement
-from skpuffer.noise._on_grid import (
+from skpuffer.kernel.draws import spawned
+from skpuffer.kernel.rounding import (
     draws_exactly,
     noise_grid,
     to_grid,
     with_room_for_grid,
 )
-from skpuffer.releases._sampling import FullBatchSampling
-from skpuffer.utils._entropy import spawned
+from skpuffer.kernel.sampling import FullBatchSampling
 from skpuffer.utils._threads import threadpool
 
 from ._optimiser import OptimiserRun

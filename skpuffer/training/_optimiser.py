@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skpuffer.kernel.gradients import SCHEDULES, Recalibration
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
-from skpuffer.releases._optimiser import SCHEDULES, Recalibration
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

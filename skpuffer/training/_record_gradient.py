@@ -11,7 +11,7 @@ from scipy import sparse
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_non_negative, check_positive
-from skpuffer.releases._base import PUBLIC_TARGET
+from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.utils._clipping import clip_rows
 
 from ._corner_costs import corner_costs

@@ -1,4 +1,4 @@
-from skpuffer.releases._query import Ball
+from skpuffer.kernel.queries import Ball as Ball
 
 from ._bottleneck import BottleneckResult, bottleneck_distance, bottleneck_transport
 from ._continuous import continuous_near_radius, continuous_wasserstein

@@ -14,7 +14,7 @@ from skpuffer.kernel.numbers import (
     check_finite,
     check_probability,
 )
-from skpuffer.releases._query import Ball, _vector
+from skpuffer.kernel.queries import Ball, _vector
 
 from ._profile import SliceProfile
 from ._sliced import (

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 
+from skpuffer.kernel.plain import from_plain
 from skpuffer.noise.strategies import (
     BandedRows,
     BufferedToeplitz,
@@ -34,7 +35,6 @@ from skpuffer.noise.strategies._optimised import (
     buffered_cost,
     inverse_cost,
 )
-from skpuffer.utils._plain import from_plain
 from tests.refused import refused
 
 STEPS = 40

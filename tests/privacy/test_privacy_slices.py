@@ -11,11 +11,11 @@ import pytest
 from skpuffer.accountants import GeneralWasserstein, SlicedWasserstein
 from skpuffer.distributions import Discrete, PointMass
 from skpuffer.exceptions import CompositionError, UncertifiedError
+from skpuffer.kernel.composed_curves import SymmetricPair
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, Notion, compose, parallel
 from skpuffer.privacy._slices import SLICED
 from skpuffer.privacy_loss import GaussianCurve, renyi_to_approximate
-from skpuffer.privacy_loss._curves import SymmetricPair
 from skpuffer.privacy_loss._sliced_curves import (
     JointSlicedCurve,
     MeanSquareCurve,

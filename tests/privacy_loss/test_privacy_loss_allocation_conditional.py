@@ -10,8 +10,8 @@ from scipy.special import log_expit, ndtr
 from scipy.stats import norm
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.distribution import Reversed, _delta_on
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss._distribution import Reversed, _delta_on
 from skpuffer.privacy_loss.allocation import (
     closed_add_delta,
     conditional_delta,

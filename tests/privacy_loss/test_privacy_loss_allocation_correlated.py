@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.noise import LaplaceNoise
 from skpuffer.noise.strategies import (
     BufferedToeplitz,
@@ -19,7 +20,6 @@ from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair, _chain_bound
 from skpuffer.privacy_loss.allocation import unamplified_delta as known
 from skpuffer.privacy_loss.allocation._search import worst_delta
-from skpuffer.utils._plain import from_plain, to_plain
 from tests.allocation import divergence
 from tests.refused import refused
 

@@ -19,7 +19,9 @@ from skpuffer.distributions._distributions import (
 from skpuffer.distributions._lattice_coupling import largest_near_gap, on_one_lattice
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError, Statement
+from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import check_option, check_probability, lengths_of
+from skpuffer.kernel.solve import MARGIN
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
 from skpuffer.releases import QueryRelease
@@ -31,9 +33,7 @@ from skpuffer.scenarios import (
     OutputSensitivity,
     RecordDistributions,
 )
-from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import continuous_near_radius, gaussian_near_radius, near_radius
-from skpuffer.utils._solve import MARGIN
 
 from ._base import SensitivityBound, _AdditiveAccountant, sensitivity_bound
 from ._couplings import has_masses, left_out_text, mass_error

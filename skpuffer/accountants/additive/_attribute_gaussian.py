@@ -10,14 +10,14 @@ from skpuffer.accountants._base import Calibration
 from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.curves import gaussian_mu
 from skpuffer.kernel.numbers import Floats
+from skpuffer.kernel.solve import root_above
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputDistributions
-from skpuffer.utils._solve import root_above
 
 from ._base import SensitivityBound, _AdditiveAccountant
 

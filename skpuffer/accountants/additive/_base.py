@@ -20,6 +20,7 @@ from skpuffer.accountants._families import FAMILIES
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.kernel.facts import Fact, arbitrary_coupling
 from skpuffer.kernel.numbers import (
     Floats,
     check_extent,
@@ -38,7 +39,6 @@ from skpuffer.scenarios import (
     OutputSensitivity,
     RecordDistributions,
 )
-from skpuffer.scenarios._facts import Fact, arbitrary_coupling
 
 #: What is read of a query: what bounds its sensitivity, its units, its assumptions.
 QUERY_FIELDS = frozenset(

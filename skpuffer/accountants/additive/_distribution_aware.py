@@ -10,6 +10,7 @@ import numpy as np
 from skpuffer.accountants._base import Calibration
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.kernel.numbers import check_real
+from skpuffer.kernel.solve import root_above
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
 from skpuffer.releases import QueryRelease
@@ -21,7 +22,6 @@ from skpuffer.scenarios import (
     OutputSensitivity,
     RecordDistributions,
 )
-from skpuffer.utils._solve import root_above
 
 from ._base import (
     SensitivityBound,

@@ -10,11 +10,11 @@ from skpuffer.accountants._selection import (
     selection_noises,
 )
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import AdaptiveRelease, SelectionRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.scenarios._facts import arbitrary_coupling
 
 from ._base import STAGE_FIELDS, _AdditiveAccountant
 

@@ -19,12 +19,15 @@ from skpuffer.accountants.additive._base import (
     delta_left,
 )
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.distribution import TOLERANCE
+from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.numbers import check_probability
+from skpuffer.kernel.releases import Release
+from skpuffer.kernel.solve import largest_argument, raise_until
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._curve import Curve
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
-from skpuffer.privacy_loss._distribution import TOLERANCE
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -32,10 +35,7 @@ from skpuffer.releases import (
     SelectionRelease,
     VoteRelease,
 )
-from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.scenarios._facts import arbitrary_coupling
-from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._accounting import Accounting, StepsOfRelease
 from ._count_law import law_account, law_scale

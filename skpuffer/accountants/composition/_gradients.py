@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.noise import ShiftCurve
 from skpuffer.noise import Noise, Shift
-from skpuffer.noise._base import ShiftCurve
 from skpuffer.privacy_loss import (
     GaussianCurve,
     GaussianPoissonGroup,

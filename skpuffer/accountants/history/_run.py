@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom, hypergeom
 
 from skpuffer.kernel.numbers import Floats
-from skpuffer.privacy_loss._quadrature import seen_excess
+from skpuffer.kernel.pairs import seen_excess
 from skpuffer.releases import (
     FixedSizeSampling,
     FullBatchSampling,

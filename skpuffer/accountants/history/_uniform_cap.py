@@ -12,6 +12,8 @@ from skpuffer.accountants._base import Account, Accountant, Calibration, account
 from skpuffer.accountants.composition import RenyiDP
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.distribution import ORDERS
+from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.numbers import (
     check_each,
     check_non_negative,
@@ -19,10 +21,10 @@ from skpuffer.kernel.numbers import (
     check_order,
     check_positive,
 )
+from skpuffer.kernel.solve import largest_argument, raise_until
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
-from skpuffer.privacy_loss._distribution import ORDERS
 from skpuffer.releases import (
     FullBatchSampling,
     GradientRelease,
@@ -30,9 +32,7 @@ from skpuffer.releases import (
     ShuffledEpochsSampling,
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.transport import SliceProfile
-from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._run import DISCREPANCIES, CappedRun
 from ._slices import Slices

@@ -15,12 +15,12 @@ from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, Gradien
 from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
 from skpuffer.accountants.composition._renyi_dp import RenyiDP
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.curves import gaussian_mu
 from skpuffer.kernel.numbers import Floats, check_positive
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._iteration import last_iterate_mu
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
-from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import (
     FixedSizeSampling,
     FullBatchSampling,

@@ -15,11 +15,11 @@ from skpuffer.accountants._base import (
 from skpuffer.accountants.additive._base import delta_left
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.curves import gaussian_mu
 from skpuffer.kernel.numbers import check_option, check_positive, check_probability
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.privacy_loss.overlap import (
     OverlapCurve,
     PairwiseOverlap,

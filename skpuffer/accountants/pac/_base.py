@@ -17,12 +17,12 @@ from skpuffer.accountants._base import (
 from skpuffer.accountants.additive._base import QUERY_FIELDS
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
 from skpuffer.information import Bank, MixtureChannel
+from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputSamples
-from skpuffer.utils._entropy import noise_generator, spawned
 
 from ._outputs import Outputs
 from ._statement import meaning

@@ -40,6 +40,7 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
+from skpuffer.kernel.solve import root_above
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import (
@@ -49,7 +50,6 @@ from skpuffer.releases import (
     VoteRelease,
 )
 from skpuffer.scenarios import BoundScenario, MaxInfluence, Scenario
-from skpuffer.utils._solve import root_above
 
 from ._curve import QuiltCurve, QuiltPart, orders_by_term
 from ._run import RunPart, check_run, is_drawn

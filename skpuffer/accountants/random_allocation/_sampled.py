@@ -17,6 +17,8 @@ from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._correlated import bins_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
@@ -30,8 +32,6 @@ from skpuffer.privacy_loss.allocation._sampled import SampledDelta, tilt_of
 from skpuffer.privacy_loss.allocation._search import crossing, sampled_crossing
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.scenarios._facts import arbitrary_coupling
-from skpuffer.utils._entropy import noise_generator
 from skpuffer.utils._types import RandomState
 
 from ._allocation import check_bins, strategy_of

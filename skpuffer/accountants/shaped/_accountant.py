@@ -14,6 +14,7 @@ from skpuffer.accountants.additive._base import (
 )
 from skpuffer.accountants.additive._couplings import left_out_text
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.curves import gaussian_mu
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
@@ -27,7 +28,6 @@ from skpuffer.noise import (
     Noise,
 )
 from skpuffer.privacy import Certificate
-from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
 

@@ -17,10 +17,10 @@ from skpuffer.distributions import (
 )
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import CoupledSamples, OutputDistributions
-from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import Ball, Box, SliceProfile, dkw_sliced_distances
 
 __all__ = [

@@ -23,12 +23,12 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
+from skpuffer.kernel.solve import raise_until, root_above
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
 from skpuffer.transport import Ball, Box, SliceProfile
-from skpuffer.utils._solve import raise_until, root_above
 
 from ._costs import (
     AveragedSlices,

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from skpuffer.kernel.numbers import Floats
-from skpuffer.utils._plain import Plain
+from skpuffer.kernel.plain import Plain
 
 __all__ = ["NoiseStrategy"]
 

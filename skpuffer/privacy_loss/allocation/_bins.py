@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from skpuffer.kernel.numbers import Floats
-from skpuffer.utils._plain import Plain
+from skpuffer.kernel.plain import Plain
 
 __all__ = ["Bins", "Means"]
 

@@ -11,6 +11,9 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.curves import Pair, gaussian_delta
+from skpuffer.kernel.distribution import Reversed, Steps, _delta_on, _epsilon_on
+from skpuffer.kernel.loss_grid import GridTooLargeError
 from skpuffer.kernel.numbers import (
     Floats,
     check_finite,
@@ -19,12 +22,8 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
+from skpuffer.kernel.poisson_groups import _mixed_delta, _Mixture
 
-from .._distribution import Reversed, Steps, _delta_on, _epsilon_on
-from .._gaussian import gaussian_delta
-from .._grid import GridTooLargeError
-from .._poisson_groups import _mixed_delta, _Mixture
-from .._protocols import Pair
 from ._hazards import Hazards, merged
 
 __all__ = ["TEMPERATURES", "conditional_delta", "conditional_epsilon"]

@@ -9,13 +9,11 @@ from typing import cast
 import numpy as np
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.curves import Pair, gaussian_delta, log_delta_of_orders
+from skpuffer.kernel.distribution import Reversed
 from skpuffer.kernel.numbers import Floats, check_probability
+from skpuffer.kernel.pairs import DominatingPair
 
-from .._distribution import Reversed
-from .._dominating_pairs import DominatingPair
-from .._gaussian import gaussian_delta
-from .._protocols import Pair
-from .._tradeoff import log_delta_of_orders
 from ._bins import Bins, Means
 from ._blocks import block_delta
 from ._chain_bound import by_marks, chain_delta, chain_replaced_delta

@@ -9,6 +9,12 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.curves import (
+    conversion_terms,
+    gaussian_delta,
+    gaussian_epsilon,
+    log_delta_of_orders,
+)
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
@@ -16,11 +22,8 @@ from skpuffer.kernel.numbers import (
     check_option,
     check_probability,
 )
-from skpuffer.utils._solve import root_above
+from skpuffer.kernel.solve import root_above
 
-from .._conversions import conversion_terms
-from .._gaussian import gaussian_delta, gaussian_epsilon
-from .._tradeoff import log_delta_of_orders
 from ._bands import Band, Renewal, Way
 from ._counts import interpolated, largest_order
 

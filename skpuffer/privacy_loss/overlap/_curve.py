@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.curves import PrivacyCurve
 from skpuffer.kernel.numbers import check_non_negative, check_real
-from skpuffer.privacy_loss._protocols import PrivacyCurve
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._solve import smallest_argument
+from skpuffer.kernel.plain import Plain
+from skpuffer.kernel.solve import smallest_argument
 
 from ._kinds import Overlap
 from ._rounding import DIGITS, FARTHEST

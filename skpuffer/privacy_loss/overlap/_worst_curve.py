@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from skpuffer.exceptions import Statement
-from skpuffer.privacy_loss._curves import WorstCurve
+from skpuffer.kernel.composed_curves import WorstCurve
 
 from ._curve import OverlapCurve
 from ._kinds import WorstOverlap

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_real
-from skpuffer.utils._plain import Plain
+from skpuffer.kernel.plain import Plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

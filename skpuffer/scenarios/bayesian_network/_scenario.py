@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Adjacency, Fact, MaxInfluence
 from skpuffer.kernel.numbers import (
     check_count,
     check_extent,
@@ -23,7 +24,6 @@ from skpuffer.scenarios._base import (
     offers,
     stated,
 )
-from skpuffer.scenarios._facts import Adjacency, Fact, MaxInfluence
 from skpuffer.scenarios.quilts._base import ListedQuilts
 from skpuffer.utils._checks import check_masses
 

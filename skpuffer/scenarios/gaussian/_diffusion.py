@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Adjacency, Fact, OutputSensitivity
 from skpuffer.kernel.numbers import (
     Floats,
     check_option,
@@ -22,7 +23,6 @@ from skpuffer.scenarios._base import (
     stated,
 )
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
-from skpuffer.scenarios._facts import Adjacency, Fact, OutputSensitivity
 from skpuffer.utils._checks import check_name, check_sizes
 
 __all__ = ["DiffusionScenario"]

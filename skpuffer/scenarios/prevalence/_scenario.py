@@ -8,6 +8,8 @@ import numpy as np
 from scipy import stats
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.facts import Adjacency, Fact, arbitrary_coupling
 from skpuffer.kernel.numbers import (
     Floats,
     Indices,
@@ -25,8 +27,6 @@ from skpuffer.scenarios._base import (
     refuse_repeated,
 )
 from skpuffer.scenarios._coupling import relabelling
-from skpuffer.scenarios._facts import Adjacency, Fact, arbitrary_coupling
-from skpuffer.utils._entropy import noise_generator
 from skpuffer.utils._reading import row_count
 
 from ._worlds import ranking, relabelled

@@ -20,7 +20,7 @@ import numpy as np
 
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.numbers import Booleans, Floats
-from skpuffer.utils._plain import Plain, to_plain
+from skpuffer.kernel.plain import Plain, to_plain
 
 from ._influences import measure_of
 

@@ -8,14 +8,19 @@ from typing import NamedTuple, cast
 import numpy as np
 from sklearn.utils import gen_batches
 
+from skpuffer.kernel.curves import gaussian_delta
 from skpuffer.kernel.numbers import Floats
-
-from ._dominating_pairs import DominatingPair
-from ._gaussian import gaussian_delta
-from ._participation import participation
-from ._quadrature import LOG_ROOT, TAIL, mean_power_excess, within_reach
+from skpuffer.kernel.pairs import (
+    LOG_ROOT,
+    TAIL,
+    DominatingPair,
+    mean_power_excess,
+    participation,
+    within_reach,
+)
 
 __all__ = ["GaussianPoissonGroup", "GaussianPoissonPair"]
+
 
 # Epsilons times components of a mixture that are treated at once: bounds the memory.
 _BLOCK = 2**16

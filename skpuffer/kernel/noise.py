@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import (
     Floats,
     Number,
@@ -27,9 +28,11 @@ from skpuffer.kernel.numbers import (
     check_probability,
     check_real,
 )
-from skpuffer.utils._entropy import noise_generator
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._solve import largest_argument, raise_until, smallest_argument
+from skpuffer.kernel.plain import Plain
+from skpuffer.kernel.solve import largest_argument, raise_until, smallest_argument
+
+__all__ = []
+
 
 #: Unproved assumptions, in sentences: those of Rényi costs, and those of trade-offs.
 Evidence = tuple[tuple[Statement, ...], tuple[Statement, ...]]

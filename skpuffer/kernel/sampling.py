@@ -21,7 +21,7 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import Indices, check_count
 
 if TYPE_CHECKING:
-    from ._gradient import GradientRelease
+    from skpuffer.kernel.gradients import GradientRelease
 
 __all__ = [
     "SAMPLING_SCHEMES",
@@ -35,6 +35,7 @@ __all__ = [
     "WithReplacementSampling",
     "sampling_scheme",
 ]
+
 
 # Expected number of records that are drawn at once for Poisson batches: enough to pay
 # for the calls, and small beside the records themselves.

@@ -1,6 +1,7 @@
 """Serialisation of frozen dataclasses to plain data that JSON can hold, and back."""
 
 import math
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar
 
@@ -8,16 +9,20 @@ import numpy as np
 
 from skpuffer.exceptions import Statement, stated
 
-from ._rooms import load_room
+__all__ = ["Plain", "from_plain", "kinds_from", "to_plain"]
 
-__all__ = ["Plain", "from_plain", "to_plain"]
 
-#: Where this library declares kinds: in these rooms.
 _LIBRARY = __name__.partition(".")[0]
-_ROOMS = ("noise", "privacy_loss", "scenarios", "accountants")
 
 #: Classes by the key and the name that their plain data goes by.
 _KINDS: dict[tuple[str, str], type] = {}
+
+_loaders: list[Callable[[], object]] = []
+
+
+def kinds_from(loader: Callable[[], object]) -> None:
+    """Register what loads the modules of this library that declare kinds."""
+    _loaders.append(loader)
 
 
 class Plain:
@@ -117,8 +122,8 @@ def from_plain(value: Any) -> Any:
 
 
 def _load_kinds() -> None:
-    for room in _ROOMS:
-        load_room(f"{_LIBRARY}.{room}")
+    for load in _loaders:
+        load()
 
 
 def _of_kind(key: str, plain: dict[str, Any]) -> Any:

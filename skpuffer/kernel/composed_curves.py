@@ -13,14 +13,20 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.curves import (
+    DEFAULT_ORDERS,
+    ComposedPair,
+    GaussianCurve,
+    NoiseCurve,
+    PrivacyCurve,
+    gaussian_delta,
+    renyi_to_approximate,
+    renyi_to_delta,
+)
+from skpuffer.kernel.distribution import PrivacyLossCurve
 from skpuffer.kernel.numbers import Floats, check_order, check_probability, check_real
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._solve import root_above
-
-from ._conversions import DEFAULT_ORDERS, renyi_to_approximate, renyi_to_delta
-from ._distribution import PrivacyLossCurve
-from ._gaussian import GaussianCurve, gaussian_delta
-from ._protocols import ComposedPair, NoiseCurve, PrivacyCurve
+from skpuffer.kernel.plain import Plain
+from skpuffer.kernel.solve import root_above
 
 __all__ = [
     "CountLawCurve",

@@ -4,19 +4,22 @@ An accountant names the facts it can work from and a scenario those it can offer
 two meet nowhere else. A new need is a new fact here.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import joblib
 
-from skpuffer.distributions import Distribution
 from skpuffer.exceptions import Statement, stated
 from skpuffer.kernel.numbers import Floats, Indices, check_count
-from skpuffer.privacy_loss.overlap import Overlap, PairwiseOverlap
 from skpuffer.releases import QueryRelease, VoteRelease
 
-from .quilts._base import QuiltChoice, Quilts
+if TYPE_CHECKING:
+    from skpuffer.distributions import Distribution
+    from skpuffer.privacy_loss.overlap import Overlap, PairwiseOverlap
+    from skpuffer.scenarios.quilts._base import QuiltChoice, Quilts
 
 __all__ = [
     "Adjacency",
@@ -408,7 +411,7 @@ class Adjacency(Fact):
         together = release.teachers_met(size, self.sequences)
         return min(int(together), int(release.teachers_met(self.count)))
 
-    def in_any_event(self, n_records: int) -> "Adjacency":
+    def in_any_event(self, n_records: int) -> Adjacency:
         """Return what is so outside of the fact's event too: records may become any.
 
         Parameters
@@ -466,7 +469,7 @@ class Adjacency(Fact):
         assumptions: Iterable[Statement | str],
         relation: str = "replace",
         any_records: bool = False,
-    ) -> "Adjacency":
+    ) -> Adjacency:
         """Return the fact that `count` records may become any others.
 
         Parameters

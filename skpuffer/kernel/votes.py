@@ -17,14 +17,17 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_real,
 )
-from skpuffer.noise._on_grid import add_noise
-
-from ._base import Release
-from ._context import PublicContext
-from ._query import QueryRelease
-from ._sensitivity import Sensitivity, stacked_sensitivity
+from skpuffer.kernel.queries import QueryRelease
+from skpuffer.kernel.releases import (
+    PublicContext,
+    Release,
+    Sensitivity,
+    stacked_sensitivity,
+)
+from skpuffer.kernel.rounding import add_noise
 
 __all__ = ["VOTE_RELATIONS", "VoteRelease", "noisy_counts"]
+
 
 #: What a certificate says of votes as one vector.
 _FIXED = Statement("assume.queries_fixed_before_votes")

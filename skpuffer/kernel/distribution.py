@@ -9,16 +9,28 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from skpuffer.kernel.curves import (
+    ComposedPair,
+    Pair,
+    TradeOffs,
+    renyi_to_approximate,
+    renyi_to_delta,
+)
+from skpuffer.kernel.loss_grid import (
+    GridTooLargeError,
+    Sum,
+    excess,
+    loss_range,
+    on_grid,
+    tail_quantile,
+)
 from skpuffer.kernel.numbers import Floats, check_order, check_probability, check_real
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._solve import root_above
-
-from ._conversions import renyi_to_approximate, renyi_to_delta
-from ._grid import GridTooLargeError, Sum, excess, loss_range, on_grid, tail_quantile
-from ._protocols import ComposedPair, Pair, TradeOffs
-from ._renyi import renyi_of_pair
+from skpuffer.kernel.pairs import renyi_of_pair
+from skpuffer.kernel.plain import Plain
+from skpuffer.kernel.solve import root_above
 
 __all__ = ["Accounted", "PrivacyLossCurve", "Reversed"]
+
 
 #: Pairs in one direction, and how many steps each one dominates.
 Steps = tuple[tuple[Pair, int], ...]

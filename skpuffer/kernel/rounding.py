@@ -16,14 +16,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from skpuffer.kernel.draws import (
+    exact_exponential,
+    exact_normal,
+    is_secret,
+    rounded_multiple,
+)
+from skpuffer.kernel.families import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
+from skpuffer.kernel.noise import Noise
 from skpuffer.kernel.numbers import Floats, Indices, check_count
-from skpuffer.utils._entropy import is_secret
-
-from ._base import Noise
-from ._discrete_laplace import DiscreteLaplaceNoise
-from ._exact import exact_exponential, exact_normal, rounded_multiple
-from ._gaussian import GaussianNoise
-from ._laplace import LaplaceNoise
 
 __all__ = [
     "MOST_ROOM",
@@ -35,6 +36,7 @@ __all__ = [
     "to_grid",
     "with_room_for_grid",
 ]
+
 
 #: Steps of a grid in one unit of scale, as a power of two: of small tables, and at
 #: least.

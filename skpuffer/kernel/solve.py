@@ -8,6 +8,9 @@ from scipy.optimize import brentq
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import Numbers
 
+__all__ = []
+
+
 # Costs are evaluated to a few units in the last place, some 1e-15 relative, and roots
 # are found to 1e-14: a thousandfold margin on both that no reader will ever notice.
 MARGIN = 1e-12
