@@ -27,10 +27,10 @@ from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
 from skpuffer._template._rows import RowsMixin, name_of_target, public_groups
 from skpuffer.accountants import Accountant
 from skpuffer.exceptions import Statement
+from skpuffer.kernel import certificates
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.releases import TableElsewhere
 from skpuffer.kernel.rounding import add_noise
-from skpuffer.privacy import _plain_data
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema
@@ -70,7 +70,7 @@ DEFAULT_DELTA = _parameters.DEFAULT_DELTA
 FLOATING_POINT = _on_grid.FLOATING_POINT
 
 #: What a certificate says of noise that can be drawn again.
-SEEDED = _plain_data.SEEDED
+SEEDED = certificates.SEEDED
 
 #: What an estimator cannot see of the steps before it.
 UNTOUCHED_ROWS = Statement("assume.rows_untouched_by_others")

@@ -7,6 +7,7 @@ Noise families and certificates both need it, so it stands below either.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, overload
@@ -30,8 +31,10 @@ from skpuffer.kernel.plain import Plain
 from skpuffer.kernel.solve import largest_argument, root_above
 
 __all__ = [
+    "BeliefCurve",
     "ComposedPair",
     "DescribedPair",
+    "Events",
     "HasDelta",
     "NoiseCurve",
     "Pair",
@@ -62,6 +65,14 @@ class PrivacyCurve(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
+
+
+class BeliefCurve(ABC):
+    """Base of curves under a declared belief."""
+
+    @abstractmethod
+    def without_belief(self) -> PrivacyCurve:
+        """Return the curve of differential privacy, whatever is believed."""
 
 
 class NoiseCurve(Protocol):
@@ -135,6 +146,9 @@ class PairFamily(Protocol):
 
 #: What a step of a composition is dominated by.
 ComposedPair = DescribedPair | PairFamily
+
+#: Dominating pairs, and how many releases or steps each one dominates.
+Events = tuple[tuple[ComposedPair, int], ...]
 
 
 def mirrored(epsilon: Floats, delta: Floats) -> Floats:

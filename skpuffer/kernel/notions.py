@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from skpuffer.exceptions import Statement
 
-__all__ = ["Notion"]
+__all__ = ["SLICED", "Notion"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,3 +263,11 @@ PUFFERFISH = {
     Notion.RENYI_DP: Notion.RENYI_PUFFERFISH,
     Notion.APPROXIMATE_DP: Notion.APPROXIMATE_PUFFERFISH,
 }
+
+#: Notions about slices of an output, and not about the output.
+SLICED = (
+    Notion.AVERAGED_SLICED_RENYI_PUFFERFISH,
+    Notion.JOINT_SLICED_RENYI_PUFFERFISH,
+    Notion.AVERAGED_SLICED_PUFFERFISH,
+    Notion.JOINT_SLICED_PUFFERFISH,
+)

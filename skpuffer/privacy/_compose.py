@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError, Statement
 from skpuffer.kernel.composed_curves import RepeatedCurve, compose_curves
-from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_count, check_order
 from skpuffer.privacy_loss.overlap import (
     OverlapCurve,
@@ -19,7 +19,7 @@ from ._events import events_together
 from ._information import INFORMATION, sum_of_information
 from ._neighbours import arbitrary_count, plain_privacy
 from ._repeated import repeated
-from ._slices import SLICED, SUBSAMPLING_AVERAGES, sum_of_averages
+from ._slices import SUBSAMPLING_AVERAGES, sum_of_averages
 
 __all__ = ["compose"]
 

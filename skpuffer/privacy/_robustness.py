@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.kernel.composed_curves import RenyiCurve
+from skpuffer.kernel.curves import PrivacyCurve
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     check_non_negative,
@@ -17,8 +18,6 @@ from skpuffer.kernel.numbers import (
     check_probability,
     check_real,
 )
-
-from ._curve import Curve
 
 if TYPE_CHECKING:
     from skpuffer.noise import Noise, Shift
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "shifted"]
 
 
-class _AdditiveCurve(Curve, Protocol):
+class _AdditiveCurve(PrivacyCurve, Protocol):
     """The curve of one query with additive noise that covers its sensitivity."""
 
     @property

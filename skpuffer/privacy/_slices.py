@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import CompositionError, Statement, UncertifiedError
-from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.privacy_loss._sliced_curves import SlicedCurve
 
 if TYPE_CHECKING:
     from ._certificate import Certificate
 
-__all__ = ["SLICED", "processed", "sliced_approximate"]
+__all__ = ["processed", "sliced_approximate"]
 
 
 #: Notions in which divergences are averaged over subsamples after they were taken.
@@ -104,9 +104,6 @@ _APPROXIMATE = {
     Notion.AVERAGED_SLICED_RENYI_PUFFERFISH: Notion.AVERAGED_SLICED_PUFFERFISH,
     Notion.JOINT_SLICED_RENYI_PUFFERFISH: Notion.JOINT_SLICED_PUFFERFISH,
 }
-
-#: Notions about slices of an output, and not about the output.
-SLICED = (*_APPROXIMATE, *_APPROXIMATE.values())
 
 
 def sliced_approximate(certificate: "Certificate", delta: float) -> "Certificate":

@@ -19,6 +19,7 @@ from skpuffer.accountants.additive._base import (
     delta_left,
 )
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.curves import PrivacyCurve
 from skpuffer.kernel.distribution import TOLERANCE
 from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.numbers import check_probability
@@ -26,7 +27,6 @@ from skpuffer.kernel.releases import Release
 from skpuffer.kernel.solve import largest_argument, raise_until
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.privacy._curve import Curve
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
 from skpuffer.releases import (
     AdaptiveRelease,
@@ -45,7 +45,7 @@ from ._selection import SelectionSteps
 from ._votes import VOTE_FIELDS
 
 #: Epsilon, a lower bound of it or None, the curve to certify, and remarks on both.
-Reading = tuple[float, float | None, Curve, tuple[Statement, ...]]
+Reading = tuple[float, float | None, PrivacyCurve, tuple[Statement, ...]]
 
 #: How much larger a scale of exponential noise may be than of Gumbel noise.
 _WORTH = 1.05
@@ -288,7 +288,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         epsilon : float
         lower : float or None
             A lower bound, if the dominating pairs are attained.
-        curve : Curve
+        curve : PrivacyCurve
             The one to be written in the certificate.
         remarks : tuple of str
             What else the certificate should say.
@@ -471,7 +471,7 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     def _account_by_law(
         self, steps: StepsOfRelease, noise: Noise
-    ) -> tuple[float, Curve, Accounting]:
+    ) -> tuple[float, PrivacyCurve, Accounting]:
         """Epsilon, curve and account by the law of how many records differ."""
         delta = check_probability(delta=self.delta)
         curve, found = law_account(steps, noise, delta, self.max_memory)
