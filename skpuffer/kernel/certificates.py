@@ -135,6 +135,8 @@ class Claim:
     noise_gain : float or None
         The `gain` by the noise itself, where it is not the ratio of the two
         sensitivities.
+    n_releases : int
+        How many releases are composed in it.
     source : Statement or str
         Where the statement is proved.
     """
@@ -171,6 +173,7 @@ class Claim:
     record_sensitivity: float | None = None
     noise_gain: float | None = None
     source: Statement | str = ""
+    n_releases: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.notion, Notion):
@@ -217,8 +220,6 @@ class Certificate(Claim):
     choice : Statement or str
         Which family of noise was taken, or whom an accountant that asks others took,
         and how the others compared.
-    n_releases : int
-        How many releases are composed in it.
     **claim
         As :class:`Claim`.
     """
@@ -231,7 +232,6 @@ class Certificate(Claim):
     accountant: str = ""
     choice: Statement | str = ""
     release: str = ""
-    n_releases: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()

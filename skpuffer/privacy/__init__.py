@@ -1,6 +1,8 @@
 """What is promised, what follows from it, and what may be added up."""
 
+from skpuffer.kernel.certificates import Certificate as _Kept
 from skpuffer.kernel.plain import kinds_from
+from skpuffer.kernel.proof import certificates_are
 from skpuffer.utils._rooms import attach_stub, load_room
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
@@ -13,3 +15,13 @@ def _load_kinds() -> None:
 
 # a certificate that is read back may hold a curve of any of these
 kinds_from(_load_kinds)
+
+
+def _kind() -> type[_Kept]:
+    from ._certificate import Certificate
+
+    return Certificate
+
+
+# which says more of what follows
+certificates_are(_kind)

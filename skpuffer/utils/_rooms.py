@@ -10,6 +10,8 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
+from skpuffer.exceptions import Statement
+
 __all__ = ["attach_stub", "load_room"]
 
 
@@ -39,7 +41,7 @@ def attach_stub(
 
     def get(asked: str) -> Any:
         if asked not in homes:
-            raise AttributeError(f"module {name!r} has no attribute {asked!r}")
+            raise AttributeError(Statement("room.no_such_name", room=name, name=asked))
         home, own = homes[asked]
         # a room within the package, or what another module holds
         found = (

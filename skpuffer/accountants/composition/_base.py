@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import Account, Calibration, accounts_for
+from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants._selection import SELECTION_FIELDS, selection_noises
 from skpuffer.accountants.additive._base import (
     QUERY_FIELDS,
@@ -19,14 +19,15 @@ from skpuffer.accountants.additive._base import (
     delta_left,
 )
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.curves import PrivacyCurve
 from skpuffer.kernel.distribution import TOLERANCE
 from skpuffer.kernel.facts import arbitrary_coupling
+from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_probability
 from skpuffer.kernel.releases import Release
 from skpuffer.kernel.solve import largest_argument, raise_until
 from skpuffer.noise import Noise
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
 from skpuffer.releases import (
     AdaptiveRelease,
@@ -158,7 +159,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         steps = self._steps(fact, release, bound)
         assert isinstance(steps, SelectionSteps)  # as registered for the release
 
-        def calibrate(noise: Noise, rng: Any) -> Calibration:
+        def calibrate(noise: Noise, rng: Any) -> Found:
             found = [
                 self._calibrate_steps(
                     replace_fields(steps, family=family),
@@ -183,7 +184,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         bound: BoundScenario,
         noise: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of each step's noise to the least that keeps the promise."""
         # a budget too small for the event is refused before any scale is searched for
         self._delta_left(steps)
@@ -194,7 +195,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             # exact for mixtures too, whose noise is not in proportion to their shifts
             gain = self._scale_of_any_record(steps) / scale
             certificate = replace_fields(certificate, noise_gain=gain)
-        return Calibration(noise, certificate)
+        return Found(noise, certificate)
 
     def _scale_of_any_record(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise if a record that differs may become any other."""
@@ -397,7 +398,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         fact: Adjacency,
         bound: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise of each step promises."""
         # from the noise itself, as calibrated or as given: the certificate's own
         # account
@@ -438,7 +439,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         # one record against one; under differential privacy the two are the same by
         # definition
         compared = fact.count == 1 and not fact.any_records
-        return Certificate(
+        return Claim(
             notion=notion if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
             alpha=getattr(self, "alpha", None),
@@ -466,7 +467,6 @@ class _CompositionAccountant(_AdditiveAccountant):
             norm=float(found.shift.norm),
             record_sensitivity=steps.any_record(found.shift) if compared else None,
             source=found.source,
-            **self._identity(bound, release),
         )
 
     def _account_by_law(

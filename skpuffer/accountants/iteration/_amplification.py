@@ -15,10 +15,11 @@ from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, Gradien
 from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
 from skpuffer.accountants.composition._renyi_dp import RenyiDP
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import Floats, check_positive
 from skpuffer.noise import Noise, Shift
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._iteration import last_iterate_mu
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.releases import (
@@ -420,7 +421,7 @@ class IterationAmplification(_CompositionAccountant):
         fact: Adjacency,
         bound: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise of each step promises."""
         certificate = super()._certify_steps(steps, fact, bound, noise)
         # the one that is promised where none is named

@@ -11,16 +11,17 @@ import numpy as np
 from skpuffer.accountants._base import (
     Account,
     Accountant,
-    Calibration,
+    Found,
     accounts_for,
 )
 from skpuffer.accountants.additive._base import QUERY_FIELDS
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
 from skpuffer.information import Bank, MixtureChannel
+from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.draws import noise_generator, spawned
+from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.noise import Noise
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputSamples
 
@@ -140,7 +141,7 @@ class _InformationAccountant(Accountant):
 
     def _calibrate(
         self, outputs: Outputs, bound: BoundScenario, unit: Noise, random_state: Any
-    ) -> Calibration:
+    ) -> Found:
         """Set noise, and bound what leaks through it."""
         seed = seed_of(_spawned(random_state))
         rng = np.random.default_rng(seed)
@@ -157,11 +158,9 @@ class _InformationAccountant(Accountant):
                 ),
             )
         draws = bounded.draws or (seed, 1.0)
-        return Calibration(noise, certificate, warnings, draws=draws)
+        return Found(noise, certificate, warnings, draws=draws)
 
-    def _certify(
-        self, outputs: Outputs, bound: BoundScenario, noise: Noise
-    ) -> Certificate:
+    def _certify(self, outputs: Outputs, bound: BoundScenario, noise: Noise) -> Claim:
         """Find what a given noise promises."""
         # refused before anything is drawn
         self._check_noise(noise, outputs)
@@ -198,7 +197,7 @@ class _InformationAccountant(Accountant):
         outputs: Outputs,
         bound: BoundScenario,
         rng: np.random.Generator,
-    ) -> Certificate:
+    ) -> Claim:
         fact, release = outputs.fact, outputs.release
         certified = bounded.certified and fact.certified
         notion = Notion.MUTUAL_INFORMATION
@@ -206,7 +205,7 @@ class _InformationAccountant(Accountant):
             notion = _BY_COLUMN[fact.secret]
         # both may fail
         confidence = max(0.0, fact.confidence - (1 - bounded.confidence))
-        return Certificate(
+        return Claim(
             notion=notion if certified else Notion.ESTIMATED,
             mutual_information=bounded.information,
             table_information=bounded.table,
@@ -223,7 +222,6 @@ class _InformationAccountant(Accountant):
                 *release.assumptions,
             ),
             source=bounded.source,
-            **self._identity(bound, release),
         )
 
     def _worst_leakage(

@@ -17,10 +17,10 @@ from skpuffer.accountants.composition._gradients import (
 )
 from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.numbers import check_option, check_probability
 from skpuffer.noise import Noise
 from skpuffer.noise.strategies import NoiseStrategy, identity
-from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
 from skpuffer.releases import (
@@ -267,7 +267,7 @@ class RandomAllocation(PrivacyLoss):
         fact: Adjacency,
         bound: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise of each step promises."""
         certificate = super()._certify_steps(steps, fact, bound, noise)
         assert isinstance(steps, AllocationSteps)
@@ -287,7 +287,7 @@ def _bins(steps: AllocationSteps) -> Statement:
     return Statement("assume.bins_independent_per_record", kept=kept)
 
 
-def _bounds(certificate: Certificate) -> tuple[Statement, ...]:
+def _bounds(certificate: Claim) -> tuple[Statement, ...]:
     """Name the bound in each direction, where the composition does not."""
     if not isinstance(certificate.curve, PrivacyLossCurve):
         return ()

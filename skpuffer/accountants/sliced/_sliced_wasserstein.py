@@ -8,13 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants._base import Account, Accountant, Calibration, accounts_for
+from skpuffer.accountants._base import Account, Accountant, Found, accounts_for
 from skpuffer.accountants.additive._base import (
     QUERY_FIELDS,
     record_sensitivity_bound,
     sensitivity_bound,
 )
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
@@ -25,7 +27,6 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.kernel.solve import raise_until, root_above
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
 from skpuffer.transport import Ball, Box, SliceProfile
@@ -413,10 +414,10 @@ class SlicedWasserstein(Accountant):
         self,
         known: _Known,
         release: QueryRelease,
-        certify: Callable[[Noise], Certificate],
+        certify: Callable[[Noise], Claim],
         noise: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of noise to the least that keeps the promise."""
         alpha, epsilon = float(self.alpha), float(self.epsilon)
 
@@ -440,7 +441,7 @@ class SlicedWasserstein(Accountant):
         below = float(least) * (1 - 1e-9)
         if least < most and cost(below) > epsilon:
             scale = root_above(cost, epsilon, below, scale)
-        return Calibration(scaled(scale), certify(scaled(scale)))
+        return Found(scaled(scale), certify(scaled(scale)))
 
     def _certify(
         self,
@@ -449,7 +450,7 @@ class SlicedWasserstein(Accountant):
         release: QueryRelease,
         bound: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise promises."""
         alpha = float(self.alpha)
         variances = self._variances(noise, known, release)
@@ -457,7 +458,7 @@ class SlicedWasserstein(Accountant):
         vector = noise.curve(shift)
         curve = replace(known.costs.curve(variances), vector=vector)
         rpp = float(vector.renyi(alpha))
-        return Certificate(
+        return Claim(
             notion=self._notion if known.certified else Notion.ESTIMATED,
             epsilon=curve.renyi(alpha),
             alpha=alpha,
@@ -474,7 +475,6 @@ class SlicedWasserstein(Accountant):
             source=Statement(
                 "source.sliced_wasserstein", paper=_PAPER, source=known.source
             ),
-            **self._identity(bound, release),
         )
 
     def _remarks(
