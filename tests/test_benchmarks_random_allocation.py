@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skpuffer.kernel.curves import gaussian_delta
+from skpuffer.kernel.families import gaussian_delta
 from skpuffer.noise.strategies import banded_square_root, identity
 from skpuffer.privacy_loss.allocation._hazards import Hazards
 

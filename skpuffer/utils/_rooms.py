@@ -71,4 +71,6 @@ def load_room(name: str) -> None:
     """
     room = import_module(name)
     for module in walk_packages(room.__path__, f"{name}."):
-        import_module(module.name)
+        loaded = import_module(module.name)
+        for offered in getattr(loaded, "__all__", ()):
+            getattr(loaded, offered)

@@ -16,7 +16,7 @@ from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
 from skpuffer.accountants.composition._renyi_dp import RenyiDP
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.families import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import Floats, check_positive
 from skpuffer.noise import Noise, Shift
