@@ -11,9 +11,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 
-from skpuffer._affine import AffineReleaseMixin, deviation_name
-from skpuffer._preview import PreviewMixin, UnreadRows, refuse_unread
 from skpuffer._template import _on_grid, _parameters
+from skpuffer._template._affine import AffineReleaseMixin, deviation_name
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_gain, announce_weakness
 from skpuffer._template._elsewhere import (
@@ -24,6 +23,7 @@ from skpuffer._template._elsewhere import (
 from skpuffer._template._on_grid import proved
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
+from skpuffer._template._preview import PreviewMixin, UnreadRows, refuse_unread
 from skpuffer._template._rows import RowsMixin, name_of_target, public_groups
 from skpuffer.accountants import Accountant
 from skpuffer.exceptions import Statement

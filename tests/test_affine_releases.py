@@ -11,7 +11,7 @@ from scipy.stats import dlaplace, laplace, norm
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template._affine import AffineReleaseMixin
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.compose import OutputPerturbation
 from skpuffer.exceptions import UnsupportedError

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._stated_sensitivity import StatedSensitivityMixin
-from skpuffer._vector_query import VectorQuery
+from skpuffer._template._affine import AffineReleaseMixin
+from skpuffer._template._stated_sensitivity import StatedSensitivityMixin
+from skpuffer._template._vector_query import VectorQuery
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedCauchyNoise, LaplaceNoise

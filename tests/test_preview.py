@@ -11,8 +11,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._preview import PreviewMixin, UnreadRows
+from skpuffer._template._affine import AffineReleaseMixin
+from skpuffer._template._preview import PreviewMixin, UnreadRows
 from skpuffer.accountants import (
     DistributionAwareWasserstein,
     GroupPrivacy,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import ClassifierMixin
 
-from skpuffer._targets import rows_and_labels
+from skpuffer._template._targets import rows_and_labels
 from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import validate_labels
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer._code_book import CodeBookMixin
-from skpuffer._lazy_tables import LazyTable, SummedColumns
+from skpuffer._template._code_book import CodeBookMixin
+from skpuffer._template._lazy_tables import LazyTable, SummedColumns
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.scenarios import BoundScenario
 from skpuffer.utils._reading import COLLECT

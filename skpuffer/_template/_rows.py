@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from skpuffer._code_book import CodeBookMixin
-from skpuffer._targets import counted
+from skpuffer._template._code_book import CodeBookMixin
+from skpuffer._template._targets import counted
 from skpuffer.exceptions import Statement
 from skpuffer.scenarios import RecordScenario
 from skpuffer.scenarios.priors._overlap import (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._prediction import LinearLabelsMixin
-from skpuffer._targets import class_indices, declared_classes
 from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template._prediction import LinearLabelsMixin
+from skpuffer._template._targets import class_indices, declared_classes
 from skpuffer.exceptions import Statement
 from skpuffer.training import make_loss
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._raw_tables import (
+from skpuffer._template._raw_tables import (
     ComposedMap,
     check_records,
     column_keys,

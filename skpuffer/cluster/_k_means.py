@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._raw_tables import check_size
+from skpuffer._template._raw_tables import check_size
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import PrivacyWarning, Statement, UnsupportedError

@@ -14,10 +14,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._stated_sensitivity import StatedSensitivityMixin
-from skpuffer._targets import declared_classes, target_values
+from skpuffer._template._affine import AffineReleaseMixin
 from skpuffer._template._classes import validate_classes
+from skpuffer._template._stated_sensitivity import StatedSensitivityMixin
+from skpuffer._template._targets import declared_classes, target_values
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease, Sensitivity

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template._affine import AffineReleaseMixin
 from skpuffer._template._plan import FitPlan
 from skpuffer.accountants._budget_split import (
     common_scale,

@@ -14,12 +14,12 @@ from sklearn.utils.validation import (
     check_consistent_length,
 )
 
-from skpuffer._preview import PreviewMixin, _labels, _made_up_target
-from skpuffer._targets import declared_classes
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce_weakness
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer._template._parameters import scenario_and_accountant
+from skpuffer._template._preview import PreviewMixin, _labels, _made_up_target
+from skpuffer._template._targets import declared_classes
 from skpuffer.accountants import Accountant
 from skpuffer.base import refuse_arguments
 from skpuffer.exceptions import Statement, UnsupportedError

@@ -10,11 +10,11 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skpuffer._code_book import SCHEMA_BEHIND_PREPROCESSING
-from skpuffer._preview import PreviewMixin
 from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer._template._code_book import SCHEMA_BEHIND_PREPROCESSING
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan
+from skpuffer._template._preview import PreviewMixin
 from skpuffer.base import PrivateEstimatorMixin, refuse_arguments
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.scenarios.priors._overlap import holds_private_rows

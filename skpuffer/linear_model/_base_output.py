@@ -15,8 +15,8 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._targets import known_targets
+from skpuffer._template._affine import AffineReleaseMixin
+from skpuffer._template._targets import known_targets
 from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._checks import check_positive

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from skpuffer._class_weights import ClassWeightMixin
-from skpuffer._prediction import LinearLabelsMixin
-from skpuffer._targets import counted
 from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template._prediction import LinearLabelsMixin
+from skpuffer._template._targets import counted
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
+from skpuffer.linear_model._class_weights import ClassWeightMixin
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.training import Huber

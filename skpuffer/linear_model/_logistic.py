@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer._prediction import ScoreProbabilitiesMixin
+from skpuffer._template._prediction import ScoreProbabilitiesMixin
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
 from skpuffer.training import Logistic, Multinomial, make_loss

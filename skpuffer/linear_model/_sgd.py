@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from skpuffer._prediction import ScoreProbabilitiesMixin
+from skpuffer._template._prediction import ScoreProbabilitiesMixin
 from skpuffer.exceptions import Statement
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_non_negative, check_positive

@@ -15,9 +15,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._preview import _labels, _made_up_target
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_weakness
+from skpuffer._template._preview import _labels, _made_up_target
 from skpuffer.accountants import Accountant, OverlapAmplification, PrivacyLoss
 from skpuffer.base import (
     DEFAULT_DELTA,

@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
-from skpuffer._preview import UnreadRows, refuse_unread
-from skpuffer._targets import (
+from skpuffer._template._plan import FitPlan, Opening, TableRead
+from skpuffer._template._preview import UnreadRows, refuse_unread
+from skpuffer._template._targets import (
     class_indices,
     declared_classes,
     numeric_targets,
     target_values,
 )
-from skpuffer._template._plan import FitPlan, Opening, TableRead
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.compose._feature_map import refuse_mixing, subject_of

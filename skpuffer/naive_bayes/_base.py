@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._raw_tables import check_records
-from skpuffer._targets import class_indices, declared_classes
 from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template._raw_tables import check_records
+from skpuffer._template._targets import class_indices, declared_classes
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 

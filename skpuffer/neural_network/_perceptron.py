@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._class_weights import ClassWeightMixin
-from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
-from skpuffer._targets import counted
 from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
+from skpuffer._template._targets import counted
 from skpuffer.exceptions import Statement
 from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
+from skpuffer.linear_model._class_weights import ClassWeightMixin
 from skpuffer.linear_model._start import checked_array
 from skpuffer.training import PerceptronGradients, make_loss
 from skpuffer.training._perceptron import ACTIVATIONS

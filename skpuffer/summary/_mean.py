@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._lazy_tables import encoded, number
+from skpuffer._template._affine import AffineReleaseMixin
+from skpuffer._template._lazy_tables import encoded, number
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
@@ -19,7 +19,7 @@ from ._moments import Averages, Moments, column_means
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skpuffer._lazy_tables import LazyColumn, LazyTable
+    from skpuffer._template._lazy_tables import LazyColumn, LazyTable
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.scenarios import Scenario

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from skpuffer._lazy_tables import clipped
+from skpuffer._template._lazy_tables import clipped
 from skpuffer.releases import Sensitivity
 from skpuffer.releases._sensitivity import stacked_sensitivity
 from skpuffer.utils._bounds import Bounds

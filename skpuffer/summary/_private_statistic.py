@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._stated_sensitivity import StatedSensitivityMixin
-from skpuffer._vector_query import VectorQuery
+from skpuffer._template._affine import AffineReleaseMixin
+from skpuffer._template._stated_sensitivity import StatedSensitivityMixin
+from skpuffer._template._vector_query import VectorQuery
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease, Sensitivity

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import read_numbers, validate_rows

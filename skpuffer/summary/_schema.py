@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from skpuffer._lazy_tables import (
+from skpuffer._template._lazy_tables import (
     LazyColumn,
     codes,
     codes_of_book,
@@ -37,7 +37,7 @@ from skpuffer.utils._reading import (
 )
 
 if TYPE_CHECKING:
-    from skpuffer._lazy_tables import LazyTable
+    from skpuffer._template._lazy_tables import LazyTable
     from skpuffer.schema import Schema
     from skpuffer.utils._types import Floats, Table
 

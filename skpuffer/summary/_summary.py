@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._raw_tables import (
+from skpuffer._template._raw_tables import (
     check_records,
     column_keys,
     mapped_context,

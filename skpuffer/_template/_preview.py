@@ -11,8 +11,8 @@ import pandas as pd
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._targets import declared_classes
+from skpuffer._template._affine import AffineReleaseMixin
+from skpuffer._template._targets import declared_classes
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.privacy import Preview
 from skpuffer.schema import Number, Schema

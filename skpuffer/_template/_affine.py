@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._vector_query import VectorQuery
+from skpuffer._template._vector_query import VectorQuery
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.utils._checks import check_probability
 
