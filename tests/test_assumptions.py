@@ -7,7 +7,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from skpuffer._template._elsewhere import SUMMED_ELSEWHERE
 from skpuffer._template._on_grid import (
     CHOSEN_ON_GRID,
     FLOATING_POINT,
@@ -16,6 +15,9 @@ from skpuffer._template._on_grid import (
     ROUNDED_ELSEWHERE,
     ROUNDED_SUMS,
     SUMS_ON_GRID,
+)
+from skpuffer._template._reading import (
+    SUMMED_ELSEWHERE,
 )
 from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
 from skpuffer.base import SEEDED, UNTOUCHED_ROWS

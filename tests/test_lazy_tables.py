@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skpuffer._template import _lazy_tables
-from skpuffer._template._elsewhere import PRIOR_UNSEEN, SUMMED_ELSEWHERE
 from skpuffer._template._lazy_tables import (
     MOST_SUMS,
     LazyTable,
@@ -33,6 +32,10 @@ from skpuffer._template._on_grid import (
     ROUNDED_ELSEWHERE,
     ROUNDED_SUMS,
     SUMS_ON_GRID,
+)
+from skpuffer._template._reading import (
+    PRIOR_UNSEEN,
+    SUMMED_ELSEWHERE,
 )
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.compose import PublicPreprocessing

@@ -1,22 +1,22 @@
-"""Estimators whose attributes are affine in the released vector: errors by noise."""
+"""Attributes that are affine in the released vector: deviations and intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._template._vector_query import VectorQuery
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_probability
+
+from ._foreign_code import VectorQuery
 
 if TYPE_CHECKING:
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import Floats
 
-__all__ = ["AffineReleaseMixin", "deviation_name"]
+__all__ = ["confidence_interval", "deviation_name", "deviations", "read_off"]
 
 
 def deviation_name(name: str) -> str:
@@ -24,95 +24,85 @@ def deviation_name(name: str) -> str:
     return f"{name}std_"
 
 
-class AffineReleaseMixin:
-    """Mixin: some attributes are the released numbers themselves, in other units.
+def read_off(estimator: Any, value: Any, release: Any) -> dict[str, Any]:
+    """Return the attributes that are affine in the noisy vector, by name.
 
-    That is, each of their entries is a public number plus a positive public multiple of
-    one coordinate of the noisy vector. So the standard deviation that the noise gives
-    them is known exactly.
+    Parameters
+    ----------
+    estimator : estimator
+        Which declares their linear parts and their public offsets.
+    value : ndarray of shape (dim,)
+    release : the object that `_release` made
     """
-
-    noise_: Noise
-
-    #: Function of the noisy vector, complex or not, and the release: these attributes
-    #: by name, as `_publish` sets them. A subclass without has its own `_widths`.
-    _read_off: Callable[[Any, Any], dict[str, Any]]
-
-    def _deviations(self, noise: Noise, release: Any) -> dict[str, Any]:
-        """Return the standard deviations by noise of these attributes, by name.
-
-        Parameters
-        ----------
-        noise : Noise
-        release : the object that `_release` made
-        """
-        query = getattr(release, "query", None)
-        # code of others gives arrays whose shape is known once it has run
-        size = query.size if isinstance(query, VectorQuery) else release.dim
-        if size is None:
-            return {}
-        widths: Any = noise.std(size)
-        # some families have no variance, in all coordinates
-        return self._widths(widths, release) if np.isfinite(widths).all() else {}
-
-    def _widths(self, widths: Floats, release: Any) -> dict[str, Any]:
-        """Return what widths of the coordinates become in the attributes."""
-        # The imaginary part of an affine map of imaginary numbers is its linear part,
-        # to the last digit, whatever the offset.
-        moved = self._read_off(1j * widths, release)
-        return {name: _imaginary(held) for name, held in moved.items()}
-
-    def confidence_interval(self, level: float = 0.95) -> dict[str, tuple[Any, Any]]:
-        """Return intervals around what was released, for the noise alone.
-
-        Each entry's interval holds, with probability `level` over the noise, the number
-        that would have been released without noise: of the table as it was read,
-        clipped to the bounds and norms. It says nothing of what clipping did, nor of
-        the population that the table was drawn from. It is post-processing and costs no
-        budget.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Of each entry by itself, in (0, 1).
-
-        Returns
-        -------
-        dict of {str: (low, high)}
-            For each attribute with known deviations its name and two of its kind,
-            of a table without what is no affine function of the noise.
-
-        Raises
-        ------
-        UnsupportedError
-            If quantiles of the family of noise are not known, or nothing released is
-            affine in the noise, as after training with noisy gradients.
-        """
-        check_is_fitted(self)
-        level = check_probability(level=level)
-        known = [
-            name.removesuffix("std_")
-            for name in sorted(vars(self))
-            if name.endswith("_std_")
-        ]
-        if not known:
-            raise UnsupportedError(
-                Statement("release.no_confidence_intervals", owner=type(self).__name__)
-            )
-        width = self.noise_.interval_width(level)
-        return {
-            name: _interval(
-                getattr(self, name), getattr(self, deviation_name(name)), width
-            )
-            for name in known
-        }
+    found: dict[str, Any] = estimator._linear_parts(value, release)
+    offsets = estimator._offsets(release).items()
+    return found | {name: found[name] + offset for name, offset in offsets}
 
 
-def _imaginary(value: Any) -> Any:
-    """Return imaginary parts, of the kind of the value."""
-    if isinstance(value, dict):
-        return {key: _imaginary(held) for key, held in value.items()}
-    return np.imag(value)
+def deviations(estimator: Any, noise: Noise, release: Any) -> dict[str, Any]:
+    """Return the standard deviations by noise of these attributes, by name.
+
+    Parameters
+    ----------
+    estimator : estimator
+    noise : Noise
+    release : the object that `_release` made
+    """
+    # noise of steps has gone through all later ones
+    if not estimator._affine_attributes or not isinstance(release, QueryRelease):
+        return {}
+    # code of others gives arrays whose shape is known once it has run
+    query = release.query
+    size = query.size if isinstance(query, VectorQuery) else release.dim
+    if size is None:
+        return {}
+    widths: Any = noise.std(size)
+    # some families have no variance, in all coordinates
+    if not np.isfinite(widths).all():
+        return {}
+    found: dict[str, Any] = estimator._linear_parts(widths, release)
+    return found
+
+
+def confidence_interval(self: Any, level: float = 0.95) -> dict[str, tuple[Any, Any]]:
+    """Return intervals around what was released, for the noise alone.
+
+    Each entry's interval holds, with probability `level` over the noise, the number
+    that would have been released without noise: of the table as it was read,
+    clipped to the bounds and norms. It says nothing of what clipping did, nor of
+    the population that the table was drawn from. It is post-processing and costs no
+    budget.
+
+    Parameters
+    ----------
+    level : float, default=0.95
+        Of each entry by itself, in (0, 1).
+
+    Returns
+    -------
+    dict of {str: (low, high)}
+        For each attribute with known deviations its name and two of its kind,
+        of a table without what is no affine function of the noise.
+
+    Raises
+    ------
+    UnsupportedError
+        If quantiles of the family of noise are not known, or nothing released is
+        affine in the noise, as after training with noisy gradients.
+    """
+    check_is_fitted(self)
+    level = check_probability(level=level)
+    names = self._affine_attributes
+    known = [name for name in names if hasattr(self, deviation_name(name))]
+    if not known:
+        raise UnsupportedError(
+            Statement("release.no_confidence_intervals", owner=type(self).__name__)
+        )
+    width = self.noise_.interval_width(level)
+    return {
+        name: _interval(getattr(self, name), getattr(self, deviation_name(name)), width)
+        for name in known
+    }
 
 
 def _interval(value: Any, deviation: Any, width: float) -> tuple[Any, Any]:

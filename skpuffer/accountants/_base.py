@@ -25,7 +25,7 @@ from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._checks import check_option
-from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._rooms import load_room
 from skpuffer.utils._warn import warn
@@ -185,7 +185,8 @@ _SPENT = {
 }
 
 
-class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
+@linked_to_docs
+class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
     """Base of accountants: privacy-loss accounting for releases.
 
     An accountant holds parameters only. It never sees a data frame: it works from the

@@ -18,6 +18,10 @@ from skpuffer._template._raw_tables import (
     mapped_context,
     read_raw,
 )
+from skpuffer._template._reading import (
+    names_without_secret,
+    without_secret,
+)
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, UnsupportedError
@@ -156,7 +160,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
             # names are numbered without it
             if given is None or not all(isinstance(name, str) for name in given):
                 return given
-            kept = {*self._names_without_secret(list(given))}
+            kept = {*names_without_secret(self, list(given))}
             if isinstance(given, Mapping):
                 return {name: held for name, held in given.items() if name in kept}
             return [name for name in given if name in kept]
@@ -304,7 +308,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
 
     def _scores(self, X: Table) -> Floats:
         check_is_fitted(self)
-        rows = self._without_secret(X)
+        rows = without_secret(self, X)
         if self.schema is None:
             # with a schema they have been read by it
             rows = self.binning_(read_raw(self, rows, reset=False))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
-from skpuffer._template._vector_query import VectorQuery
+from skpuffer._template._foreign_code import VectorQuery
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.utils._silence import muted
 from skpuffer.utils._unquoted import unquoted

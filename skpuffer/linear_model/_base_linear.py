@@ -10,9 +10,8 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
-from skpuffer._template._classes import mark_noisy
+from skpuffer._template._classes import linear_scores, mark_noisy
 from skpuffer._template._lazy_tables import clipped
-from skpuffer._template._prediction import linear_scores
 from skpuffer._template._targets import target_values
 from skpuffer.exceptions import Statement
 from skpuffer.utils._checks import check_interval, check_real

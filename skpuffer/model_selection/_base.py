@@ -39,9 +39,9 @@ from skpuffer.privacy_loss.repetition._runs import (
 )
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._checks import check_count, check_probability, noise_generator
-from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._entropy import spawned
-from skpuffer.utils._listeners import CarriesListeners, tell
+from skpuffer.utils._listeners import carries_listeners, tell
 from skpuffer.utils._reading import as_table, row_count
 from skpuffer.utils._sklearn import (
     HasMethods,
@@ -134,9 +134,9 @@ class _Table:
 
 
 @delegates
+@carries_listeners
+@linked_to_docs
 class BasePrivateSearch(
-    DocLinkMixin,
-    CarriesListeners,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped

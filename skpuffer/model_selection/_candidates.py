@@ -12,6 +12,9 @@ from sklearn.pipeline import Pipeline
 
 from skpuffer._template._plan import FitPlan, Opening, TableRead
 from skpuffer._template._preview import UnreadRows, refuse_unread
+from skpuffer._template._reading import (
+    read_table,
+)
 from skpuffer._template._targets import (
     class_indices,
     declared_classes,
@@ -487,7 +490,7 @@ def read_part(
     inner._validate_params()
     opening = inner._opening(y)
     refuse_unread(inner, opening.scenario, opening.leaks)
-    table = inner._read_table(opening.scenario, X, y, None, None, features, given)
+    table = read_table(inner, opening.scenario, X, y, None, None, features, given)
     if table.has_target and getattr(table.y, "ndim", 1) > 1:
         raise ValueError(Statement("search.target_not_one_column"))
     return Reading(inner=inner, opening=opening, table=table)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from skpuffer._template._affine import AffineReleaseMixin
-from skpuffer._template._stated_sensitivity import StatedSensitivityMixin
-from skpuffer._template._vector_query import VectorQuery
+from skpuffer._template import _affine
+from skpuffer._template._foreign_code import StatedSensitivityMixin, VectorQuery
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -33,9 +32,7 @@ __all__ = ["PrivateStatistic"]
 Statistic: TypeAlias = Callable[[Any], Any]
 
 
-class PrivateStatistic(
-    AffineReleaseMixin, StatedSensitivityMixin, PrivateEstimatorMixin
-):
+class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
     """Any function of the table, with noise: a statistic of your own.
 
     The function is computed on the private table as it is; what leaves is its value
@@ -198,13 +195,16 @@ class PrivateStatistic(
             ),
         )
 
-    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
+    _affine_attributes = ("value_",)
+    confidence_interval = _affine.confidence_interval
+
+    def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         # the query kept the shape; of the values there is the noisy vector only
-        (array,) = release.query.split(value)
+        (array,) = release.query.split(vector)
         return {"value_": array}
 
     def _publish(self, value: Any, release: Any) -> None:
-        self.value_ = self._read_off(value, release)["value_"]
+        self.value_ = _affine.read_off(self, value, release)["value_"]
 
 
 class _StatisticQuery(VectorQuery):

@@ -18,6 +18,9 @@ from skpuffer._template._raw_tables import (
     mapped_context,
     read_raw,
 )
+from skpuffer._template._reading import (
+    map_by_schema,
+)
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
 from skpuffer.exceptions import PrivacyWarning, Statement
@@ -263,7 +266,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         if self.schema is not None:
             scenario = RecordScenario() if self.scenario is None else self.scenario
             # the same map again: what came is its cells
-            cells = self._schema_map(scenario, None)
+            cells = map_by_schema(self, scenario, None)
             self.n_features_in_ = len(cells.names)
             return X, None, cells
         X = read_raw(self, X, reset=True)
