@@ -23,7 +23,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from skpuffer import base
-from skpuffer._template import _rows
 from skpuffer._template._on_grid import (
     CHOSEN_ON_GRID,
     ON_GRID,
@@ -626,7 +625,7 @@ def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
 
     for look in (check_rows, check_table, check_secrets):
         monkeypatch.setattr(_BoundRecord, look.__name__, look)
-    monkeypatch.setattr(_rows, "prior_leaks", prior_leaks)
+    monkeypatch.setattr(_reading, "prior_leaks", prior_leaks)
     monkeypatch.setattr(Watched, "said", ("of the parameter",))
     features = FeatureMap(
         FunctionTransformer(), None, "mapped by hand", leaks=("of the map",)

@@ -174,4 +174,5 @@ def predict_log_proba(self: Any, X: Table) -> Floats:
     """
     # of the probabilities, as scikit-learn's linear classifiers do: -inf where one
     # underflows
-    return np.log(self.predict_proba(X))
+    log_probabilities: Floats = np.log(self.predict_proba(X))
+    return log_probabilities
