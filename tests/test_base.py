@@ -23,6 +23,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from skpuffer import base
+from skpuffer._template import _reading
 from skpuffer._template._on_grid import (
     CHOSEN_ON_GRID,
     ON_GRID,

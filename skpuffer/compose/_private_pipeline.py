@@ -58,11 +58,11 @@ from ._released_steps import (
     names_out,
     offers,
     private_steps,
-    split_secret,
+    split_step_secret,
     step_or_slice,
     tags_of_steps,
     visual_block,
-    without_secret,
+    without_step_secret,
 )
 from ._settled_steps import Flow, chosen_rows, settle_all
 from ._step_kinds import (
@@ -429,7 +429,7 @@ class PrivatePipeline(
             raise ValueError(_SAME)
         given = X
         for step in opening.estimators:
-            X, secret = split_secret(step, X, secret)
+            X, secret = split_step_secret(step, X, secret)
         base = self._validate(X, reset=True)
         public = None
         if self.reference is not None:
@@ -443,7 +443,7 @@ class PrivatePipeline(
         """Public rows with the columns of the data."""
         public = as_table(self.reference)
         for step in opening.estimators:
-            public = without_secret(step, public, self.n_features_in_)
+            public = without_step_secret(step, public, self.n_features_in_)
         return rows_like(public, base, _OWNER)
 
     def _plan_fit(
@@ -575,7 +575,7 @@ class PrivatePipeline(
         y = _made_up_target(model, n_rows, labels, target_name)
         given = X
         for step in opening.estimators:
-            X, _ = split_secret(step, X, None)
+            X, _ = split_step_secret(step, X, None)
         base = copy._validate(X, reset=True)
         public = None if self.reference is None else copy._public(opening, base)
         plan = plan_steps(

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._parameters import scenario_and_accountant
+from skpuffer._template._reading import split_secret
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import (
@@ -40,11 +41,11 @@ __all__ = [
     "names_out",
     "offers",
     "private_steps",
-    "split_secret",
+    "split_step_secret",
     "step_or_slice",
     "tags_of_steps",
     "visual_block",
-    "without_secret",
+    "without_step_secret",
 ]
 
 
@@ -119,7 +120,7 @@ def call_last(pipeline: Any, name: str, X: Any, *args: Any, **kwargs: Any) -> An
         return X
     raw = as_table(X)
     for _, step in private_steps(pipeline.steps_):
-        raw = without_secret(step, raw, pipeline.n_features_in_)
+        raw = without_step_secret(step, raw, pipeline.n_features_in_)
     raw = pipeline._validate(raw, reset=False)
     *before, (_, last) = pipeline.steps_
     rows = Chain(
@@ -204,14 +205,14 @@ def tags_of_steps(tags: Tags, steps: Any) -> Tags:
     return tags
 
 
-def split_secret(step: Any, X: Any, secret: Any) -> tuple[Any, Any]:
+def split_step_secret(step: Any, X: Any, secret: Any) -> tuple[Any, Any]:
     """Raw rows without the secret of a step's scenario, and its values."""
     scenario, _ = scenario_and_accountant(step)
     return split_secret(scenario, X, secret)
 
 
-def without_secret(step: Any, X: Any, width: int) -> Any:
+def without_step_secret(step: Any, X: Any, width: int) -> Any:
     """Raw rows without the secret, if it is there."""
     if matching_names(X) is None and getattr(X, "shape", ())[1:] == (width,):
         return X
-    return split_secret(step, X, None)[0]
+    return split_step_secret(step, X, None)[0]
