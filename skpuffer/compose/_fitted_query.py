@@ -77,10 +77,6 @@ class FittedQuery(VectorQuery):
             return None
         return [self._query] if isinstance(self._query, str) else list(self._query)
 
-    def content(self) -> tuple[Any, ...]:
-        """Return all that makes up the query: equal ones give equal vectors."""
-        return self._estimator, self._query, self._classes, self._dim, self._sort
-
     def __call__(self, X: Matrix, y: Array | None) -> Floats:
         """Return the stacked vector of a fit on one table.
 

@@ -225,10 +225,6 @@ class _StatisticQuery(VectorQuery):
         self._statistic = statistic
         self._names = None if names is None else list(names)
 
-    def content(self) -> tuple[Any, ...]:
-        """Return all that makes up the query: equal ones give equal vectors."""
-        return self._statistic, self._names, self._dim
-
     def __call__(self, X: Floats, y: Any) -> Floats:
         """Return the stacked numbers of one table."""
         table: Any = X

@@ -66,7 +66,6 @@ PARTS = (
     "utils/_bounds",
     "utils/_checks",
     "utils/_clipping",
-    "utils/_content",
     "utils/_digest",
     "utils/_elsewhere",
     "utils/_entropy",
