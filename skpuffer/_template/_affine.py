@@ -49,7 +49,8 @@ def deviations(estimator: Any, noise: Noise, release: Any) -> dict[str, Any]:
     release : the object that `_release` made
     """
     # noise of steps has gone through all later ones
-    if not estimator._affine_attributes or not isinstance(release, QueryRelease):
+    affine = getattr(estimator, "_affine_attributes", ())
+    if not affine or not isinstance(release, QueryRelease):
         return {}
     # code of others gives arrays whose shape is known once it has run
     query = release.query
