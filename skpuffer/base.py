@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 
-from skpuffer._template import _on_grid, _parameters, _preview
-from skpuffer._template._affine import deviation_name, deviations
+from skpuffer._template import _on_grid, _parameters, _preview, _reading
+from skpuffer._template._affine import deviations
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_gain, announce_weakness
 from skpuffer._template._on_grid import proved
@@ -43,7 +43,7 @@ from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._elsewhere import TableElsewhere
 from skpuffer.utils._entropy import spawned
 from skpuffer.utils._listeners import carries_listeners, tell
-from skpuffer.utils._reading import is_lazy, validate_rows
+from skpuffer.utils._reading import is_lazy
 from skpuffer.utils._sklearn import fit_context
 
 if TYPE_CHECKING:
@@ -162,6 +162,9 @@ class PrivateEstimatorMixin(
     #: Attributes that are affine in the released vector; see :meth:`_linear_parts`.
     _affine_attributes: tuple[str, ...] = ()
 
+    # how a table is read where a subclass says nothing else
+    _validate = _reading.validate_features
+    _of_no_target = _reading.of_no_target
     preview = _preview.preview
     _made_up = _preview.made_up
 
@@ -287,7 +290,9 @@ class PrivateEstimatorMixin(
         announce_weakness(self, plan.certificate, callback.root_uuid)
         announce(self, plan.certificate, opening.seeded, exact, plan.leaks)
         announce_gain(self, calibration, opening.accountant, release, plan.bound)
-        self._announce_noise(release, calibration.noise)
+        # of public noise, which may forbid what was asked for
+        if hasattr(self, "_announce_noise"):
+            self._announce_noise(release, calibration.noise)
         # A ledger that listens may refuse here, before any noise is drawn. It hears of
         # this release alone: what it started from was told of before.
         ledger = callback.subcontext(task_name="release")
@@ -307,7 +312,7 @@ class PrivateEstimatorMixin(
         self.accountant_ = opening.accountant
         self._publish(value, release)
         for name, found in deviations(self, calibration.noise, release).items():
-            setattr(self, deviation_name(name), found)
+            setattr(self, f"{name}std_", found)
         if table.schema_map is not None:
             publish_schema(self, table.schema_map)
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
@@ -544,9 +549,6 @@ class PrivateEstimatorMixin(
         """Return where a run starts: None where it always begins at the same point."""
         return None
 
-    def _announce_noise(self, release: Any, noise: Noise) -> None:
-        """Warn where the noise, which is public, forbids what was asked for."""
-
     def _reads_missing(self) -> bool:
         """Whether missing values are read, and not refused."""
         return bool(get_tags(self).input_tags.allow_nan)
@@ -554,21 +556,6 @@ class PrivateEstimatorMixin(
     def _read_by(self, schema: Schema) -> Any:
         """Return how a table is read by its code book, without the secret."""
         return schema.encoding(self._schema_scale)
-
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
-        """Validate the private data.
-
-        Returns
-        -------
-        X, y : the data, as the query reads it
-        reading : object or None
-            What else :meth:`_release` should know of how the table was read; public.
-        """
-        return validate_rows(self, X, dtype=np.float64), None, None
-
-    def _of_no_target(self) -> Statement | None:
-        """Return what a certificate says of records without a target, or None."""
-        return None
 
     def _linear_parts(self, vector: Floats, release: Any) -> dict[str, Any]:
         """Return `_affine_attributes` of a vector, without their public offsets.

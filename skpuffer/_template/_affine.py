@@ -16,12 +16,7 @@ from ._foreign_code import VectorQuery
 if TYPE_CHECKING:
     from skpuffer.noise import Noise
 
-__all__ = ["confidence_interval", "deviation_name", "deviations", "read_off"]
-
-
-def deviation_name(name: str) -> str:
-    """Name of the attribute that holds the deviations of another: `coef_std_`."""
-    return f"{name}std_"
+__all__ = ["confidence_interval", "deviations", "read_off"]
 
 
 def read_off(estimator: Any, value: Any, release: Any) -> dict[str, Any]:
@@ -94,14 +89,14 @@ def confidence_interval(self: Any, level: float = 0.95) -> dict[str, tuple[Any, 
     check_is_fitted(self)
     level = check_probability(level=level)
     names = self._affine_attributes
-    known = [name for name in names if hasattr(self, deviation_name(name))]
+    known = [name for name in names if hasattr(self, f"{name}std_")]
     if not known:
         raise UnsupportedError(
             Statement("release.no_confidence_intervals", owner=type(self).__name__)
         )
     width = self.noise_.interval_width(level)
     return {
-        name: _interval(getattr(self, name), getattr(self, deviation_name(name)), width)
+        name: _interval(getattr(self, name), getattr(self, f"{name}std_"), width)
         for name in known
     }
 

@@ -30,6 +30,7 @@ from skpuffer.utils._reading import (
     read_groups,
     read_secret,
     to_pandas,
+    validate_rows,
 )
 
 from ._lazy_tables import LazyTable, SummedColumns
@@ -50,12 +51,14 @@ __all__ = [
     "map_by_schema",
     "name_of_target",
     "names_without_secret",
+    "of_no_target",
     "public_groups",
     "publish_schema",
     "read_elsewhere",
     "read_table",
     "split_secret",
     "sum_elsewhere",
+    "validate_features",
     "without_secret",
 ]
 
@@ -143,6 +146,23 @@ def read_table(
             _leaks_of_rows, estimator, scenario, given, given_y, secret, target_name
         ),
     )
+
+
+def validate_features(self: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Validate the private data.
+
+    Returns
+    -------
+    X, y : the data, as the query reads it
+    reading : object or None
+        What else the release should know of how the table was read; public.
+    """
+    return validate_rows(self, X, dtype=np.float64), None, None
+
+
+def of_no_target(self: Any) -> Statement | None:
+    """Return what a certificate says of records without a target, or None."""
+    return None
 
 
 def split_secret(scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
