@@ -71,7 +71,10 @@ class PublishedTable:
             Takes content, and whether it is the ready CSV, and returns a frame.
         parts : sequence of str, default=('all',)
             Keys of `files`, in order.
-        data_home, download_if_missing, return_X_y, as_frame, n_retries, delay
+        data_home : str, path-like or None
+        download_if_missing, return_X_y, as_frame : bool
+        n_retries : int
+        delay : float
             As of all public loaders.
 
         Returns
