@@ -97,8 +97,8 @@ class GroupScenario(Scenario):
     only hide the differences of these few vectors, and an attacker who knows more of
     the table than that it is one of them is promised nothing.
 
-    Tables are simulated once in a process for all budgets: outputs are remembered by
-    what the tables and the query are made of, wherever that can be told.
+    Each fit simulates its tables once. The query may read anything, so no fit takes
+    over the outputs of another.
 
     References
     ----------

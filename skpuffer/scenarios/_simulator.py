@@ -66,8 +66,8 @@ class SimulatorScenario(Scenario):
 
     Notes
     -----
-    A simulation is done once in a process for all budgets: it is remembered by what the
-    tables and the query are made of, wherever that can be told.
+    Each fit simulates its tables once. The query and the simulator may read anything,
+    so no fit takes over the outputs of another.
 
     Examples
     --------
