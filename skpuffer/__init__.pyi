@@ -31,7 +31,6 @@ from . import (
     training,
     transport,
 )
-from ._show_versions import show_versions
 from .accountants import Best, OverlapAmplification, PrivacyLoss
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .cluster import PrivateKMeans
@@ -61,6 +60,7 @@ from .summary import (
 )
 from .svm import PrivateLinearSVC
 from .synthesis import PrivateTableSynthesizer
+from .utils._show_versions import show_versions
 
 __version__: str
 __all__ = [

@@ -11,21 +11,27 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
+from sklearn.utils import get_tags
 
-from skpuffer._affine import AffineReleaseMixin, deviation_name
-from skpuffer._preview import PreviewMixin, UnreadRows, refuse_unread
-from skpuffer._template import _parameters
+from skpuffer._template import _parameters, _preview, _reading
+from skpuffer._template._affine import deviations
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_gain, announce_weakness
-from skpuffer._template._elsewhere import (
-    PRIOR_UNSEEN,
-    SUMMED_ELSEWHERE,
-    ElsewhereMixin,
-)
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
+from skpuffer._template._preview import UnreadRows, refuse_unread
 from skpuffer._template._proved import proved
-from skpuffer._template._rows import RowsMixin, name_of_target, public_groups
+from skpuffer._template._reading import (
+    PRIOR_UNSEEN,
+    SUMMED_ELSEWHERE,
+    check_schema,
+    name_of_target,
+    public_groups,
+    publish_schema,
+    read_elsewhere,
+    read_table,
+    sum_elsewhere,
+)
 from skpuffer.accountants import Accountant
 from skpuffer.exceptions import Statement
 from skpuffer.kernel import certificates as certificates
@@ -35,8 +41,8 @@ from skpuffer.kernel.releases import TableElsewhere
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema
-from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._listeners import CarriesListeners, tell
+from skpuffer.utils._doc_links import linked_to_docs
+from skpuffer.utils._listeners import carries_listeners, tell
 from skpuffer.utils._reading import is_lazy
 from skpuffer.utils._sklearn import fit_context
 
@@ -77,12 +83,9 @@ SEEDED = certificates.SEEDED
 UNTOUCHED_ROWS = Statement("assume.rows_untouched_by_others")
 
 
+@carries_listeners
+@linked_to_docs
 class PrivateEstimatorMixin(
-    RowsMixin,
-    ElsewhereMixin,
-    PreviewMixin,
-    DocLinkMixin,
-    CarriesListeners,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
 ):
@@ -147,6 +150,24 @@ class PrivateEstimatorMixin(
 
     #: Formats of sparse tables that are read, as scikit-learn's `accept_sparse`.
     _accept_sparse: str | bool = False
+
+    #: Public code book of the table: a parameter of the estimators that read by it.
+    schema: Schema | None = None
+
+    #: How numbers of a code book reach the estimator; see :class:`Encoding`.
+    _schema_scale: str = "unit_ball"
+
+    #: Parameters that are tables of public rows.
+    _public_parameters: tuple[str, ...] = ()
+
+    #: Attributes that are affine in the released vector; see :meth:`_linear_parts`.
+    _affine_attributes: tuple[str, ...] = ()
+
+    # how a table is read where a subclass says nothing else
+    _validate = _reading.validate_features
+    _of_no_target = _reading.of_no_target
+    preview = _preview.preview
+    _made_up = _preview.made_up
 
     # -- the template -------------------------------------------------------------
 
@@ -254,10 +275,10 @@ class PrivateEstimatorMixin(
         opening = replace(opening, leaks=(*opening.leaks, *unnoised_steps(callback)))
 
         if is_lazy(X):
-            table = self._read_elsewhere(opening, X, y, secret, groups, feature_map)
+            table = read_elsewhere(self, opening, X, y, secret, groups, feature_map)
         else:
-            table = self._read_table(
-                opening.scenario, X, y, secret, groups, feature_map, given
+            table = read_table(
+                self, opening.scenario, X, y, secret, groups, feature_map, given
             )
         plan = self._plan_fit(opening, table, released)
         if opening.seeded:
@@ -270,7 +291,9 @@ class PrivateEstimatorMixin(
         announce_weakness(self, plan.certificate, callback.root_uuid)
         announce(self, plan.certificate, opening.seeded, exact, plan.leaks)
         announce_gain(self, calibration, opening.accountant, release, plan.bound)
-        self._announce_noise(release, calibration.noise)
+        # of public noise, which may forbid what was asked for
+        if hasattr(self, "_announce_noise"):
+            self._announce_noise(release, calibration.noise)
         # A ledger that listens may refuse here, before any noise is drawn. It hears of
         # this release alone: what it started from was told of before.
         ledger = callback.subcontext(task_name="release")
@@ -295,11 +318,10 @@ class PrivateEstimatorMixin(
         self.noise_ = calibration.noise
         self.accountant_ = opening.accountant
         self._publish(value, release)
-        if isinstance(self, AffineReleaseMixin):
-            for name, found in self._deviations(calibration.noise, release).items():
-                setattr(self, deviation_name(name), found)
+        for name, found in deviations(self, calibration.noise, release).items():
+            setattr(self, f"{name}std_", found)
         if table.schema_map is not None:
-            self._publish_schema(table.schema_map)
+            publish_schema(self, table.schema_map)
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
         callback.call_on_fit_task_end(estimator=self, metadata=metadata)
 
@@ -312,7 +334,7 @@ class PrivateEstimatorMixin(
         scenario, accountant = scenario_and_accountant(self)
         rng, seeded = noise_generator(self.random_state)
         if self.schema is not None:
-            self._check_schema(name_of_target(y))
+            check_schema(self, name_of_target(y))
         self._check_parameters(scenario)
         return Opening(
             scenario=scenario,
@@ -379,7 +401,7 @@ class PrivateEstimatorMixin(
         leaks = opening.leaks
         assumed: list[Statement | None] = []
         if isinstance(table.X, TableElsewhere):
-            self._sum_elsewhere(table.X, release, bound)
+            sum_elsewhere(self, table.X, release, bound)
             assumed.append(SUMMED_ELSEWHERE)
             if scenario.public_rows():
                 assumed.append(PRIOR_UNSEEN)
@@ -444,7 +466,7 @@ class PrivateEstimatorMixin(
         """
         opening = self._opening(y)
         refuse_unread(self, opening.scenario, opening.leaks)
-        table = self._read_table(opening.scenario, X, y, None, None, feature_map)
+        table = read_table(self, opening.scenario, X, y, None, None, feature_map)
         unread = UnreadRows(type(self).__name__)
         table = replace(
             table,
@@ -524,8 +546,25 @@ class PrivateEstimatorMixin(
         """Return where a run starts: None where it always begins at the same point."""
         return None
 
-    def _announce_noise(self, release: Any, noise: Noise) -> None:
-        """Warn where the noise, which is public, forbids what was asked for."""
+    def _reads_missing(self) -> bool:
+        """Whether missing values are read, and not refused."""
+        return bool(get_tags(self).input_tags.allow_nan)
+
+    def _read_by(self, schema: Schema) -> Any:
+        """Return how a table is read by its code book, without the secret."""
+        return schema.encoding(self._schema_scale)
+
+    def _linear_parts(self, vector: Floats, release: Any) -> dict[str, Any]:
+        """Return `_affine_attributes` of a vector, without their public offsets.
+
+        Each entry is one coordinate times a positive public number. So of the standard
+        deviations of the noise these are the deviations of the attributes.
+        """
+        return {}
+
+    def _offsets(self, release: Any) -> dict[str, Any]:
+        """Return what is added to some linear parts: public numbers."""
+        return {}
 
     def _leaks(self) -> tuple[Statement, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""

@@ -7,7 +7,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from skpuffer._template._elsewhere import SUMMED_ELSEWHERE
+from skpuffer._template._reading import (
+    SUMMED_ELSEWHERE,
+)
 from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
 from skpuffer.base import SEEDED, UNTOUCHED_ROWS
 from skpuffer.compose import OutputPerturbation, PrivatePipeline, PublicPreprocessing

@@ -23,7 +23,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from skpuffer import base
-from skpuffer._template import _rows
+from skpuffer._template import _reading
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.base import FLOATING_POINT, _cells_as_cells
@@ -626,7 +626,7 @@ def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
 
     for look in (check_rows, check_table, check_secrets):
         monkeypatch.setattr(_BoundRecord, look.__name__, look)
-    monkeypatch.setattr(_rows, "prior_leaks", prior_leaks)
+    monkeypatch.setattr(_reading, "prior_leaks", prior_leaks)
     monkeypatch.setattr(Watched, "said", ("of the parameter",))
     features = FeatureMap(
         FunctionTransformer(), None, "mapped by hand", leaks=("of the map",)

@@ -24,6 +24,12 @@ def expected_failures(estimator):
     return {}
 
 
+def test_classes_have_few_bases():
+    """Of scikit-learn's own there are six."""
+    deep = {e.name: len(e.estimator_class.__mro__) for e in ENTRIES}
+    assert not {name: depth for name, depth in deep.items() if depth > 14}
+
+
 @parametrize_with_checks(
     [entry.instance for entry in ENTRIES], expected_failed_checks=expected_failures
 )

@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._stated_sensitivity import StatedSensitivityMixin
-from skpuffer._vector_query import VectorQuery
+from skpuffer._template._affine import confidence_interval, deviations
+from skpuffer._template._foreign_code import StatedSensitivityMixin, VectorQuery
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedCauchyNoise, LaplaceNoise
-from skpuffer.releases import Sensitivity
+from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario, LawsScenario, RecordScenario
 from tests.refused import refused
 
@@ -218,37 +217,39 @@ def test_shapes_that_depend_on_the_records_are_refused(other):
 # -- deviations of what is affine in them ----------------------------------------------
 
 
-class Affine(AffineReleaseMixin, BaseEstimator):
+class Affine(BaseEstimator):
     """Two attributes of three numbers, in other units and moved."""
+
+    _affine_attributes = ("a_", "b_", "d_")
+    confidence_interval = confidence_interval
 
     def fit(self):
         """Fit nothing."""
 
     @staticmethod
-    def _read_off(vector, release):
-        return {"a_": {"x": 3 + 2 * vector[:2]}, "b_": vector[2] / 4 - 7}
+    def _linear_parts(vector, release):
+        return {"a_": {"x": 2 * vector[:2]}, "b_": vector[2] / 4}
 
 
-class _Release:
-    def __init__(self, dim, query=None):
-        self.dim, self.query = dim, query
+def release_of(dim, query=None):
+    return QueryRelease(query=query or len, n_records=2, dim=dim)
 
 
 def test_deviations_in_the_units_of_the_attributes():
     scales = (1.0, 3.0, 8.0)
-    held = Affine()._deviations(LaplaceNoise(scales), _Release(3))
+    held = deviations(Affine(), LaplaceNoise(scales), release_of(3))
     root = math.sqrt(2)
     np.testing.assert_allclose(held["a_"]["x"], [2 * root, 6 * root], rtol=1e-12)
     assert held["b_"] == pytest.approx(2 * root, rel=1e-12)
     # of a vector whose length is known once it was read
     query = Query(None)
-    assert Affine()._deviations(GaussianNoise(2.0), _Release(None, query)) == {}
+    assert deviations(Affine(), GaussianNoise(2.0), release_of(None, query)) == {}
     query._stacked([np.zeros((1, 2)), 0.0])
-    held = Affine()._deviations(GaussianNoise(2.0), _Release(None, query))
+    held = deviations(Affine(), GaussianNoise(2.0), release_of(None, query))
     np.testing.assert_array_equal(held["a_"]["x"], [4.0, 4.0])
     assert held["b_"] == 0.5
     # without a variance in one coordinate there are none
-    assert Affine()._deviations(GeneralizedCauchyNoise((0, 1, 1)), _Release(3)) == {}
+    assert deviations(Affine(), GeneralizedCauchyNoise((0, 1, 1)), release_of(3)) == {}
 
 
 def test_intervals_of_nested_attributes():

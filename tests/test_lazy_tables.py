@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from skpuffer import _lazy_tables
-from skpuffer._lazy_tables import (
+from skpuffer._template import _lazy_tables
+from skpuffer._template._lazy_tables import (
     MOST_SUMS,
     LazyTable,
     SummedColumns,
@@ -25,7 +25,10 @@ from skpuffer._lazy_tables import (
     number,
     number_of_book,
 )
-from skpuffer._template._elsewhere import PRIOR_UNSEEN, SUMMED_ELSEWHERE
+from skpuffer._template._reading import (
+    PRIOR_UNSEEN,
+    SUMMED_ELSEWHERE,
+)
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.exceptions import UnsupportedError

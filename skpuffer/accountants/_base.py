@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from importlib import import_module
 from reprlib import repr as brief
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -28,8 +29,7 @@ from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
 from skpuffer.privacy import Certificate
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
-from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._rooms import load_room
+from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._warn import warn
 
 from ._families import AUTO, FAMILIES, TRIED, least_error, mean_square, told_choice
@@ -208,7 +208,8 @@ _SPENT = {
 }
 
 
-class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
+@linked_to_docs
+class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
     """Base of accountants: privacy-loss accounting for releases.
 
     An accountant holds parameters only. It never sees a data frame: it works from the
@@ -1001,23 +1002,16 @@ def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
 
 
 def known_accountants() -> list[type[Accountant]]:
-    """Public accountant classes of this library, by name."""
-    load_room(__name__.rpartition(".")[0])
-    library = __name__.partition(".")[0]
-    # classes that users or tests define are not recommended to anybody
-    found = {
+    """Accountants that this room exports, by name."""
+    room = import_module(__package__)
+    exported = [getattr(room, name) for name in sorted(room.__all__)]
+    return [
         kind
-        for kind in _kinds_of(Accountant)  # type: ignore[type-abstract]
-        if kind.__module__.partition(".")[0] == library
-        and not kind.__name__.startswith("_")
-    }
-    return sorted(found, key=lambda kind: kind.__name__)
-
-
-def _kinds_of(kind: type[Accountant]) -> Iterator[type[Accountant]]:
-    for sub in kind.__subclasses__():
-        yield sub
-        yield from _kinds_of(sub)
+        for kind in exported
+        if isinstance(kind, type)
+        and issubclass(kind, Accountant)
+        and kind is not Accountant
+    ]
 
 
 def check_pure(noise: Noise) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._prediction import LinearLabelsMixin
-from skpuffer._targets import class_indices, declared_classes
+from skpuffer._template import _classes
 from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template._targets import class_indices, declared_classes
 from skpuffer.exceptions import Statement
 from skpuffer.training import make_loss
 
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["PrivateAdditiveClassifier"]
 
 
-class PrivateAdditiveClassifier(
-    LinearLabelsMixin, PrivateClassifierMixin, PrivateAdditiveModel
-):
+class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
     """Generalised additive model of classes, whose shape functions can be read.
 
     The score of a row is an intercept plus, for each feature, a function of the public
@@ -158,6 +156,8 @@ class PrivateAdditiveClassifier(
         **PrivateAdditiveModel._parameter_constraints,
         "classes": ["array-like", None],
     }
+
+    predict = _classes.predict
 
     def __init__(
         self,

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._raw_tables import (
+from skpuffer._template._raw_tables import (
     ComposedMap,
     check_records,
     column_keys,
     mapped_context,
     read_raw,
+)
+from skpuffer._template._reading import (
+    names_without_secret,
+    without_secret,
 )
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
@@ -157,7 +161,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
             # names are numbered without it
             if given is None or not all(isinstance(name, str) for name in given):
                 return given
-            kept = {*self._names_without_secret(list(given))}
+            kept = {*names_without_secret(self, list(given))}
             if isinstance(given, Mapping):
                 return {name: held for name, held in given.items() if name in kept}
             return [name for name in given if name in kept]
@@ -305,7 +309,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
 
     def _scores(self, X: Table) -> Floats:
         check_is_fitted(self)
-        rows = self._without_secret(X)
+        rows = without_secret(self, X)
         if self.schema is None:
             # with a schema they have been read by it
             rows = self.binning_(read_raw(self, rows, reset=False))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
-from skpuffer._targets import numeric_targets, target_values
 from skpuffer._template._classes import mark_noisy
+from skpuffer._template._targets import numeric_targets, target_values
 from skpuffer.linear_model._base_linear import BoundedTargetMixin
 from skpuffer.training import make_loss
 

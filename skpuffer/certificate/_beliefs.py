@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate, stats
 
-from skpuffer.kernel.numbers import Floats
-
-from ._numbers import NotRecomputableError
+from ._numbers import Floats, NotRecomputableError
 
 __all__ = ["left_to_hide"]
 

@@ -5,15 +5,12 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ._reading import read_certificate
 from ._report import Finding, Report, State
 from ._rules import findings_of
 from ._structure import CertificateFileError, check_structure
-
-if TYPE_CHECKING:
-    from skpuffer.privacy import Certificate
 
 __all__ = ["check"]
 
@@ -34,7 +31,15 @@ _MOST_NAMED = 4
 _APART = ("schema", "version", "digest", "assumptions", "source", "choice")
 
 
-def check(source: "str | os.PathLike[str] | dict[str, Any] | Certificate") -> Report:
+class _Written(Protocol):
+    """What gives its plain data, such as a certificate."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the data."""
+        ...
+
+
+def check(source: str | os.PathLike[str] | dict[str, Any] | _Written) -> Report:
     """Recompute the numbers of a certificate from what it states.
 
     Parameters

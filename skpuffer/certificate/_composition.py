@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.kernel.numbers import Floats
-
 from ._noise import GaussianShift, LaplaceShift
-from ._numbers import NotRecomputableError
+from ._numbers import Floats, NotRecomputableError
 from ._pairs import Divergence, TradeOff
 
 __all__ = ["composed_delta", "composed_epsilon"]

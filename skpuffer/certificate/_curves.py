@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import integrate, special
 
-from skpuffer.kernel.numbers import Floats
-
 from ._beliefs import left_to_hide
 from ._composition import Steps, composed_delta, composed_epsilon
 from ._noise import GaussianShift, NoiseShift, noise_shift
-from ._numbers import NotRecomputableError, number, smallest_epsilon
+from ._numbers import Floats, NotRecomputableError, number, smallest_epsilon
 from ._pairs import pairs_of
 from ._quilts import worst_quilt
 from ._runs import log_slope, most_probable

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate, optimize, special, stats
 
-from skpuffer.kernel.numbers import Floats
-
-from ._numbers import NotRecomputableError, number
+from ._numbers import Floats, NotRecomputableError, number
 
 __all__ = ["GaussianShift", "NoiseShift", "noise_shift"]
 

@@ -4,9 +4,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import optimize
 
-__all__ = ["NotRecomputableError", "number", "smallest_epsilon"]
+__all__ = ["Floats", "NotRecomputableError", "number", "smallest_epsilon"]
+
+Floats = NDArray[np.float64]
 
 #: Beyond it no epsilon is looked for.
 _FARTHEST = 1e6

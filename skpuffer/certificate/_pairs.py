@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import integrate, optimize, special, stats
 
-from skpuffer.kernel.numbers import Floats
-
 from ._noise import NoiseShift, noise_shift
-from ._numbers import NotRecomputableError
+from ._numbers import Floats, NotRecomputableError
 
 __all__ = ["TradeOff", "pairs_of", "renyi_of"]
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.kernel.numbers import Floats
-
 from ._noise import noise_shift
-from ._numbers import NotRecomputableError, number
+from ._numbers import Floats, NotRecomputableError, number
 
 __all__ = ["WorstQuilt", "worst_quilt"]
 

@@ -1,16 +1,15 @@
 """A certificate's file, read with nothing taken for granted."""
 
+import hashlib
 import json
 import math
 import os
 from pathlib import Path
 from typing import Any
 
-from skpuffer.utils._digest import digest_of_plain
-
 from ._structure import CertificateFileError, check_structure
 
-__all__ = ["read_certificate"]
+__all__ = ["digest_of_plain", "read_certificate"]
 
 #: Bytes of the largest file that is read.
 LARGEST = 2**23
@@ -61,6 +60,25 @@ def read_certificate(source: Any) -> dict[str, Any]:
         )
     read: dict[str, Any] = plain
     return read
+
+
+def digest_of_plain(plain: dict[str, Any]) -> str:
+    """Return the digest of plain data, as the schema defines it."""
+    return f"sha256:{hashlib.sha256(_canonical(plain).encode('ascii')).hexdigest()}"
+
+
+def _canonical(value: Any) -> str:
+    if isinstance(value, dict):
+        parts = (
+            f"{json.dumps(name)}:{_canonical(value[name])}" for name in sorted(value)
+        )
+        return f"{{{','.join(parts)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_canonical, value))}]"
+    # a tool between may write 1.0 as 1, and mean the same
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:.17g}"
+    return json.dumps(value)
 
 
 def _as_json(plain: Any) -> Any:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import optimize
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from skpuffer.kernel.numbers import Floats
+from ._numbers import Floats
 
 __all__ = ["log_slope", "most_probable"]
 

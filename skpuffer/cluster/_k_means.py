@@ -10,7 +10,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._raw_tables import check_size
+from skpuffer._template._raw_tables import check_size
+from skpuffer._template._reading import (
+    without_secret,
+)
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import PrivacyWarning, Statement, UnsupportedError
@@ -351,7 +354,7 @@ class PrivateKMeans(
     def _rows(self, X: Table) -> Floats:
         """Rows in the scale of the centres."""
         check_is_fitted(self)
-        X = self._without_secret(X)
+        X = without_secret(self, X)
         rows = validate_rows(self, X, dtype=np.float64, reset=False)
         scaled: Floats = self._columns.scaled(rows)
         return scaled

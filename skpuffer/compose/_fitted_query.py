@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
-from skpuffer._vector_query import VectorQuery
+from skpuffer._template._foreign_code import VectorQuery
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.utils._silence import muted
 from skpuffer.utils._unquoted import unquoted
@@ -77,10 +77,6 @@ class FittedQuery(VectorQuery):
         if callable(self._query):
             return None
         return [self._query] if isinstance(self._query, str) else list(self._query)
-
-    def content(self) -> tuple[Any, ...]:
-        """Return all that makes up the query: equal ones give equal vectors."""
-        return self._estimator, self._query, self._classes, self._dim, self._sort
 
     def __call__(self, X: Matrix, y: Array | None) -> Floats:
         """Return the stacked vector of a fit on one table.

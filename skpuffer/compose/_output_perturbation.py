@@ -14,10 +14,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._stated_sensitivity import StatedSensitivityMixin
-from skpuffer._targets import declared_classes, target_values
+from skpuffer._template import _affine
 from skpuffer._template._classes import validate_classes
+from skpuffer._template._foreign_code import StatedSensitivityMixin
+from skpuffer._template._reading import (
+    without_secret,
+)
+from skpuffer._template._targets import declared_classes, target_values
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_positive
@@ -56,7 +59,6 @@ NO_NUMBER = Statement("assume.missing_target_read_middle")
 @delegates
 class OutputPerturbation(
     MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
-    AffineReleaseMixin,
     StatedSensitivityMixin,
     PrivateEstimatorMixin,
 ):
@@ -345,18 +347,21 @@ class OutputPerturbation(
             "shift_ceiling": ceiling,
         }
 
-    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
+    _affine_attributes = ("value_",)
+    confidence_interval = _affine.confidence_interval
+
+    def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         # The query kept shapes and facts of the machine of its one run; of its values
         # there is the noisy vector only.
         query = release.query
-        arrays = query.split(value)
+        arrays = query.split(vector)
         if query.names is None or isinstance(self.query, str):
             return {"value_": arrays[0]}
         return {"value_": dict(zip(query.names, arrays, strict=True))}
 
     def _publish(self, value: Any, release: Any) -> None:
         query = release.query
-        self.value_ = self._read_off(value, release)["value_"]
+        self.value_ = _affine.read_off(self, value, release)["value_"]
         if query.names is None:
             return
         single = isinstance(self.query, str)
@@ -397,7 +402,7 @@ class OutputPerturbation(
         method = getattr(self.estimator_, name)
         # an inverse takes what `transform` made, which has columns of its own
         if name != "inverse_transform":
-            X = read_numbers(self._without_secret(X))
+            X = read_numbers(without_secret(self, X))
             if not is_frame(X):
                 X = validate_rows(self, X, reset=False, dtype=np.float64)
         # What the method reads and was not released shows itself by its absence; an

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template._affine import deviations
 from skpuffer._template._plan import FitPlan
 from skpuffer.accountants._budget_split import (
     common_scale,
@@ -410,13 +410,12 @@ def plan_steps(
 
 def _preview(copy: Any, plan: FitPlan) -> Preview:
     noise = plan.calibration.noise
-    affine = isinstance(copy, AffineReleaseMixin)
     return Preview(
         estimator=type(copy).__name__,
         noise=noise,
         certificate=plan.whole,
         error=plan.release.noise_error(noise),
-        std=copy._deviations(noise, plan.release) if affine else {},
+        std=deviations(copy, noise, plan.release),
     )
 
 

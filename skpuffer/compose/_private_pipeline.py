@@ -12,32 +12,37 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import Bunch
 from sklearn.utils.validation import (
     check_consistent_length,
+    check_is_fitted,
+    validate_data,
 )
 
-from skpuffer._preview import PreviewMixin, _labels, _made_up_target
-from skpuffer._targets import declared_classes
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce_weakness
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer._template._parameters import scenario_and_accountant
+from skpuffer._template._preview import _labels, _made_up_target
+from skpuffer._template._targets import declared_classes
 from skpuffer.accountants import Accountant
 from skpuffer.base import refuse_arguments
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count, check_positive
 from skpuffer.scenarios import Scenario
-from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._listeners import CarriesListeners
+from skpuffer.utils._doc_links import linked_to_docs
+from skpuffer.utils._listeners import carries_listeners
 from skpuffer.utils._reading import (
     as_table,
     bounded,
     is_frame,
     read_labels,
+    read_table,
     row_count,
+    to_pandas,
 )
-from skpuffer.utils._sklearn import fit_context
+from skpuffer.utils._sklearn import BaseComposition, VisualBlock, fit_context
 
 from ._audit_pipeline import StepAudit, audited
+from ._delegation import delegates, offered
 from ._pipeline_plan import (
     Budget,
     PipelinePlan,
@@ -48,11 +53,17 @@ from ._pipeline_plan import (
 )
 from ._public_rows import is_same, rows_like, share_records
 from ._released_steps import (
-    ReleasedStepsMixin,
+    call_last,
+    check_names,
     flat_steps,
+    names_out,
+    offers,
     private_steps,
-    split_secret,
-    without_secret,
+    split_step_secret,
+    step_or_slice,
+    tags_of_steps,
+    visual_block,
+    without_step_secret,
 )
 from ._settled_steps import Flow, chosen_rows, settle_all
 from ._step_kinds import (
@@ -64,8 +75,9 @@ from ._step_kinds import (
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
 
-    from skpuffer.utils._types import RandomState, Table
+    from skpuffer.utils._types import Array, RandomState, Table
 
 __all__ = ["PrivatePipeline", "make_private_pipeline"]
 
@@ -95,12 +107,12 @@ class _Opening:
         return [unit.estimator for unit in self.units.values()]
 
 
+@delegates
+@carries_listeners
+@linked_to_docs
 class PrivatePipeline(
-    PreviewMixin,
-    DocLinkMixin,
-    CarriesListeners,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
-    ReleasedStepsMixin,
+    BaseComposition,  # type: ignore[misc] # scikit-learn is untyped
 ):
     """Pipeline that is private as a whole: one budget and one certificate.
 
@@ -354,7 +366,7 @@ class PrivatePipeline(
 
     def _opening(self) -> _Opening:
         """Check steps and parameters by plain code, before any row is read."""
-        self._check_names()
+        check_names(self)
         steps = list(flat_steps(self.steps))
         kinds = list(self._kinds())
         refuse_steps(kinds, declared_steps(self.row_wise))
@@ -418,7 +430,7 @@ class PrivatePipeline(
             raise ValueError(_SAME)
         given = X
         for step in opening.estimators:
-            X, secret = split_secret(step, X, secret)
+            X, secret = split_step_secret(step, X, secret)
         base = self._validate(X, reset=True)
         public = None
         if self.reference is not None:
@@ -432,7 +444,7 @@ class PrivatePipeline(
         """Public rows with the columns of the data."""
         public = as_table(self.reference)
         for step in opening.estimators:
-            public = without_secret(step, public, self.n_features_in_)
+            public = without_step_secret(step, public, self.n_features_in_)
         return rows_like(public, base, _OWNER)
 
     def _plan_fit(
@@ -492,7 +504,7 @@ class PrivatePipeline(
             refuse_steps(list(self._kinds()), declared_steps(self.row_wise))
         return steps[-1][1]
 
-    def preview(  # type: ignore[override] # of all steps
+    def preview(
         self,
         n_records: int,
         *,
@@ -564,7 +576,7 @@ class PrivatePipeline(
         y = _made_up_target(model, n_rows, labels, target_name)
         given = X
         for step in opening.estimators:
-            X, _ = split_secret(step, X, None)
+            X, _ = split_step_secret(step, X, None)
         base = copy._validate(X, reset=True)
         public = None if self.reference is None else copy._public(opening, base)
         plan = plan_steps(
@@ -589,7 +601,127 @@ class PrivatePipeline(
 
     # -- prediction: post-processing ------------------------------------------------
 
+    def _validate(self, X: Any, reset: bool) -> Any:
+        """Check the names and the number of raw columns, whatever they hold."""
+        # of any type: text and missing values are what a transformer is there for
+        X = read_table(X)
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return to_pandas(X)
+        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+
+    def _offers(self, name: str) -> bool:
+        return offers(self, name)
+
+    def _call(self, name: str, X: Any, *args: Any, **kwargs: Any) -> Any:
+        return call_last(self, name, X, *args, **kwargs)
+
+    @offered("set_output")
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set what `transform` of the last step returns.
+
+        Parameters
+        ----------
+        transform : {'default', 'pandas', 'polars'}, default=None
+            As in scikit-learn.
+
+        Returns
+        -------
+        self : object
+        """
+        # the one that is copied by the next fit, and the fitted one if there is one
+        for steps in (self.steps, getattr(self, "steps_", ())):
+            if steps and hasattr(steps[-1][1], "set_output"):
+                steps[-1][1].set_output(transform=transform)
+        return self
+
+    @offered("transform")
+    def fit_transform(
+        self,
+        X: Table,
+        y: ArrayLike | None = None,
+        *,
+        secret: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Any:
+        """Fit, then transform the same table. What comes out is not private.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_columns)
+        y : array-like of shape (n_records,), default=None
+        secret, groups : array-like of shape (n_records,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        array
+        """
+        fitted: Any = self.fit(X, y, secret=secret, groups=groups)
+        return fitted.transform(X)
+
+    @property
+    def classes_(self) -> Array:
+        """Public class labels of the last step."""
+        check_is_fitted(self)
+        classes: Array = self.steps_[-1][1].classes_
+        return classes
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
+        """Return the names of what `transform` returns, or the last step reads.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the raw columns; None takes those seen in `fit`.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        return names_out(self, input_features)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "certificate_")
+
     # -- a list of steps -------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return parameters, those of the steps among them.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = self._get_params("steps", deep=deep)
+        return params
+
+    @property
+    def named_steps(self) -> Bunch:
+        """The steps as they were given, by name; `named_steps_` are the fitted ones."""
+        return Bunch(**dict(self.steps))
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, which: Any) -> Any:
+        """Return a step, or a pipeline of some of them.
+
+        Of a fitted pipeline these are fitted, and a slice is a
+        :class:`~sklearn.pipeline.Pipeline` of frozen steps: to fit some of the steps is
+        another release.
+        """
+        return step_or_slice(self, which)
+
+    def _sk_visual_block_(self) -> VisualBlock:
+        return visual_block(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        return tags_of_steps(super().__sklearn_tags__(), self.steps)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the steps and steps themselves among them.
@@ -644,7 +776,7 @@ def make_private_pipeline(*steps: Any, **params: Any) -> PrivatePipeline:
 
 @audited.register
 def _(node: PrivatePipeline, name: str) -> Iterator[StepAudit]:
-    node._check_names()
+    check_names(node)
     for step in node._kinds():
         yield StepAudit(under(name, step.name), step.estimator, step.kind, step.reason)
 

@@ -10,15 +10,19 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skpuffer._code_book import SCHEMA_BEHIND_PREPROCESSING
-from skpuffer._preview import PreviewMixin
+from skpuffer._template import _preview
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan
+from skpuffer._template._reading import (
+    SCHEMA_BEHIND_PREPROCESSING,
+    split_secret,
+    without_secret,
+)
 from skpuffer.base import PrivateEstimatorMixin, refuse_arguments
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.scenarios.priors._overlap import holds_private_rows
-from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._reading import as_table, is_frame, matching_names, read_table
 from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import HasMethods, VisualBlock, fit_context
@@ -40,9 +44,8 @@ __all__ = ["PublicPreprocessing"]
 
 
 @delegates
+@linked_to_docs
 class PublicPreprocessing(
-    PreviewMixin,
-    DocLinkMixin,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped
@@ -221,7 +224,7 @@ class PublicPreprocessing(
         scenario, _ = scenario_and_accountant(inner)
         inner._check_parameters(scenario)
         given = X = as_table(X)
-        X, secret = inner._split_secret(scenario, X, secret)
+        X, secret = split_secret(scenario, X, secret)
         X = self._validate(X, reset=True)
         self.transformer_, assumption, public = self._public_transformer(
             inner, scenario, X
@@ -248,6 +251,8 @@ class PublicPreprocessing(
 
     # -- a preview: the same, without the rows ------------------------------------
 
+    preview = _preview.preview
+
     @property
     def _previewed(self) -> Any:
         self._check_estimator()
@@ -263,7 +268,7 @@ class PublicPreprocessing(
                 example = rows
             elif is_frame(rows) and {*feature_names} <= {*rows.columns}:
                 example, feature_names = rows[list(feature_names)], None
-        return super()._made_up(n_rows, n_features, feature_names, example)
+        return _preview.made_up(self, n_rows, n_features, feature_names, example)
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def _plan_unread(self, X: Any, y: Any, **public: Any) -> FitPlan:
@@ -307,7 +312,7 @@ class PublicPreprocessing(
                 Statement("preprocessing.subject_scenario_prior"),
             )
         else:
-            public = inner._without_secret(public, self.n_features_in_)
+            public = without_secret(inner, public, self.n_features_in_)
         if public is None:
             raise ScenarioError(
                 Statement(
@@ -344,7 +349,7 @@ class PublicPreprocessing(
             return self.estimator_.inverse_transform(X)
         inner = self.estimator_
         # the same steps as in fit: the secret column out, then the public map
-        raw = inner._without_secret(as_table(X), self.n_features_in_)
+        raw = without_secret(inner, as_table(X), self.n_features_in_)
         raw = self._validate(raw, reset=False)
         out = getattr(inner, name)(self.feature_map_(raw), *args, **kwargs)
         # the estimator inside saw arrays, so names and index of the raw table are set

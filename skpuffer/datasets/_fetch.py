@@ -40,6 +40,28 @@ _DOWNLOAD_ERRORS = (
 )
 
 
+def _one_table(files: dict[str, bytes]) -> bytes:
+    """Return one CSV of the trials: room, trial, sex, time and activity as printed.
+
+    Parameters
+    ----------
+    files : dict of str to bytes
+        Content of each trial's file by its path, whose last part is the trial's name.
+
+    Returns
+    -------
+    bytes
+    """
+    by_trial = {PurePosixPath(path).name: text for path, text in files.items()}
+    lines = [b"room,trial,sex,time_s,activity"]
+    for trial in sorted(by_trial):
+        start = f"S{trial[1]},{trial},{trial[-1]}".encode()
+        for line in by_trial[trial].split():
+            cells = line.split(b",")
+            lines.append(b",".join((start, cells[0], cells[-1])))
+    return b"\n".join([*lines, b""])
+
+
 @dataclass(frozen=True)
 class RemoteTable:
     """Addresses and checksums of one published table.
@@ -61,9 +83,9 @@ class RemoteTable:
     ready_sha256 : str
         SHA-256 of that CSV, uncompressed.
     part : str, default=None
-        For a table that is published as an archive of many files: the regular
-        expression of their names.
-    assemble : callable, default=None
+        For a table that is published as an archive of many series: the regular
+        expression of the names of their files.
+    assemble : callable, optional
         With `part`: takes ``{path in the archive: content}`` of all of them and
         returns the content of `name`, which no publisher's file holds by itself.
     """
@@ -75,7 +97,7 @@ class RemoteTable:
     ready_name: str
     ready_sha256: str
     part: str | None = None
-    assemble: Callable[[dict[str, bytes]], bytes] | None = None
+    assemble: Callable[[dict[str, bytes]], bytes] = _one_table
 
     @property
     def folder(self) -> str:
@@ -90,7 +112,7 @@ class RemoteTable:
 
     def contents(self, archive: str | PathLike[str]) -> Iterator[bytes]:
         """Yield what an archive holds that may be this table."""
-        if self.assemble is None or self.part is None:
+        if self.part is None:
             for _, content in _members(archive, re.escape(self.name)):
                 yield content
         elif parts := dict(_members(archive, self.part)):

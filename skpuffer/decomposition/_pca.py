@@ -11,6 +11,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._template._reading import (
+    without_secret,
+)
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.numbers import check_positive, floats
@@ -442,7 +445,7 @@ class PrivatePCA(
         ndarray of shape (n_records, n_components)
         """
         check_is_fitted(self)
-        X = self._without_secret(X)
+        X = without_secret(self, X)
         rows = validate_rows(self, X, dtype=np.float64, reset=False)
         scores: Floats = (rows - self.mean_) @ self.components_.T
         return scores / self._scale if self.whiten else scores

@@ -8,6 +8,7 @@ and under an empirical prior private rows after their fit.
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from threading import Lock
 from typing import Any, Protocol, TypeVar, cast
@@ -15,7 +16,7 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-__all__ = ["MEMORY", "Memory", "life_of", "remembered_with", "share_life"]
+__all__ = ["MEMORY", "Memory", "is_data", "life_of", "remembered_with", "share_life"]
 
 # Bytes of an entry besides its value: its key, and the sets that hold the key.
 _OVERHEAD = 600
@@ -268,6 +269,24 @@ def remembered_with(
         return result
 
     return decorate
+
+
+def is_data(value: object) -> bool:
+    """Whether a value is immutable data of this package, and equal ones are alike.
+
+    Functions and classes of others may read what changes between two calls.
+    """
+    if type(value) in _PLAIN:
+        return True
+    if isinstance(value, tuple):
+        return all(map(is_data, value))
+    return (
+        is_dataclass(value)
+        and not isinstance(value, type)
+        and type(value).__module__.partition(".")[0] == __name__.partition(".")[0]
+        # what a class works out itself follows from the others
+        and all(is_data(getattr(value, f.name)) for f in fields(value) if f.init)
+    )
 
 
 class _Life:

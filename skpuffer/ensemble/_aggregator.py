@@ -16,8 +16,8 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count
 from skpuffer.releases import VoteRelease
-from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._listeners import CarriesListeners, tell
+from skpuffer.utils._doc_links import linked_to_docs
+from skpuffer.utils._listeners import carries_listeners, tell
 
 from ._session import VoteSession, leading
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["PATEAggregator"]
 
 
+@carries_listeners
+@linked_to_docs
 class PATEAggregator(
-    DocLinkMixin,
-    CarriesListeners,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # as above
 ):

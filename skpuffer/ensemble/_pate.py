@@ -13,6 +13,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template._reading import (
+    without_secret,
+)
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.draws import noise_generator, spawned
@@ -393,10 +396,10 @@ classifier, default=None
         # them
         rows, feature_map = self.unlabeled, task.context.feature_map
         if feature_map is None:
-            rows = self._without_secret(rows)
+            rows = without_secret(self, rows)
         else:
             width = getattr(feature_map, "n_columns", 0)
-            rows = feature_map(self._without_secret(rows, width))
+            rows = feature_map(without_secret(self, rows, width))
         checked: Array = validate_rows(self, rows, reset=False)
         return checked
 
@@ -469,7 +472,7 @@ classifier, default=None
 
     def _rows(self, X: Table) -> Floats:
         check_is_fitted(self)
-        rows: Floats = validate_rows(self, self._without_secret(X), reset=False)
+        rows: Floats = validate_rows(self, without_secret(self, X), reset=False)
         return rows
 
     @available_if(_answers_itself)  # type: ignore[untyped-decorator]

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.parallel import Parallel, delayed
 
-from skpuffer._targets import known_targets
+from skpuffer._template._targets import known_targets
 from skpuffer.exceptions import Statement
 from skpuffer.utils._silence import muted, silence
 from skpuffer.utils._sklearn import InvalidParameterError

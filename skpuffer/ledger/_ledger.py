@@ -13,9 +13,9 @@ from skpuffer.exceptions import LedgerError, PrivacyLeakWarning, Statement
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.utils._listeners import (
-    CarriesListeners,
     begin_carrying,
     end_carrying,
+    is_carrying,
     listen,
     listen_here,
     stop_listening,
@@ -539,7 +539,7 @@ def _reopened(
 def _nested(estimator: Any) -> list[Any]:
     """Estimators in the parameters of one that is fitted, which release something."""
     parts = [one for one in parts_of(estimator, set()) if one is not estimator]
-    return [one for one in parts if isinstance(one, CarriesListeners)]
+    return [one for one in parts if is_carrying(one)]
 
 
 def _path_of(estimator: Any, context: Any) -> str:

@@ -10,10 +10,9 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
-from skpuffer._lazy_tables import clipped
-from skpuffer._prediction import linear_scores
-from skpuffer._targets import target_values
-from skpuffer._template._classes import mark_noisy
+from skpuffer._template._classes import linear_scores, mark_noisy
+from skpuffer._template._lazy_tables import clipped
+from skpuffer._template._targets import target_values
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_real
 from skpuffer.utils._bounds import check_interval

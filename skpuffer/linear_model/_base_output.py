@@ -15,8 +15,8 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._targets import known_targets
+from skpuffer._template import _affine
+from skpuffer._template._targets import known_targets
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -29,7 +29,6 @@ from ._scale import warn_of_scale
 if TYPE_CHECKING:
     from skpuffer.base import Task
     from skpuffer.kernel.numbers import Floats
-    from skpuffer.noise import Noise
     from skpuffer.releases import PublicContext
     from skpuffer.scenarios import Scenario
     from skpuffer.training import SmoothLoss
@@ -313,7 +312,7 @@ OF_GRADIENTS = {
 }
 
 
-class OutputClassifier(AffineReleaseMixin, LinearClassifier):
+class OutputClassifier(LinearClassifier):
     """Base of linear classifiers by noisy gradients or by output perturbation.
 
     A subclass has the parameters `solver`, `C` and `tol` as well, and says which way a
@@ -413,22 +412,19 @@ class OutputClassifier(AffineReleaseMixin, LinearClassifier):
             return
         # allowed, not needed: how many were needed carries no noise
         self.n_iter_ = np.array([self._output_iterations])
-        found = self._read_off(value, release)
+        found = _affine.read_off(self, value, release)
         self.coef_, self.intercept_ = found["coef_"], found["intercept_"]
 
-    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
+    _affine_attributes = ("coef_", "intercept_")
+    confidence_interval = _affine.confidence_interval
+
+    def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         # weights of each class in turn, its intercept's as the last one
         record: Any = release.contribution
         context: Any = release.context
         rows, width = record.rows, context.n_features
-        weights = value.reshape(-1, width + bool(rows.intercept))
+        weights = vector.reshape(-1, width + bool(rows.intercept))
         intercepts = np.zeros(len(weights))
         if rows.intercept:
             intercepts = weights[:, width] * rows.intercept
         return {"coef_": weights[:, :width] / rows.unit, "intercept_": intercepts}
-
-    def _deviations(self, noise: Noise, release: Any) -> dict[str, Any]:
-        # noise of steps has gone through all later ones
-        if not isinstance(release, QueryRelease):
-            return {}
-        return super()._deviations(noise, release)

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from skpuffer._class_weights import ClassWeightMixin
-from skpuffer._prediction import LinearLabelsMixin
-from skpuffer._targets import counted
+from skpuffer._template import _classes
 from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template._reading import (
+    map_by_schema,
+)
+from skpuffer._template._targets import counted
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.gradients import SCHEDULES
@@ -45,6 +47,7 @@ from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._ball import Look, least_clip_norm, least_noise, refuse_corner
 from ._base_linear import LinearRegressorMixin
+from ._class_weights import CLASS_CONSTRAINTS, check_class_weight, class_weights
 from ._scale import warn_of_scale
 from ._start import (
     Start,
@@ -146,7 +149,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     def _class_weights(self) -> Floats | None:
         """Public weight of each class, None where nothing is weighted."""
-        return None
+        # a parameter of classifiers
+        if getattr(self, "class_weight", None) is None:
+            return None
+        return class_weights(self.class_weight, self.class_shares, self.classes_)
 
     def _record_weights(self, y: Any) -> Floats | None:
         """Weight of each record, the largest of the classes' being one."""
@@ -198,7 +204,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         weights, intercepts, assumption, certificate = found
         if self.schema is not None:
             scenario = RecordScenario() if self.scenario is None else self.scenario
-            refuse_other_schema(self.init, self._schema_map(scenario, None))
+            refuse_other_schema(self.init, map_by_schema(self, scenario, None))
         if hasattr(self, "classes_"):
             refuse_other_classes(self.init, self.classes_)
         parameters = self._parameters(weights, intercepts)
@@ -228,6 +234,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             for name in names:
                 if getattr(self, name) is not None:
                     check(**{name: getattr(self, name)})
+        if hasattr(self, "class_weight"):
+            check_class_weight(self.class_weight, self.class_shares)
         self._check_clip_norm()
         if self.n_jobs is not None:
             check_jobs(n_jobs=self.n_jobs)
@@ -627,16 +635,16 @@ class LinearTraining(PrivateTrainingMixin):
             self.intercept_ = value[weights:] * self._intercept_scale
 
 
-class LinearClassifier(
-    ClassWeightMixin, PrivateClassifierMixin, LinearLabelsMixin, LinearTraining
-):
+class LinearClassifier(PrivateClassifierMixin, LinearTraining):
     """Base of linear classifiers; a subclass has the parameter `classes` as well."""
 
     _parameter_constraints: dict[str, Any] = {
         **LinearTraining._parameter_constraints,
-        **ClassWeightMixin._parameter_constraints,
-        "classes": ["array-like", None],
+        **CLASS_CONSTRAINTS,
     }
+
+    decision_function = _classes.decision_function
+    predict = _classes.predict
 
 
 class LinearRegressor(LinearRegressorMixin, LinearTraining):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template import _affine
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_positive
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PrivateHuberRegressor"]
 
 
-class PrivateHuberRegressor(
-    AffineReleaseMixin, LinearRegressorMixin, PrivateEstimatorMixin
-):
+class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
     """Huber regression, with noise on its coefficients.
 
     A residual counts by its square near zero and by its absolute value beyond, so that
@@ -206,17 +204,23 @@ class PrivateHuberRegressor(
             ),
         )
 
-    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
+    _affine_attributes = ("coef_", "intercept_")
+    confidence_interval = _affine.confidence_interval
+
+    def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         # back to the units of the data: of the rows, and of the target about its middle
         rows, target = release.contribution.rows, self._target
-        intercept = target.centre
+        intercept = 0.0
         if rows.intercept:
-            intercept += value[-1].item() * rows.intercept * target.half
+            intercept = vector[-1].item() * rows.intercept * target.half
         return {
-            "coef_": value[: release.context.n_features] * target.half / rows.unit,
+            "coef_": vector[: release.context.n_features] * target.half / rows.unit,
             "intercept_": intercept,
         }
 
+    def _offsets(self, release: Any) -> dict[str, Any]:
+        return {"intercept_": self._target.centre}
+
     def _publish(self, value: Any, release: Any) -> None:
-        found = self._read_off(value, release)
+        found = _affine.read_off(self, value, release)
         self.coef_, self.intercept_ = found["coef_"], found["intercept_"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer._prediction import ScoreProbabilitiesMixin
+from skpuffer._template import _classes
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
 from skpuffer.training import Logistic, Multinomial, make_loss
@@ -50,7 +50,7 @@ def _deviation(release: Any, task: Task) -> float:
     return float(np.max(found.noise.std()))
 
 
-class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
+class PrivateLogisticRegression(OutputClassifier):
     """Logistic regression by noisy gradients, or by noise on its coefficients.
 
     Binary targets use the logistic loss, more classes the multinomial one, in one
@@ -279,6 +279,9 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         ],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
     }
+
+    predict_proba = _classes.predict_proba
+    predict_log_proba = _classes.predict_log_proba
 
     def __init__(
         self,

@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skpuffer._lazy_tables import in_unit_ball, number
-from skpuffer._targets import counted, known_targets
+from skpuffer._template._lazy_tables import in_unit_ball, number
+from skpuffer._template._targets import counted, known_targets
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.numbers import check_non_negative, check_option
@@ -31,7 +31,7 @@ from ._scale import warn_of_scale
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer._lazy_tables import LazyColumn, LazyTable
+    from skpuffer._template._lazy_tables import LazyColumn, LazyTable
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.kernel.numbers import Floats, Indices

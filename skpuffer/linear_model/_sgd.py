@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from skpuffer._prediction import ScoreProbabilitiesMixin
+from skpuffer._template import _classes
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_non_negative, check_positive
 from skpuffer.training import make_loss
@@ -40,7 +40,7 @@ def _has_probabilities(estimator: Any) -> bool:
     )
 
 
-class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
+class PrivateSGDClassifier(LinearClassifier):
     """A linear classifier trained by noisy clipped gradients.
 
     More than two classes are trained at once, in one release: by the multinomial
@@ -309,7 +309,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         -------
         probabilities : ndarray of shape (n_records, n_classes)
         """
-        return super().predict_proba(X)
+        return _classes.predict_proba(self, X)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Table) -> Floats:

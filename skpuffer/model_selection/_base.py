@@ -15,9 +15,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._preview import _labels, _made_up_target
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_weakness
+from skpuffer._template._preview import _labels, _made_up_target
 from skpuffer.accountants import Accountant, OverlapAmplification, PrivacyLoss
 from skpuffer.base import (
     DEFAULT_DELTA,
@@ -40,8 +40,8 @@ from skpuffer.privacy_loss.repetition._runs import (
     MOST_SHAPE,
 )
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._listeners import CarriesListeners, tell
+from skpuffer.utils._doc_links import linked_to_docs
+from skpuffer.utils._listeners import carries_listeners, tell
 from skpuffer.utils._reading import as_table, row_count
 from skpuffer.utils._sklearn import (
     HasMethods,
@@ -134,9 +134,9 @@ class _Table:
 
 
 @delegates
+@carries_listeners
+@linked_to_docs
 class BasePrivateSearch(
-    DocLinkMixin,
-    CarriesListeners,
     CallbackSupportMixin,  # type: ignore[misc] # scikit-learn is untyped
     MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc] # scikit-learn is untyped

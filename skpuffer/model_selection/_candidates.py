@@ -10,14 +10,17 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
-from skpuffer._preview import UnreadRows, refuse_unread
-from skpuffer._targets import (
+from skpuffer._template._plan import FitPlan, Opening, TableRead
+from skpuffer._template._preview import UnreadRows, refuse_unread
+from skpuffer._template._reading import (
+    read_table,
+)
+from skpuffer._template._targets import (
     class_indices,
     declared_classes,
     numeric_targets,
     target_values,
 )
-from skpuffer._template._plan import FitPlan, Opening, TableRead
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.compose._feature_map import refuse_mixing, subject_of
@@ -487,7 +490,7 @@ def read_part(
     inner._validate_params()
     opening = inner._opening(y)
     refuse_unread(inner, opening.scenario, opening.leaks)
-    table = inner._read_table(opening.scenario, X, y, None, None, features, given)
+    table = read_table(inner, opening.scenario, X, y, None, None, features, given)
     if table.has_target and getattr(table.y, "ndim", 1) > 1:
         raise ValueError(Statement("search.target_not_one_column"))
     return Reading(inner=inner, opening=opening, table=table)

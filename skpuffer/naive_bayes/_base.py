@@ -9,9 +9,12 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._raw_tables import check_records
-from skpuffer._targets import class_indices, declared_classes
 from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template._raw_tables import check_records
+from skpuffer._template._reading import (
+    without_secret,
+)
+from skpuffer._template._targets import class_indices, declared_classes
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 
@@ -71,7 +74,7 @@ class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):
         ndarray of shape (n_records, n_classes)
         """
         check_is_fitted(self)
-        likelihood = self._log_likelihood(self._without_secret(X))
+        likelihood = self._log_likelihood(without_secret(self, X))
         with np.errstate(divide="ignore"):  # of a class that has no mass
             joint: Floats = likelihood + np.log(self.class_prior_)
         return joint

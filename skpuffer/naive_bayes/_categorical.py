@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer._raw_tables import column_keys, mapped_context, read_raw
+from skpuffer._template._raw_tables import column_keys, mapped_context, read_raw
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_count, check_non_negative
 from skpuffer.releases import QueryRelease

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._class_weights import ClassWeightMixin
-from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
-from skpuffer._targets import counted
-from skpuffer._template._classes import PrivateClassifierMixin
+from skpuffer._template import _classes
+from skpuffer._template._classes import (
+    PrivateClassifierMixin,
+)
+from skpuffer._template._reading import (
+    without_secret,
+)
+from skpuffer._template._targets import counted
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import (
     check_count,
@@ -20,6 +24,7 @@ from skpuffer.kernel.numbers import (
     check_positive,
 )
 from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
+from skpuffer.linear_model._class_weights import CLASS_CONSTRAINTS
 from skpuffer.linear_model._start import checked_array
 from skpuffer.training import PerceptronGradients, make_loss
 from skpuffer.training._perceptron import ACTIVATIONS
@@ -42,13 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["PrivateMLPClassifier"]
 
 
-class PrivateMLPClassifier(
-    ClassWeightMixin,
-    PrivateClassifierMixin,
-    LinearLabelsMixin,
-    ScoreProbabilitiesMixin,
-    PrivateTrainingMixin,
-):
+class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
     """Perceptron with one hidden layer, trained by noisy clipped gradients.
 
     The norm of a record's gradient follows from the activations of the two layers, so
@@ -213,7 +212,7 @@ class PrivateMLPClassifier(
 
     _parameter_constraints: dict[str, Any] = {
         **PrivateTrainingMixin._parameter_constraints,
-        **ClassWeightMixin._parameter_constraints,
+        **CLASS_CONSTRAINTS,
         "hidden_size": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions({"relu", "tanh", "logistic", "identity"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -221,8 +220,11 @@ class PrivateMLPClassifier(
         "noise_by": [StrOptions({"all", "layer"})],
         "clip_norm": [Interval(Real, 0, None, closed="neither"), tuple, None],
         "data_norm": [Interval(Real, 0, None, closed="neither")],
-        "classes": ["array-like", None],
     }
+
+    predict = _classes.predict
+    predict_proba = _classes.predict_proba
+    predict_log_proba = _classes.predict_log_proba
 
     def __init__(
         self,
@@ -414,7 +416,7 @@ class PrivateMLPClassifier(
         scores : ndarray of shape (n_records,) or (n_records, n_classes)
         """
         check_is_fitted(self)
-        X = validate_rows(self, self._without_secret(X), reset=False)
+        X = validate_rows(self, without_secret(self, X), reset=False)
         # by released weights alone: post-processing
         activate, _ = ACTIVATIONS[self.activation]
         # a longer row than any in training would leave what the network was fitted to

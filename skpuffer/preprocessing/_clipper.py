@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer.exceptions import Statement
 from skpuffer.utils._clipping import check_clipping, clip_rows
-from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._reading import all_finite, read_numbers
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["RowNormClipper"]
 
 
+@linked_to_docs
 class RowNormClipper(
-    DocLinkMixin,
     OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped
     TransformerMixin,  # type: ignore[misc] # as above
     BaseEstimator,  # type: ignore[misc] # as above

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer.exceptions import Statement
 from skpuffer.schema import Schema
-from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._reading import (
     as_numbers,
     column_names,
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["PublicColumnTransformer", "as_number", "by_name", "read_columns"]
 
 
-class PublicColumnTransformer(DocLinkMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+@linked_to_docs
+class PublicColumnTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Base of transformers of columns by public facts of each.
 
     A subclass has the parameter `schema` and another that says the same of columns, and

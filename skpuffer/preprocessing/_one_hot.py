@@ -20,7 +20,7 @@ from skpuffer.schema._cells import (
     level_places,
     refuse_ambiguous,
 )
-from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._reading import held_as_codes
 
 from ._columns import as_number, by_name, read_columns
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["PublicOneHotEncoder"]
 
 
-class PublicOneHotEncoder(DocLinkMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+@linked_to_docs
+class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """One-hot encode columns by categories that are given, not read off the data.
 
     Which categories occur in private data is itself private: an encoder that learns

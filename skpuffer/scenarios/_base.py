@@ -21,7 +21,7 @@ from skpuffer.releases import (
     QueryRelease,
     VoteRelease,
 )
-from skpuffer.utils._doc_links import DocLinkMixin
+from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._nested import NestedParametersMixin
 
 __all__ = [
@@ -63,7 +63,8 @@ Method = TypeVar("Method", bound=Callable[..., Fact])
 TARGETS_OF_RECORDS = Statement("assume.targets_not_stated")
 
 
-class Scenario(DocLinkMixin, NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
+@linked_to_docs
+class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
     """A statement of what is secret.
 
     A scenario holds parameters only, no data and no state, so that scikit-learn can

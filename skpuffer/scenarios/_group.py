@@ -15,7 +15,7 @@ from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.schema._cells import cell_key
 
 from ._base import AnyRelease, BoundScenario, Pairs, Scenario, offers
-from ._simulation import check_running, remembered_simulation, run_tables
+from ._simulation import check_running, run_tables, simulated_once
 from .attribute import AttributeScenario
 from .attribute._bound import BoundAttribute
 from .attribute._simulated import positions
@@ -96,8 +96,8 @@ class GroupScenario(Scenario):
     only hide the differences of these few vectors, and an attacker who knows more of
     the table than that it is one of them is promised nothing.
 
-    Tables are simulated once in a process for all budgets: outputs are remembered by
-    what the tables and the query are made of, wherever that can be told.
+    Each fit simulates its tables once. The query may read anything, so no fit takes
+    over the outputs of another.
 
     References
     ----------
@@ -273,22 +273,10 @@ class _BoundGroup(BoundScenario):
     def _output_distributions(
         self, release: QueryRelease, norm: float
     ) -> OutputDistributions:
-        scenario, n = self.scenario, self.context.n_records
-        made_of = (
-            "group_tables",
-            scenario.n_worlds,
-            scenario.trust,
-            int(scenario.random_state),
-            release.is_integer,
-            # of rows as they are, a query knows only their own number
-            n if scenario.n_worlds is not None or release.is_sum else None,
-            len(self.secrets),
-            # of rows and groups, by content
-            tuple(rows.digest for rows in self._table.priors),
-        )
+        scenario = self.scenario
         return OutputDistributions(
-            distributions=remembered_simulation(
-                scenario, release, made_of, lambda: self._found(release)
+            distributions=simulated_once(
+                self, release, (), lambda: self._found(release)
             ),
             secrets=self.secrets,
             pairs=self._table.pairs,

@@ -1,49 +1,22 @@
-"""Queries run on simulated tables: once for each computation, and in parallel."""
+"""Queries run on simulated tables: once for each fit, and in parallel."""
 
-import multiprocessing
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar, cast
-from weakref import WeakValueDictionary
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from skpuffer.distributions._weak_cache import MEMORY, life_of
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.kernel.numbers import Floats, check_option
 from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_jobs
-from skpuffer.utils._content import content_of
 
 from ._base import finite_output
 
-__all__ = ["check_running", "fresh_generator", "remembered_simulation", "run_tables"]
+__all__ = ["check_running", "fresh_generator", "run_tables", "simulated_once"]
 
 Result = TypeVar("Result")
-
-
-class _Process:
-    """Owner of what a worker process remembers."""
-
-
-_PROCESS = _Process()
-
-#: Simulations kept for one key.
-_MOST = 32
-
-#: Whose simulation it is, by its content: those of equal content find it there.
-_DONE: WeakValueDictionary[Any, Any] = WeakValueDictionary()
-
-
-@dataclass(frozen=True, eq=False)
-class _Entry:
-    """What is remembered of one simulation."""
-
-    content: Any
-    written: frozenset[Any]
-    shapes: Any
-    value: Any
 
 
 def check_running(n_jobs: Any, verbose: Any) -> None:
@@ -127,7 +100,7 @@ def run_tables(
             )
         found.append(output)
     array = np.array(found)
-    # remembered, and so shared by whoever asks
+    # shared by whoever asks
     array.setflags(write=False)
     return array
 
@@ -160,27 +133,20 @@ def _expect(release: QueryRelease, shapes: Any) -> None:
         release.query.check_shapes(shapes)  # type: ignore[union-attr] # it has shapes
 
 
-def remembered_simulation(
-    scenario: Any,
-    release: QueryRelease,
-    made_of: tuple[Any, ...],
-    find: Callable[[], Result],
+def simulated_once(
+    bound: Any, release: QueryRelease, key: tuple[Any, ...], find: Callable[[], Result]
 ) -> Result:
-    """Return what a simulation finds, from memory if it was done before.
+    """Return what a simulation finds, once for a bound scenario and a release.
 
-    Two simulations are one and the same if the query and all that the tables are made
-    of have equal contents; see :func:`~skpuffer.utils._content.content_of`. Where that
-    is not known, nothing is remembered, and nothing of an empirical prior either, whose
-    rows are private. What is remembered lives as long as a scenario that asked for it,
-    or a clone of it; in a worker process, which gets a new copy with every task, as
-    long as the process.
+    No other fit shares it. A query or a simulator may read anything, so two calls of
+    one function can mean two computations.
 
     Parameters
     ----------
-    scenario : Scenario
+    bound : BoundScenario
     release : QueryRelease
-    made_of : tuple
-        All that is found depends on, but for the query; begins with a name for it.
+    key : tuple
+        What else tells the simulations of one bound scenario apart.
     find : callable
         The simulation.
 
@@ -189,45 +155,9 @@ def remembered_simulation(
     object
         Shared by all who ask: not to be written to.
     """
-
-    def content() -> Any:
-        # all that `QueryRelease.run` reads
-        of_sum = release.contribution, release.factor, release.units, release.dim
-        run = release.query if release.query is not None else of_sum
-        ball = release.ball
-        within = None if ball is None else (float(ball.radius), np.array(ball.center))
-        return content_of(type(release), run, release.is_sum, within, *made_of)
-
-    before = None if scenario.needs_empirical else content()
-    if before is None:
-        return find()
-    worker = multiprocessing.parent_process() is not None
-    life = _PROCESS if worker else life_of(scenario)
-    # of equal keys there may be several: functions of one code that read other values
-    at = "simulation", before.key
-    known: tuple[_Entry, ...] = ()
-    for owner in (life, _DONE.get(at)):
-        held = () if owner is None else MEMORY.held((owner,), at, ())
-        known += tuple(entry for entry in held if entry not in known)
-    for entry in known:
-        # except for what the query itself has written since
-        if before.equals(entry.content, entry.written):
-            _expect(release, entry.shapes)
-            _keep(life, at, entry, known)
-            return cast(Result, entry.value)
-    value = find()
-    # A query is a function of its table. What it writes itself beside, such as a log,
-    # has no part in that, and need not be the same the next time.
-    written = before.written(content())
-    if written is not None:
-        shapes = getattr(release.query, "shapes", None)
-        _keep(life, at, _Entry(before, written, shapes, value), known)
-    return value
-
-
-def _keep(life: Any, at: Any, entry: _Entry, known: tuple[_Entry, ...]) -> None:
-    """Keep a simulation under a life, as the latest of its key."""
-    others = tuple(one for one in known if one is not entry)
-    MEMORY.keep((life,), at, (entry, *others)[:_MOST])
-    # the first to ask that is still there
-    _DONE.setdefault(at, life)
+    known = vars(bound).setdefault("_known_simulations", {})
+    # by identity, which a release that is kept cannot lose to another one
+    at = id(release), *key
+    if at not in known:
+        known[at] = release, find()
+    return cast(Result, known[at][1])

@@ -1,7 +1,6 @@
 """Tables drawn by a simulator."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,8 +29,8 @@ from ._base import (
 from ._simulation import (
     check_running,
     fresh_generator,
-    remembered_simulation,
     run_tables,
+    simulated_once,
 )
 
 __all__ = ["SimulatorScenario"]
@@ -71,8 +70,8 @@ class SimulatorScenario(Scenario):
 
     Notes
     -----
-    A simulation is done once in a process for all budgets: it is remembered by what the
-    tables and the query are made of, wherever that can be told.
+    Each fit simulates its tables once. The query and the simulator may read anything,
+    so no fit takes over the outputs of another.
 
     Examples
     --------
@@ -176,8 +175,8 @@ class _BoundSimulator(BoundScenario):
             )
         return "", *bound_arrays(self.context, X, y)
 
-    def _outputs(self, release, tables, shape, arranged, *made_of):
-        """Outputs on tables, remembered by all that these are made of."""
+    def _outputs(self, release, tables, shape, arranged, *key):
+        """Outputs on tables, found once for each key."""
         scenario, n_tables = self.scenario, int(np.prod(shape))
 
         def find():
@@ -190,16 +189,7 @@ class _BoundSimulator(BoundScenario):
             )
             return tuple(map(arranged, outputs.reshape(*shape, -1)))
 
-        made_of = (
-            "simulator_tables",
-            arranged,
-            *made_of,
-            shape,
-            int(scenario.random_state),
-            # by which the tables are read
-            replace(self.context, empirical=None),
-        )
-        return remembered_simulation(scenario, release, made_of, find)
+        return simulated_once(self, release, key, find)
 
     def _draw_pair(self, a, b, rng):
         tables = self.scenario.draw_pair(a, b, rng)
@@ -220,9 +210,7 @@ class _BoundSimulator(BoundScenario):
                     yield from self._draw_pair(a, b, rng)
 
         shape = len(pairs), n_draws, 2
-        outputs = self._outputs(
-            release, tables, shape, np.asarray, scenario.draw_pair, named
-        )
+        outputs = self._outputs(release, tables, shape, np.asarray, "pairs")
         draws = tuple(
             (0, i, j, found[:, 0], found[:, 1])
             for (i, j), found in zip(pairs, outputs, strict=True)
@@ -257,9 +245,7 @@ class _BoundSimulator(BoundScenario):
 
         # samples are remembered themselves, as distances go by their identity
         shape = len(secrets), n_draws
-        return self._outputs(
-            release, tables, shape, Samples, scenario.draw, secrets, seed_offset
-        )
+        return self._outputs(release, tables, shape, Samples, "secrets", seed_offset)
 
     @offers(OutputDistributions)
     def _output_distributions(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._lazy_tables import encoded, number
+from skpuffer._template import _affine
+from skpuffer._template._lazy_tables import encoded, number
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
@@ -19,7 +19,7 @@ from ._moments import Averages, Moments, column_means
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skpuffer._lazy_tables import LazyColumn, LazyTable
+    from skpuffer._template._lazy_tables import LazyColumn, LazyTable
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.scenarios import Scenario
@@ -132,7 +132,7 @@ class BoundedColumnsMixin:
         )
 
 
-class PrivateMean(AffineReleaseMixin, BoundedColumnsMixin, PrivateEstimatorMixin):
+class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     """Mean of each feature.
 
     Parameters
@@ -221,10 +221,16 @@ class PrivateMean(AffineReleaseMixin, BoundedColumnsMixin, PrivateEstimatorMixin
     def _release(self, task: Task) -> QueryRelease:
         return self._moment_release(task, order=1, name="mean", query=column_means)
 
-    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
-        bounds = release.context.bounds
+    _affine_attributes = ("mean_",)
+    confidence_interval = _affine.confidence_interval
+
+    def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
+        return {"mean_": vector}
+
+    def _offsets(self, release: Any) -> dict[str, Any]:
         # released about the middles of the bounds, which are public and added back
-        return {"mean_": value if bounds is None else bounds.middle + value}
+        bounds = release.context.bounds
+        return {} if bounds is None else {"mean_": bounds.middle}
 
     def _publish(self, value: Any, release: Any) -> None:
-        self.mean_ = self._read_off(value, release)["mean_"]
+        self.mean_ = _affine.read_off(self, value, release)["mean_"]

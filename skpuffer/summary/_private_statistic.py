@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._stated_sensitivity import StatedSensitivityMixin
-from skpuffer._vector_query import VectorQuery
+from skpuffer._template import _affine
+from skpuffer._template._foreign_code import StatedSensitivityMixin, VectorQuery
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -34,9 +33,7 @@ __all__ = ["PrivateStatistic"]
 Statistic: TypeAlias = Callable[[Any], Any]
 
 
-class PrivateStatistic(
-    AffineReleaseMixin, StatedSensitivityMixin, PrivateEstimatorMixin
-):
+class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
     """Any function of the table, with noise: a statistic of your own.
 
     The function is computed on the private table as it is; what leaves is its value
@@ -199,13 +196,16 @@ class PrivateStatistic(
             ),
         )
 
-    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
+    _affine_attributes = ("value_",)
+    confidence_interval = _affine.confidence_interval
+
+    def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         # the query kept the shape; of the values there is the noisy vector only
-        (array,) = release.query.split(value)
+        (array,) = release.query.split(vector)
         return {"value_": array}
 
     def _publish(self, value: Any, release: Any) -> None:
-        self.value_ = self._read_off(value, release)["value_"]
+        self.value_ = _affine.read_off(self, value, release)["value_"]
 
 
 class _StatisticQuery(VectorQuery):
@@ -225,10 +225,6 @@ class _StatisticQuery(VectorQuery):
         super().__init__(dim)
         self._statistic = statistic
         self._names = None if names is None else list(names)
-
-    def content(self) -> tuple[Any, ...]:
-        """Return all that makes up the query: equal ones give equal vectors."""
-        return self._statistic, self._names, self._dim
 
     def __call__(self, X: Floats, y: Any) -> Floats:
         """Return the stacked numbers of one table."""

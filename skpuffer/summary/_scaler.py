@@ -8,7 +8,11 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template import _affine
+from skpuffer._template._reading import (
+    names_without_secret,
+    without_secret,
+)
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import read_numbers, validate_rows
@@ -34,7 +38,6 @@ __all__ = ["PrivateStandardScaler"]
 class PrivateStandardScaler(
     OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped
     TransformerMixin,  # type: ignore[misc] # as above
-    AffineReleaseMixin,
     BoundedColumnsMixin,
     PrivateEstimatorMixin,
 ):
@@ -154,16 +157,21 @@ class PrivateStandardScaler(
             return self._moment_release(task, order=1, name="means", query=column_means)
         return self._moment_release(task, order=2, name="moments", query=column_moments)
 
-    def _read_off(self, value: Any, release: Any) -> dict[str, Any]:
+    _affine_attributes = ("mean_",)
+    confidence_interval = _affine.confidence_interval
+
+    def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
+        return {"mean_": np.split(vector, 2)[0] if self.with_std else vector}
+
+    def _offsets(self, release: Any) -> dict[str, Any]:
         bounds = release.context.bounds
-        first = np.split(value, 2)[0] if self.with_std else value
-        return {"mean_": first if bounds is None else bounds.middle + first}
+        return {} if bounds is None else {"mean_": bounds.middle}
 
     def _publish(self, value: Any, release: Any) -> None:
         # Moments of bounded columns are those of x less the middle of its bounds;
         # without bounds the query released means and deviations as they are.
         bounds = release.context.bounds
-        self.mean_ = self._read_off(value, release)["mean_"]
+        self.mean_ = _affine.read_off(self, value, release)["mean_"]
         if not self.with_std:
             self.var_: Any = None
             self.scale_: Any = None
@@ -205,13 +213,13 @@ class PrivateStandardScaler(
             return made
         # a pipeline passes on the names of all columns, the secret one too
         if input_features is not None:
-            input_features = self._names_without_secret(input_features)
+            input_features = names_without_secret(self, input_features)
         names: Array = super().get_feature_names_out(input_features)
         return names
 
     def _read(self, X: Table) -> Floats:
         check_is_fitted(self)
-        X = self._without_secret(X)
+        X = without_secret(self, X)
         rows: Floats = validate_rows(self, X, dtype=np.float64, copy=True, reset=False)
         return rows
 

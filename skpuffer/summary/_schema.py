@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from skpuffer._lazy_tables import (
+from skpuffer._template._lazy_tables import (
     LazyColumn,
     codes,
     codes_of_book,
@@ -18,7 +18,6 @@ from skpuffer._lazy_tables import (
     number_of_book,
 )
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import floats
 from skpuffer.schema import Encoding, Number
 from skpuffer.schema._cells import (
     UNLISTED,
@@ -30,6 +29,7 @@ from skpuffer.schema._values import AT_ONCE, column_arrays, level_codes, numbers
 from skpuffer.utils._clipping import slices
 from skpuffer.utils._reading import (
     cells_of,
+    floats,
     held_as_codes,
     is_frame,
     missing_cells,
@@ -37,7 +37,7 @@ from skpuffer.utils._reading import (
 )
 
 if TYPE_CHECKING:
-    from skpuffer._lazy_tables import LazyTable
+    from skpuffer._template._lazy_tables import LazyTable
     from skpuffer.kernel.numbers import Floats
     from skpuffer.schema import Schema
     from skpuffer.utils._types import Table

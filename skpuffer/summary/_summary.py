@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skpuffer._affine import AffineReleaseMixin
+from skpuffer._template import _affine
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["PrivateSummary"]
 
 
-class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
+class PrivateSummary(PrivateEstimatorMixin):
     """Counts, means, spreads, rates, quantiles and histograms of a mixed table.
 
     Everything asked for is one release: one calibration covers all statistics of all
@@ -501,13 +501,15 @@ class PrivateSummary(AffineReleaseMixin, PrivateEstimatorMixin):
         found = _read(value, self.noise_.std(value.size), release)
         self.result_ = release.context.layout.frame(found)
 
-    def _widths(self, widths, release):
+    _affine_attributes = ("result_",)
+    confidence_interval = _affine.confidence_interval
+
+    def _linear_parts(self, vector, release):
         # between two vectors that are so far apart; of what is no affine function of
         # them nothing is said
         with np.errstate(all="ignore"):
             moved, origin = (
-                _read(vector, widths, release)
-                for vector in (widths, np.zeros_like(widths))
+                _read(each, vector, release) for each in (vector, np.zeros_like(vector))
             )
             apart = {
                 key: moved[key] - origin[key]

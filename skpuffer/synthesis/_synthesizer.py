@@ -12,11 +12,14 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._raw_tables import (
+from skpuffer._template._raw_tables import (
     check_records,
     column_keys,
     mapped_context,
     read_raw,
+)
+from skpuffer._template._reading import (
+    map_by_schema,
 )
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
@@ -264,7 +267,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         if self.schema is not None:
             scenario = RecordScenario() if self.scenario is None else self.scenario
             # the same map again: what came is its cells
-            cells = self._schema_map(scenario, None)
+            cells = map_by_schema(self, scenario, None)
             self.n_features_in_ = len(cells.names)
             return X, None, cells
         X = read_raw(self, X, reset=True)

@@ -12,17 +12,20 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from sklearn.base import BaseEstimator
 
 from skpuffer.kernel.draws import own_stream
 
 __all__ = [
     "Carried",
-    "CarriesListeners",
     "Listener",
     "begin_carrying",
     "carried",
+    "carries_listeners",
     "end_carrying",
+    "is_carrying",
     "listen",
     "listen_here",
     "listeners",
@@ -31,6 +34,9 @@ __all__ = [
     "tell",
     "unheard",
 ]
+
+
+_Class = TypeVar("_Class", bound=type)
 
 
 class Listener(Protocol):
@@ -241,24 +247,36 @@ def end_carrying(parts: Iterable[Any], fit: str) -> None:
             vars(part).pop("_skl_callbacks", None)
 
 
-class CarriesListeners:
-    """Mixin of estimators that release, for copies of them.
+def carries_listeners(cls: _Class) -> _Class:
+    """Class decorator for estimators that release, about copies of them.
 
     Listeners of this process hear of copies in other processes too, and a clone draws
     noise from a stream of its own.
     """
+    carrying: Any = cls
+    carrying.__sklearn_clone__ = _clone
+    carrying.__getstate__ = _state
+    carrying._carries_listeners = True
+    return cls
 
-    def __sklearn_clone__(self) -> Any:
-        copy: Any = super().__sklearn_clone__()  # type: ignore[misc]
-        # a copy of a generator would draw the same noise again, in each fold of a table
-        copy.random_state = own_stream(self.random_state)  # type: ignore[attr-defined]
-        return copy
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = dict(super().__getstate__())  # type: ignore[call-overload]
-        # a ledger that hears of all fits here hears of one in a worker process as well
-        callbacks = carried(state.get("_skl_callbacks", []))
-        return {**state, "_skl_callbacks": callbacks} if callbacks else state
+def is_carrying(estimator: Any) -> bool:
+    """Whether copies of an estimator take listeners along."""
+    return getattr(type(estimator), "_carries_listeners", False)
+
+
+def _clone(self: Any) -> Any:
+    copy: Any = BaseEstimator.__sklearn_clone__(self)
+    # a copy of a generator would draw the same noise again, in each fold of a table
+    copy.random_state = own_stream(self.random_state)
+    return copy
+
+
+def _state(self: Any) -> dict[str, Any]:
+    state: Any = dict(BaseEstimator.__getstate__(self))
+    # a ledger that hears of all fits here hears of one in a worker process as well
+    callbacks = carried(state.get("_skl_callbacks", []))
+    return {**state, "_skl_callbacks": callbacks} if callbacks else state
 
 
 def carried(callbacks: list[Any]) -> list[Any]:

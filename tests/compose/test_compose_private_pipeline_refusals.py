@@ -588,7 +588,7 @@ class Otherwise(PrivateStandardScaler):
         return release
 
     def _plan_fit(self, opening, table, released):
-        from skpuffer._preview import UnreadRows
+        from skpuffer._template._preview import UnreadRows
 
         plan = super()._plan_fit(opening, table, released)
         if isinstance(table.X, UnreadRows):

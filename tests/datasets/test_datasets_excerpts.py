@@ -23,7 +23,7 @@ from skpuffer.datasets import (
     load_household_power,
     load_student,
 )
-from skpuffer.datasets._student import STUDENT_TABLES
+from skpuffer.datasets._tables import published, read_excerpt
 from tests.refused import refused
 
 SHIPPED = files("skpuffer.datasets") / "data"
@@ -136,10 +136,10 @@ def test_all_of_adult_is_train_then_test():
     assert_frame_equal(everyone[4000:].reset_index(drop=True), test)
 
 
-@pytest.mark.parametrize("subject", STUDENT_TABLES)
+@pytest.mark.parametrize("subject", published("student").files)
 def test_student_files_are_the_published_bytes(subject):
-    table = STUDENT_TABLES[subject]
-    content = skpuffer.datasets._excerpts.read_excerpt(table.ready_name + ".gz")
+    table = published("student").files[subject]
+    content = read_excerpt(table.ready_name + ".gz")
     assert hashlib.sha256(content).hexdigest() == table.sha256
 
 

@@ -19,13 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import skpuffer.datasets
 from skpuffer.datasets import (
-    _activity,
-    _adult,
-    _german_credit,
-    _heart,
-    _household_power,
-    _rice,
-    _student,
+    _measurements,
     fetch_activity,
     fetch_adult,
     fetch_german_credit,
@@ -34,6 +28,7 @@ from skpuffer.datasets import (
     fetch_rice,
     fetch_student,
 )
+from skpuffer.datasets._tables import published
 from tests.refused import refused
 
 FETCHERS = [
@@ -129,68 +124,43 @@ def ready(columns, text):
     return "\n".join([",".join(columns), *rows, ""])
 
 
-# name: (module, attribute, key in it or None, publisher's text, ready text)
-SMALL = {
-    "adult-train": (
-        _adult,
-        "ADULT_TABLES",
-        "train",
-        ADULT_TRAIN,
-        ready(_adult.ADULT_COLUMNS, ADULT_TRAIN),
-    ),
-    "adult-test": (
-        _adult,
-        "ADULT_TABLES",
-        "test",
-        ADULT_TEST,
-        ready(_adult.ADULT_COLUMNS, ADULT_TEST),
-    ),
-    "activity": (_activity, "ACTIVITY_TABLE", None, ACTIVITY, ACTIVITY),
-    "german credit": (
-        _german_credit,
-        "GERMAN_CREDIT_TABLE",
-        None,
+def columns(table):
+    return published(table).columns
+
+
+# (table, part, publisher's text, ready text)
+SMALL = (
+    ("adult", "train", ADULT_TRAIN, ready(columns("adult"), ADULT_TRAIN)),
+    ("adult", "test", ADULT_TEST, ready(columns("adult"), ADULT_TEST)),
+    ("activity", "all", ACTIVITY, ACTIVITY),
+    (
+        "german_credit",
+        "all",
         GERMAN_CREDIT,
-        ready(_german_credit.GERMAN_CREDIT_COLUMNS, GERMAN_CREDIT.replace(" ", ",")),
+        ready(columns("german_credit"), GERMAN_CREDIT.replace(" ", ",")),
     ),
-    "hours": (_household_power, "HOUSEHOLD_POWER_TABLES", "hours", POWER, POWER_HOURS),
-    "minutes": (
-        _household_power,
-        "HOUSEHOLD_POWER_TABLES",
-        "minutes_26_days",
-        POWER,
-        POWER_26_DAYS,
-    ),
-    "heart": (_heart, "HEART_TABLE", None, HEART, ready(_heart.HEART_COLUMNS, HEART)),
-    "rice": (
-        _rice,
-        "RICE_TABLE",
-        None,
-        RICE_ARFF + RICE_ROWS,
-        ready(_rice.RICE_COLUMNS, RICE_ROWS),
-    ),
-    "student": (_student, "STUDENT_TABLES", "mathematics", STUDENT, STUDENT),
-}
+    ("household_power_hours", "hours", POWER, POWER_HOURS),
+    ("household_power", "minutes_26_days", POWER, POWER_26_DAYS),
+    ("heart", "all", HEART, ready(columns("heart"), HEART)),
+    ("rice", "all", RICE_ARFF + RICE_ROWS, ready(columns("rice"), RICE_ROWS)),
+    ("student", "mathematics", STUDENT, STUDENT),
+)
 
 
 @pytest.fixture(params=["publisher", "ready"])
 def small(request, tmp_path, monkeypatch):
     """Put small tables of one form into a data home, with their own checksums."""
-    for module, attribute, key, published, csv in SMALL.values():
-        tables = getattr(module, attribute)
-        known = tables if key is None else tables[key]
+    for name, part, text, csv in SMALL:
+        files = published(name).files
         table = replace(
-            known,
-            sha256=hashlib.sha256(published.encode()).hexdigest(),
+            files[part],
+            sha256=hashlib.sha256(text.encode()).hexdigest(),
             ready_sha256=hashlib.sha256(csv.encode()).hexdigest(),
             urls=(),
         )
-        if key is None:
-            monkeypatch.setattr(module, attribute, table)
-        else:
-            monkeypatch.setitem(tables, key, table)
+        monkeypatch.setitem(files, part, table)
         if request.param == "publisher":
-            (tmp_path / table.name).write_text(published)
+            (tmp_path / table.name).write_text(text)
         else:
             (tmp_path / table.ready_name).write_text(csv)
     return tmp_path
@@ -249,7 +219,7 @@ def test_german_credit_rows(small):
     assert (credit.frame.dtypes == "int64").sum() == 8
 
 
-def test_household_power_rows(small):
+def test_measurements_rows(small):
     hours = fetch_household_power(data_home=small)
     assert hours.frame.index.strftime("%d %H:%M").tolist() == ["16 17:00", "16 18:00"]
     assert hours.target.tolist() == [4.216, 5.374]
@@ -265,13 +235,13 @@ def test_household_power_rows(small):
 
 def test_all_minutes_are_the_publishers(tmp_path, monkeypatch):
     digest = hashlib.sha256(POWER.encode()).hexdigest()
-    tables = _household_power.HOUSEHOLD_POWER_TABLES
+    tables = published("household_power").files
     for series in tables:
         table = replace(tables[series], sha256=digest, urls=())
         monkeypatch.setitem(tables, series, table)
     (tmp_path / "household_power_consumption.txt").write_text(POWER)
     # what lies beyond the days that the prepared file holds is left out of them
-    monkeypatch.setattr(_household_power, "_LAST_OF_26_DAYS", "2006-12-16 17:59")
+    monkeypatch.setattr(_measurements, "_LAST_OF_26_DAYS", "2006-12-16 17:59")
     everything = fetch_household_power("minutes", data_home=tmp_path).frame
     first = fetch_household_power("minutes_26_days", data_home=tmp_path).frame
     assert len(everything) == 3
@@ -284,7 +254,7 @@ def test_missing_minutes_are_filled_from_the_nearest_day_that_has_them():
     minutes.iloc[:1440] = 2.0
     minutes.iloc[1440:] = np.nan
     minutes.iloc[2 * 1440 + 60 :] = 1.0
-    hours = _household_power._by_the_hour(minutes)
+    hours = _measurements._by_the_hour(minutes)
     found = hours["Global_active_power_filled"].to_numpy()
     assert found.tolist() == [120.0] * 49 + [60.0] * 23
     assert hours["Global_active_power"].tolist() == [120.0] * 24 + [0.0] * 25 + (
@@ -306,7 +276,7 @@ def test_activities_are_assembled_from_the_file_of_each_trial():
         "folder/S1_Dataset/d1p02M": b"0,0.9,0.1,0,1,-63,2,924,3\r\n"
         b"0.5,0.9,0.1,0,1,-63,2,924,1",
     }
-    assert _activity._assemble_activity(trials) == ACTIVITY.encode()
+    assert published("activity").files["all"].assemble(trials) == ACTIVITY.encode()
 
 
 @pytest.mark.parametrize("fetch", FETCHERS)
@@ -593,10 +563,10 @@ def test_real_minutes_add_up_to_the_prepared_hours(tmp_path):
     published = minutes.assign(
         Date=minutes.index.strftime("%d/%m/%Y"), Time=minutes.index.strftime("%H:%M:%S")
     )[["Date", "Time", *minutes.columns]].to_csv(sep=";", na_rep="?", index=False)
-    parsed = _household_power._parse_published(published.encode())
+    parsed = _measurements._parse_published(published.encode())
     assert_frame_equal(parsed, minutes, check_exact=True)
     hours = fetch_household_power("hours", **options).frame
-    found = _household_power._by_the_hour(parsed)
+    found = _measurements._by_the_hour(parsed)
     whole = len(found) - 1  # the last hour is cut off in the file of minutes
     assert_frame_equal(found[:whole], hours[:whole], check_exact=True)
     assert found["has_missing_minutes"].sum() == 2

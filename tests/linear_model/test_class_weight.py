@@ -8,10 +8,10 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.class_weight import compute_class_weight
 
-from skpuffer._class_weights import class_weights
 from skpuffer.accountants import IterationAmplification, PrivacyLoss
 from skpuffer.exceptions import SeededNoiseWarning, UnsupportedError
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
+from skpuffer.linear_model._class_weights import class_weights
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease, Optimiser

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skpuffer._preview import UnreadRows
+from skpuffer._template._preview import UnreadRows
 from skpuffer.accountants import (
     Best,
     GroupPrivacy,

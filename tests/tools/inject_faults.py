@@ -35,16 +35,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = "skpuffer"
 #: Packages and modules that faults are made in: all that a promise goes through.
 PARTS = (
-    "_affine",
-    "_class_weights",
-    "_code_book",
-    "_lazy_tables",
-    "_preview",
-    "_raw_tables",
-    "_stated_sensitivity",
-    "_targets",
     "_template",
-    "_vector_query",
     "accountants",
     "additive",
     "base",
@@ -75,7 +66,6 @@ PARTS = (
     "utils/_bounds",
     "utils/_checks",
     "utils/_clipping",
-    "utils/_content",
     "utils/_digest",
     "utils/_elsewhere",
     "utils/_entropy",

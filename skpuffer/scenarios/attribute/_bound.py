@@ -13,7 +13,7 @@ from skpuffer.distributions._distributions import (
     Support,
     largest_distance,
 )
-from skpuffer.distributions._weak_cache import life_of, remembered_with
+from skpuffer.distributions._weak_cache import is_data, life_of, remembered_with
 from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError, Statement
 from skpuffer.kernel.facts import (
     Adjacency,
@@ -223,8 +223,10 @@ class BoundAttribute(BoundScenario):
 
     def _contributions(self, release):
         """Distributions of a record's contribution by prior and secret; digests."""
-        # nothing is kept of an empirical prior: its rows are private
-        life = None if self._empirical else life_of(self.scenario)
+        # Nothing is kept of an empirical prior: its rows are private. Code may read
+        # anything, so what it gave is kept for this fit alone.
+        shared = life_of(self.scenario) if is_data(release.contribution) else self
+        life = None if self._empirical else shared
         of = len(self.secrets), release.contribution, self.prior_as
         found = [_contribution_distributions(life, rows, *of) for rows in self.priors]
         return tuple(zip(*found, strict=True))

@@ -125,9 +125,8 @@ class AttributeScenario(Scenario):
 
     Notes
     -----
-    Public tables are simulated once in a process for all budgets: what the query gives
-    is remembered by what the tables and the query are made of, wherever that can be
-    told.
+    Each fit simulates public tables once. The query may read anything, so no fit takes
+    over the outputs of another.
 
     References
     ----------

@@ -15,8 +15,8 @@ from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios._simulation import (
     fresh_generator,
-    remembered_simulation,
     run_tables,
+    simulated_once,
 )
 
 __all__ = ["coupled_samples", "output_samples", "positions"]
@@ -54,25 +54,11 @@ def _run(bound, release, draws, n_tables) -> Floats:
     return run_tables(release, tables, n_tables, **options)
 
 
-def _outputs(bound, release, draws, n_tables, *made_of) -> Floats:
-    """Outputs on tables of prior rows, remembered by what they are drawn from."""
-    scenario = bound.scenario
-
-    def find():
-        return _run(bound, release, draws(), n_tables)
-
-    made_of = (
-        "prior_tables",
-        *made_of,
-        scenario.level,
-        int(scenario.random_state),
-        int(scenario.n_draws),
-        bound.context.n_records,
-        len(bound.secrets),
-        # of rows and secrets, by content
-        tuple(rows.digest for rows in bound.priors),
+def _outputs(bound, release, draws, n_tables, kind) -> Floats:
+    """Outputs on tables of prior rows, found once for each kind of draws."""
+    return simulated_once(
+        bound, release, (kind,), lambda: _run(bound, release, draws(), n_tables)
     )
-    return remembered_simulation(scenario, release, made_of, find)
 
 
 def _one_record_differs(rows, codes, n, rng):
@@ -115,7 +101,7 @@ def coupled_samples(bound: Any, release: QueryRelease) -> CoupledSamples:
                 for chosen in couple(rows, (i, j), n, rng):
                     yield rows, chosen
 
-    outputs = _outputs(bound, release, draws, 2 * len(known) * n_draws, "pairs", known)
+    outputs = _outputs(bound, release, draws, 2 * len(known) * n_draws, "pairs")
     found = outputs.reshape(len(known), n_draws, 2, -1)
     return CoupledSamples(
         draws=tuple(
@@ -152,7 +138,7 @@ def output_samples(bound: Any, release: QueryRelease) -> OutputSamples:
                 (chosen,) = couple(rows, (code,), n, rng)
                 yield rows, chosen
 
-    outputs = _outputs(bound, release, draws, len(known) * n_draws, "single", known)
+    outputs = _outputs(bound, release, draws, len(known) * n_draws, "single")
     # each secret by its mass under the prior, each prior alike
     weights = [masses[prior][code] / n_draws / len(masses) for prior, code in known]
 

@@ -18,8 +18,8 @@ from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
 from skpuffer.scenarios._simulation import (
     fresh_generator,
-    remembered_simulation,
     run_tables,
+    simulated_once,
 )
 from skpuffer.utils._reading import read_groups, row_count
 
@@ -255,11 +255,6 @@ class BoundSubsample(BoundScenario):
         one = isinstance(release, QueryRelease) and release.is_one_output
         return frozenset({OutputSamples} if one else ())
 
-    @cached_property
-    def _digest(self) -> str:
-        """Hash of the pool's content."""
-        return str(joblib.hash((self.X, self.y), hash_name="sha1"))
-
     def _outputs(self, release: Any, masks: Masks, remember: bool = True) -> Floats:
         """The query on subsets, of shape (n_subsets, dim)."""
         scenario = self.scenario
@@ -283,13 +278,8 @@ class BoundSubsample(BoundScenario):
 
         if not remember:
             return find()
-        made_of = (
-            "pool_subsets",
-            self._digest,
-            masks.shape,
-            np.packbits(masks),
-        )
-        return remembered_simulation(scenario, release, made_of, find)
+        key = masks.shape, np.packbits(masks).tobytes()
+        return simulated_once(self, release, key, find)
 
     @offers(OutputSamples)
     def _output_samples(self, release: AnyRelease, norm: float) -> OutputSamples:

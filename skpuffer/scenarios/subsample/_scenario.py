@@ -82,10 +82,9 @@ class SubsampleScenario(Scenario):
     which nothing else is drawn. The number of records that a query is told is that of
     the subset, or the expected one where records are drawn independently.
 
-    Subsets are run once in a process for all budgets: outputs are remembered by what
-    pool, subsets and query are, wherever that can be told. By design, and where all
-    subsets are gone through, the first is run twice: a query that is another vector
-    then is refused.
+    Each fit runs its subsets once. The query may read anything, so no fit takes over
+    the outputs of another. By design, and where all subsets are gone through, the first
+    is run twice: a query that is another vector then is refused.
 
     References
     ----------

@@ -11,13 +11,14 @@ import pandas as pd
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 
-from skpuffer._affine import AffineReleaseMixin
-from skpuffer._targets import declared_classes
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.numbers import check_count
 from skpuffer.privacy import Preview
 from skpuffer.schema import Number, Schema
 from skpuffer.utils._reading import as_table, ordered_labels
+
+from ._affine import deviations
+from ._targets import declared_classes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, Table
 
-__all__ = ["PreviewMixin", "UnreadRows", "made_up_table", "refuse_unread"]
+__all__ = ["UnreadRows", "made_up", "made_up_table", "preview", "refuse_unread"]
 
 
 class UnreadRows:
@@ -140,145 +141,136 @@ def made_up_table(
     return pd.DataFrame({name: [value(name)] * n_rows for name in names})
 
 
-class PreviewMixin:
-    """Mixin of private estimators: what a fit would promise, without a row of data."""
+def preview(
+    self: Any,
+    n_records: int,
+    *,
+    n_features: int | None = None,
+    feature_names: Sequence[str] | None = None,
+    example: Table | None = None,
+    classes: ArrayLike | None = None,
+    target_name: str | None = None,
+    groups: ArrayLike | None = None,
+) -> Preview:
+    """Return noise, expected error and certificate of a fit, before any is made.
 
-    def preview(
-        self,
-        n_records: int,
-        *,
-        n_features: int | None = None,
-        feature_names: Sequence[str] | None = None,
-        example: Table | None = None,
-        classes: ArrayLike | None = None,
-        target_name: str | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Preview:
-        """Return noise, expected error and certificate of a fit, before any is made.
+    It goes the way of `fit` up to where the noise is known, with public facts in
+    place of the table. No row is read, no noise drawn, no budget spent, no callback
+    told and no attribute set. What only rows can tell is not foreseen: a fit also
+    refuses records that the scenario rules out, and finds a public prior that is
+    the private table.
 
-        It goes the way of `fit` up to where the noise is known, with public facts in
-        place of the table. No row is read, no noise drawn, no budget spent, no callback
-        told and no attribute set. What only rows can tell is not foreseen: a fit also
-        refuses records that the scenario rules out, and finds a public prior that is
-        the private table.
+    Parameters
+    ----------
+    n_records : int
+        Number of records of the table.
+    n_features : int, default=None
+        Number of its columns, the secret one counted if the table has it. One of
+        `n_features`, `feature_names` and `example` is needed, except where the
+        parameter `schema` names the columns.
+    feature_names : sequence of str, default=None
+        Names of its columns, likewise.
+    example : {array-like, data frame} of shape (n, n_columns), default=None
+        Public or made-up rows with the columns and types of the table, where names
+        do not say enough: of text for public preprocessing, say.
+    classes : array-like, default=None
+        Class labels of a classifier, where neither its parameter `classes` nor its
+        code book declares them.
+    target_name : str, default=None
+        Name of the target, where a scenario knows it by one.
+    groups : array-like of shape (n_records,), default=None
+        As in `fit`.
 
-        Parameters
-        ----------
-        n_records : int
-            Number of records of the table.
-        n_features : int, default=None
-            Number of its columns, the secret one counted if the table has it. One of
-            `n_features`, `feature_names` and `example` is needed, except where the
-            parameter `schema` names the columns.
-        feature_names : sequence of str, default=None
-            Names of its columns, likewise.
-        example : {array-like, data frame} of shape (n, n_columns), default=None
-            Public or made-up rows with the columns and types of the table, where names
-            do not say enough: of text for public preprocessing, say.
-        classes : array-like, default=None
-            Class labels of a classifier, where neither its parameter `classes` nor its
-            code book declares them.
-        target_name : str, default=None
-            Name of the target, where a scenario knows it by one.
-        groups : array-like of shape (n_records,), default=None
-            As in `fit`.
+    Returns
+    -------
+    Preview
 
-        Returns
-        -------
-        Preview
-
-        Raises
-        ------
-        ValueError
-            If a parameter is not as it must be, or a public fact is missing.
-        UnsupportedError
-            If the noise depends on the rows (``prior='empirical'``, say), or the
-            accountant cannot work from what the scenario offers.
-        """
-        n_records = check_count(n_records=n_records)
-        # reading a table sets attributes, here those of a copy; its generator is a copy
-        # as well, so that a fit afterwards draws what it would have drawn
-        copy = clone(self)
-        if example is not None:
-            example = as_table(example)
-        model = copy._previewed
-        labels = _labels(model, classes)
-        n_rows = 2 if labels is None else max(2, len(labels))
-        if n_rows > n_records:
-            if labels is not None and declared_classes(model) is None:
-                raise ValueError(
-                    Statement(
-                        "preview.fewer_records_than_classes",
-                        n_records=n_records,
-                        n_labels=len(labels),
-                    )
-                )
-            n_rows = n_records
-        X = copy._made_up(n_rows, n_features, feature_names, example)
-        y = _made_up_target(model, n_rows, labels, target_name)
-        plan = copy._plan_unread(
-            X,
-            y,
-            n_records=n_records,
-            groups=groups,
-            released=vars(self).get("_released"),
-        )
-        noise = plan.calibration.noise
-        return Preview(
-            estimator=type(self).__name__,
-            noise=noise,
-            certificate=plan.whole,
-            error=plan.release.noise_error(noise),
-            std=copy._deviations(noise, plan.release)
-            if isinstance(copy, AffineReleaseMixin)
-            else {},
-        )
-
-    @property
-    def _previewed(self) -> Any:
-        """The estimator that reads the target."""
-        return self
-
-    def _made_up(
-        self,
-        n_rows: int,
-        n_features: int | None,
-        feature_names: Sequence[str] | None,
-        example: Any,
-    ) -> Any:
-        """Return made-up rows with the columns that public facts tell of."""
-        given: dict[str, Any] = {
-            "n_features": n_features,
-            "feature_names": feature_names,
-            "example": example,
-        }
-        told = [name for name, held in given.items() if held is not None]
-        if len(told) > 1:
-            raise ValueError(Statement("preview.columns_told_twice", told=told))
-        schema: Schema | None = getattr(self, "schema", None)
-        if not told and schema is None:
+    Raises
+    ------
+    ValueError
+        If a parameter is not as it must be, or a public fact is missing.
+    UnsupportedError
+        If the noise depends on the rows (``prior='empirical'``, say), or the
+        accountant cannot work from what the scenario offers.
+    """
+    n_records = check_count(n_records=n_records)
+    # reading a table sets attributes, here those of a copy; its generator is a copy
+    # as well, so that a fit afterwards draws what it would have drawn
+    copy = clone(self)
+    if example is not None:
+        example = as_table(example)
+    model = getattr(copy, "_previewed", copy)
+    labels = _labels(model, classes)
+    n_rows = 2 if labels is None else max(2, len(labels))
+    if n_rows > n_records:
+        if labels is not None and declared_classes(model) is None:
             raise ValueError(
-                Statement("preview.columns_not_told", owner=type(self).__name__)
+                Statement(
+                    "preview.fewer_records_than_classes",
+                    n_records=n_records,
+                    n_labels=len(labels),
+                )
             )
-        if example is not None:
-            return _repeated(example, n_rows)
-        names = feature_names
-        if names is None and n_features is None and schema is not None:
-            names = schema.names
-        if names is not None:
-            names = list(names)
-        else:
-            check_count(n_features=n_features)
-        scenario: Any = self._previewed.scenario
-        book = schema if schema is not None else getattr(scenario, "code_book", None)
-        return made_up_table(
-            n_rows,
-            names,
-            n_features,
-            book=book,
-            levels=getattr(self, "categories", None),
-            known=getattr(scenario, "public_record", dict)(),
+        n_rows = n_records
+    X = copy._made_up(n_rows, n_features, feature_names, example)
+    y = _made_up_target(model, n_rows, labels, target_name)
+    plan = copy._plan_unread(
+        X,
+        y,
+        n_records=n_records,
+        groups=groups,
+        released=vars(self).get("_released"),
+    )
+    noise = plan.calibration.noise
+    return Preview(
+        estimator=type(self).__name__,
+        noise=noise,
+        certificate=plan.whole,
+        error=plan.release.noise_error(noise),
+        std=deviations(copy, noise, plan.release),
+    )
+
+
+def made_up(
+    self: Any,
+    n_rows: int,
+    n_features: int | None,
+    feature_names: Sequence[str] | None,
+    example: Any,
+) -> Any:
+    """Return made-up rows with the columns that public facts tell of."""
+    given: dict[str, Any] = {
+        "n_features": n_features,
+        "feature_names": feature_names,
+        "example": example,
+    }
+    told = [name for name, held in given.items() if held is not None]
+    if len(told) > 1:
+        raise ValueError(Statement("preview.columns_told_twice", told=told))
+    schema: Schema | None = getattr(self, "schema", None)
+    if not told and schema is None:
+        raise ValueError(
+            Statement("preview.columns_not_told", owner=type(self).__name__)
         )
+    if example is not None:
+        return _repeated(example, n_rows)
+    names = feature_names
+    if names is None and n_features is None and schema is not None:
+        names = schema.names
+    if names is not None:
+        names = list(names)
+    else:
+        check_count(n_features=n_features)
+    scenario: Any = getattr(self, "_previewed", self).scenario
+    book = schema if schema is not None else getattr(scenario, "code_book", None)
+    return made_up_table(
+        n_rows,
+        names,
+        n_features,
+        book=book,
+        levels=getattr(self, "categories", None),
+        known=getattr(scenario, "public_record", dict)(),
+    )
 
 
 def _repeated(example: Any, n_rows: int) -> Any:

@@ -13,10 +13,16 @@ from skpuffer.utils._sklearn import StrOptions
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
-    from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array
 
-__all__ = ["ClassWeightMixin", "check_class_weight", "class_weights"]
+__all__ = ["CLASS_CONSTRAINTS", "check_class_weight", "class_weights"]
+
+#: Parameters of trained classifiers, as scikit-learn's validation reads them.
+CLASS_CONSTRAINTS: dict[str, Any] = {
+    "classes": ["array-like", None],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "class_shares": [dict, None],
+}
 
 #: By so much public shares may miss adding up to one: they are rounded.
 _ROUNDED = 0.01
@@ -110,23 +116,3 @@ def class_weights(
             )
         return np.array([1 / (len(labels) * given[label]) for label in labels])
     return np.array([float(given.get(label, 1.0)) for label in labels])
-
-
-class ClassWeightMixin:
-    """Mixin of classifiers with the parameters `class_weight` and `class_shares`."""
-
-    class_weight: Any
-    class_shares: Any
-    classes_: Array
-
-    _parameter_constraints: dict[str, Any] = {
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "class_shares": [dict, None],
-    }
-
-    def _check_parameters(self, scenario: Scenario) -> None:
-        super()._check_parameters(scenario)  # type: ignore[misc] # of the template
-        check_class_weight(self.class_weight, self.class_shares)
-
-    def _class_weights(self) -> Floats | None:
-        return class_weights(self.class_weight, self.class_shares, self.classes_)
