@@ -1,5 +1,5 @@
 """Attacks on what was released, beside what its certificate allows."""
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,5 +1,5 @@
 """Output distributions: what is known of a query's output; how far two are apart."""
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

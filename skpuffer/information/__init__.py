@@ -30,6 +30,6 @@ discriminative pair. The rest is bounds by the covariance (``waterfill`` and oth
 conversions of budgets, what several releases tell, and published corrections.
 """
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -3,6 +3,6 @@
 The rest of the library does not rest on them; they are kept for readers of the papers.
 """
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

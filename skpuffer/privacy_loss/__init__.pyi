@@ -1,3 +1,12 @@
+from skpuffer.extensions.sliced import (
+    averaged_divergence,
+    averaged_shift_divergence,
+    joint_divergence,
+    joint_shift_divergence,
+    shift_divergence_bound,
+    sliced_gaussian_divergences,
+)
+
 from ._bounded_range import BoundedRangePair
 from ._conversions import (
     approximate_renyi_to_approximate,
@@ -24,14 +33,6 @@ from ._dominating_pairs import (
 from ._gaussian import GaussianCurve
 from ._poisson_groups import GaussianPoissonGroup, GaussianPoissonPair
 from ._pure import PurePair
-from ._sliced_divergences import (
-    averaged_divergence,
-    averaged_shift_divergence,
-    joint_divergence,
-    joint_shift_divergence,
-    shift_divergence_bound,
-    sliced_gaussian_divergences,
-)
 from .repetition import BestRunCurve, RandomRuns
 
 __all__ = [

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from skpuffer.accountants import GroupPrivacy, HistoryUniformCap, RenyiDP
-from skpuffer.accountants.history._run import dealt_squares, discrepancy
-from skpuffer.accountants.history._slices import layer_caps
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.extensions.sliced.history._run import dealt_squares, discrepancy
+from skpuffer.extensions.sliced.history._slices import layer_caps
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion
 from skpuffer.releases import GradientRelease, Optimiser, QueryRelease, Sensitivity

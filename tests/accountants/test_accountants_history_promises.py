@@ -12,13 +12,13 @@ from scipy.stats import binom, norm
 from sklearn.base import clone
 
 from skpuffer.accountants import HistoryUniformCap, RenyiDP
-from skpuffer.accountants.history._slices import layer_caps
 from skpuffer.exceptions import (
     CompositionError,
     Statement,
     UncertifiedError,
     UnsupportedError,
 )
+from skpuffer.extensions.sliced.history._slices import layer_caps
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose

@@ -16,9 +16,9 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.accountants.composition._base import steps_of
-from skpuffer.accountants.iteration._amplification import IteratedSteps
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import CompositionError, UnsupportedError
+from skpuffer.extensions.last_iterate._amplification import IteratedSteps
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.noise.strategies import banded_square_root
 from skpuffer.privacy import Notion, compose, iteration_cost

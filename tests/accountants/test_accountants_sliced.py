@@ -27,9 +27,9 @@ from skpuffer.exceptions import (
     UncertifiedError,
     UnsupportedError,
 )
+from skpuffer.extensions.sliced._curves import JointSlicedCurve, SampledSlicesCurve
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, LaplaceNoise
 from skpuffer.privacy import compose
-from skpuffer.privacy_loss._sliced_curves import JointSlicedCurve, SampledSlicesCurve
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import CoupledSamples, LawsScenario, SimulatorScenario
 from skpuffer.transport import Ball, Box, SliceProfile
@@ -166,7 +166,7 @@ def test_one_move_over_all_directions(at):
 @pytest.mark.parametrize("name", ["OT-10", "OT-10b"])
 def test_directions_that_are_drawn(name):
     """Theorems 4.7 and 4.8: the worst direction always bounds what was not drawn."""
-    from skpuffer.accountants.sliced._costs import AveragedSlices, JointSlices
+    from skpuffer.extensions.sliced._costs import AveragedSlices, JointSlices
     from skpuffer.utils._solve import root_above
 
     case = ORACLES[name]

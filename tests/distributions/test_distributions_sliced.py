@@ -17,8 +17,8 @@ from skpuffer.distributions import (
     distribution_distance,
     sliced_distribution_distances,
 )
-from skpuffer.distributions import _sliced as module
 from skpuffer.distributions._lattice_sum import LatticeSum
+from skpuffer.extensions.sliced import _distributions as module
 from skpuffer.transport import SliceProfile
 from tests.refused import refused
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from skpuffer.extensions.pac.information._banks import normal_rule
 from skpuffer.information import Atoms, Bank, MixtureChannel
-from skpuffer.information._banks import normal_rule
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "residual_pac_channel.json").read_text(

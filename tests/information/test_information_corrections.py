@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.special import entr
 from scipy.stats import norm
 
+from skpuffer.extensions.pac.information._corrections import _squared_distance
 from skpuffer.information import (
     decoder_deviation,
     donsker_varadhan_gap,
@@ -21,7 +22,6 @@ from skpuffer.information import (
     surrogate_terms,
     waterfill,
 )
-from skpuffer.information._corrections import _squared_distance
 from tests.refused import refused
 
 ORACLES = json.loads(

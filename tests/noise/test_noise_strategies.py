@@ -10,6 +10,13 @@ from hypothesis import strategies as st
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 
+from skpuffer.extensions.random_allocation.strategies._families import columns_cost
+from skpuffer.extensions.random_allocation.strategies._optimised import (
+    _buffered_start,
+    banded_cost,
+    buffered_cost,
+    inverse_cost,
+)
 from skpuffer.noise.strategies import (
     BandedRows,
     BufferedToeplitz,
@@ -26,13 +33,6 @@ from skpuffer.noise.strategies import (
     identity,
     prefix_sum_tree,
     restarted,
-)
-from skpuffer.noise.strategies._families import columns_cost
-from skpuffer.noise.strategies._optimised import (
-    _buffered_start,
-    banded_cost,
-    buffered_cost,
-    inverse_cost,
 )
 from skpuffer.utils._plain import from_plain
 from tests.refused import refused

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from skpuffer.exceptions import PrivacyWarning
+from skpuffer.extensions.last_iterate._iteration import last_iterate_mu
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import (
     Certificate,
@@ -22,7 +23,6 @@ from skpuffer.privacy import (
     gaussian_prior_shifts,
     iteration_cost,
 )
-from skpuffer.privacy._iteration import last_iterate_mu
 from skpuffer.privacy_loss import gaussian_renyi_divergence
 from tests.refused import refused, warned
 

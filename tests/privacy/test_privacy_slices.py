@@ -11,16 +11,16 @@ import pytest
 from skpuffer.accountants import GeneralWasserstein, SlicedWasserstein
 from skpuffer.distributions import Discrete, PointMass
 from skpuffer.exceptions import CompositionError, UncertifiedError
+from skpuffer.extensions.sliced._curves import (
+    JointSlicedCurve,
+    MeanSquareCurve,
+    ShiftedSphereCurve,
+)
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, Notion, compose, parallel
 from skpuffer.privacy._slices import SLICED
 from skpuffer.privacy_loss import GaussianCurve, renyi_to_approximate
 from skpuffer.privacy_loss._curves import SymmetricPair
-from skpuffer.privacy_loss._sliced_curves import (
-    JointSlicedCurve,
-    MeanSquareCurve,
-    ShiftedSphereCurve,
-)
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.transport import SliceProfile

@@ -9,6 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skpuffer.extensions.random_allocation.loss._bins import Bins
+from skpuffer.extensions.random_allocation.loss._blocks import (
+    Blocks,
+    block_law,
+    block_plan,
+    blocks_of,
+)
+from skpuffer.extensions.random_allocation.loss._chain_bound import delta_of_law
 from skpuffer.noise.strategies import (
     banded_inverse_square_root,
     banded_square_root,
@@ -16,14 +24,6 @@ from skpuffer.noise.strategies import (
 )
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
-from skpuffer.privacy_loss.allocation._bins import Bins
-from skpuffer.privacy_loss.allocation._blocks import (
-    Blocks,
-    block_law,
-    block_plan,
-    blocks_of,
-)
-from skpuffer.privacy_loss.allocation._chain_bound import delta_of_law
 from tests.allocation import divergence
 
 ORACLES = json.loads(

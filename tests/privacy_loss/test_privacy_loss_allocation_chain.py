@@ -9,16 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skpuffer.privacy_loss.allocation import _chain as chain
-from skpuffer.privacy_loss.allocation._bins import (
+from skpuffer.extensions.random_allocation.loss import _chain as chain
+from skpuffer.extensions.random_allocation.loss._bins import (
     Window,
     cyclic_lags,
     linear_lags,
     windows,
 )
-from skpuffer.privacy_loss.allocation._chain import Accuracy, chain_law
-from skpuffer.privacy_loss.allocation._chain_bound import chain_replaced, delta_of_law
-from skpuffer.privacy_loss.allocation._cover import (
+from skpuffer.extensions.random_allocation.loss._chain import Accuracy, chain_law
+from skpuffer.extensions.random_allocation.loss._chain_bound import (
+    chain_replaced,
+    delta_of_law,
+)
+from skpuffer.extensions.random_allocation.loss._cover import (
     Cover,
     check_cover,
     geometric_covers,

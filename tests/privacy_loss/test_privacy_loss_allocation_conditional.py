@@ -10,6 +10,11 @@ from scipy.special import log_expit, ndtr
 from scipy.stats import norm
 
 from skpuffer.exceptions import Statement
+from skpuffer.extensions.random_allocation.loss._conditional import (
+    TEMPERATURES,
+    StepPair,
+)
+from skpuffer.extensions.random_allocation.loss._hazards import Hazards, merged
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._distribution import Reversed, _delta_on
 from skpuffer.privacy_loss.allocation import (
@@ -18,8 +23,6 @@ from skpuffer.privacy_loss.allocation import (
     conditional_epsilon,
     renyi_delta,
 )
-from skpuffer.privacy_loss.allocation._conditional import TEMPERATURES, StepPair
-from skpuffer.privacy_loss.allocation._hazards import Hazards, merged
 from tests.refused import refused
 
 from .allocation_oracles import gram_of, ids, means_of, oracles

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skpuffer.extensions.random_allocation.loss import _chain_bound
 from skpuffer.noise import LaplaceNoise
 from skpuffer.noise.strategies import (
     BufferedToeplitz,
@@ -16,7 +17,7 @@ from skpuffer.noise.strategies import (
     identity,
 )
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
-from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair, _chain_bound
+from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
 from skpuffer.privacy_loss.allocation import unamplified_delta as known
 from skpuffer.privacy_loss.allocation._search import worst_delta
 from skpuffer.utils._plain import from_plain, to_plain

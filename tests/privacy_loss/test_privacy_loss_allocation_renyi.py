@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skpuffer.extensions.random_allocation.loss._bands import envelope
 from skpuffer.privacy_loss import renyi_to_approximate, renyi_to_delta
 from skpuffer.privacy_loss.allocation import (
     closed_add_delta,
@@ -19,7 +20,6 @@ from skpuffer.privacy_loss.allocation import (
     renyi_remove,
     unamplified_delta,
 )
-from skpuffer.privacy_loss.allocation._bands import envelope
 from tests.refused import refused
 
 from .allocation_oracles import enumerated, gram_of, ids, oracles

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import hyp1f1, i0e
 from scipy.stats import beta
 
+from skpuffer.extensions.sliced._divergences import _log_kummer
 from skpuffer.privacy_loss import (
     averaged_divergence,
     averaged_shift_divergence,
@@ -20,7 +21,6 @@ from skpuffer.privacy_loss import (
     shift_divergence_bound,
     sliced_gaussian_divergences,
 )
-from skpuffer.privacy_loss._sliced_divergences import _log_kummer
 from skpuffer.transport import SliceProfile
 from tests.refused import refused
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skpuffer.extensions.sliced.transport import _buckets as _sliced_buckets
+from skpuffer.extensions.sliced.transport import _sliced
+from skpuffer.extensions.sliced.transport._buckets import gaps_by_buckets
 from skpuffer.transport import (
     SliceProfile,
-    _sliced,
-    _sliced_buckets,
     bottleneck_distance,
     sliced_distances,
     wasserstein_distance,
 )
-from skpuffer.transport._sliced_buckets import gaps_by_buckets
 from tests.refused import refused
 
 LINE = SliceProfile.basis(1)

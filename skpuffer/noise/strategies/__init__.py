@@ -5,6 +5,6 @@ A strategy says how, by a matrix C: the run's noise is ``C^-1 Z`` for independen
 Z, and what is accounted for is C.
 """
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -6,6 +6,6 @@ apart depends on nothing but the inner products of the components' means, in uni
 the noise: their Gram matrix. Under independent noise it is a diagonal.
 """
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import brentq
 
+from skpuffer.privacy_loss._protocols import TradeOffs
 from skpuffer.utils._types import Floats
 
-from .._protocols import TradeOffs
 from ._sampled import sampled_delta
 
 __all__ = [
