@@ -8,12 +8,11 @@ from typing import ClassVar, cast
 
 import numpy as np
 
+from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.accountants.composition._accounting import Accounting, StepsOfRelease
 from skpuffer.accountants.composition._base import Reading, _CompositionAccountant
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
-from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
-from skpuffer.accountants.composition._renyi_dp import RenyiDP
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate, Notion

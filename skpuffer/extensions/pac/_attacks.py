@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import multivariate_normal
 
-from skpuffer.audit._intervals import clopper_pearson
+from skpuffer.audit import clopper_pearson
 from skpuffer.audit._released import gaussian_noise
 from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
 from skpuffer.information import posterior_success

@@ -8,12 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants._base import (
-    Account,
-    Accountant,
-    Calibration,
-    accounts_for,
-)
+from skpuffer.accountants import Accountant, Calibration
+from skpuffer.accountants._base import Account, accounts_for
 from skpuffer.accountants.additive._base import QUERY_FIELDS
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skpuffer.audit._intervals import clopper_pearson
+from skpuffer.audit import clopper_pearson
 from skpuffer.exceptions import Statement
 from skpuffer.information import fano_bound
 from skpuffer.utils._checks import check_count, check_probability

@@ -12,11 +12,11 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from skpuffer.noise import GeneralizedGaussianNoise
 from skpuffer.noise.generalized_gaussian._loss import loss as privacy_loss
-from skpuffer.privacy_loss._dominating_pairs import PoissonPair
+from skpuffer.privacy_loss import PoissonPair
 from skpuffer.privacy_loss._participation import log_mixed
 
 if TYPE_CHECKING:
-    from skpuffer.privacy_loss._dominating_pairs import ShiftPair
+    from skpuffer.privacy_loss import ShiftPair
     from skpuffer.utils._types import Floats
 
 __all__ = ["EmpiricalLosses", "Sampler", "samplers", "width_for"]

@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import (
-    Account,
-    Accountant,
-    Calibration,
-    accounts_for,
-)
+from skpuffer.accountants import Accountant, Calibration
+from skpuffer.accountants._base import Account, accounts_for
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import Statement, UnsupportedError

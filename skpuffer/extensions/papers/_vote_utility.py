@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from skpuffer.exceptions import Statement
+from skpuffer.inspection import equivalent_noises
 from skpuffer.inspection._drawing import line_options, pyplot
-from skpuffer.inspection._noise_family import check_betas, equivalent_noises
+from skpuffer.inspection._noise_family import check_betas
 from skpuffer.utils._checks import check_count, check_option
 
 from ._vote_simulation import hardmax_auc, hardmax_utility, make_vote_histograms

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from skpuffer.accountants import PrivacyLoss
 from skpuffer.accountants.composition._accounting import StepsOfRelease
 from skpuffer.accountants.composition._gradients import (
     GRADIENT_FIELDS,
     Dominated,
     GradientSteps,
 )
-from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate

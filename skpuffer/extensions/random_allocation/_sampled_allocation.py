@@ -6,24 +6,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from skpuffer.accountants._base import (
-    Account,
-    Accountant,
-    Calibration,
-    accounts_for,
-)
+from skpuffer.accountants import Accountant, Calibration
+from skpuffer.accountants._base import Account, accounts_for
 from skpuffer.accountants.composition._accounting import StepsOfRelease
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.privacy_loss.allocation._sampled import (
+from skpuffer.privacy_loss.allocation import (
     SampledDelta,
     abstention_threshold,
     sampled_delta,
-    tilt_of,
 )
+from skpuffer.privacy_loss.allocation._sampled import tilt_of
 from skpuffer.privacy_loss.allocation._search import crossing, sampled_crossing
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import Adjacency, BoundScenario

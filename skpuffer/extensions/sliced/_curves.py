@@ -10,7 +10,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from skpuffer.privacy_loss._conversions import conversion_terms, renyi_to_delta
+from skpuffer.privacy_loss import renyi_to_delta
+from skpuffer.privacy_loss._conversions import conversion_terms
 from skpuffer.privacy_loss._protocols import PrivacyCurve
 from skpuffer.utils._checks import (
     check_count,

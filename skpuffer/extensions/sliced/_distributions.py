@@ -6,13 +6,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.distributions._distributions import (
-    Discrete,
-    Distribution,
-    Gaussian,
-    Support,
-    cached_distribution_distance,
-)
+from skpuffer.distributions import Discrete, Distribution, Gaussian, Support
+from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_sum import LatticeSum, step_gap
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import Statement

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
 from skpuffer.exceptions import Statement
-from skpuffer.privacy_loss._divergences import gaussian_renyi_divergence
+from skpuffer.privacy_loss import gaussian_renyi_divergence
 from skpuffer.utils._checks import (
     check_at_least_one,
     check_count,

@@ -12,8 +12,7 @@ from skpuffer.distributions import Discrete, Distribution, Gaussian, Samples
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import CoupledSamples, OutputDistributions
-from skpuffer.scenarios._facts import Fact
+from skpuffer.scenarios import CoupledSamples, Fact, OutputDistributions
 from skpuffer.utils._types import Floats
 
 from ._distributions import sliced_distribution_distances

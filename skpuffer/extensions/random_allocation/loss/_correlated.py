@@ -9,8 +9,8 @@ from typing import cast
 import numpy as np
 
 from skpuffer.exceptions import Statement
+from skpuffer.privacy_loss import DominatingPair
 from skpuffer.privacy_loss._distribution import Reversed
-from skpuffer.privacy_loss._dominating_pairs import DominatingPair
 from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.privacy_loss._protocols import Pair
 from skpuffer.privacy_loss._tradeoff import log_delta_of_orders

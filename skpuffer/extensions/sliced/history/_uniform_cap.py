@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.accountants._base import Account, Accountant, Calibration, accounts_for
+from skpuffer.accountants import Accountant, Calibration
+from skpuffer.accountants._base import Account, accounts_for
 from skpuffer.accountants.composition import RenyiDP
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import Statement, UnsupportedError
