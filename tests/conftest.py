@@ -62,7 +62,7 @@ def n_trials():
 
 #: Of the tests of extensions, a run of everything takes this share and those marked
 #: `every_run`. `pytest tests/extensions` runs all.
-_EXTENSIONS_EVERY = 25
+_EXTENSIONS_EVERY = 40
 
 
 def _is_of_extension(item):

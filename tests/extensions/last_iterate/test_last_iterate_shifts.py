@@ -361,6 +361,7 @@ def promise(epsilon, alpha):
     return Certificate(notion=Notion.RENYI_PUFFERFISH, alpha=alpha, epsilon=epsilon)
 
 
+@pytest.mark.every_run
 def test_an_attacker_breaks_the_marginal_promise_and_not_the_joint_one():
     def world(sign):
         def draw(n, rng):
@@ -379,6 +380,7 @@ def test_an_attacker_breaks_the_marginal_promise_and_not_the_joint_one():
     assert_within(right, world(1), world(-1), **options)
 
 
+@pytest.mark.every_run
 def test_an_attacker_on_linear_steps_finds_that_noise_is_missing():
     """All moves add up in the last iterate, and nothing but the noise hides them."""
     gaps, c, alpha = np.array([2.0, 0.5, 1.0]), 0.8, 2

@@ -254,6 +254,7 @@ def test_an_attacker_of_the_last_iterate():
     assert_tight(found.certificate, found.noise, worlds, seed=3, n_draws=200_000)
 
 
+@pytest.mark.every_run
 def test_the_attacked_runs_are_those_of_the_engine():
     record = RecordGradient(
         loss=HuberHinge(0.25), data_norm=1.0, intercept=0.0, n_classes=2

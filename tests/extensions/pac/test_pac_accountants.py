@@ -309,6 +309,7 @@ def success(noise, n=40_000):
     return float(np.mean(np.sign(released) == truth))
 
 
+@pytest.mark.every_run
 def test_the_best_guess_is_as_good_as_allowed():
     found = calibrated(ResidualPAC(0.5), line(*SIGN))
     certificate = found.certificate
@@ -321,6 +322,7 @@ def test_the_best_guess_is_as_good_as_allowed():
     assert ResidualPAC(0.5).certify(less, *line(*SIGN)).mutual_information > 0.5
 
 
+@pytest.mark.every_run
 def test_membership_is_guessed_no_better_than_allowed():
     found = calibrated(ResidualPAC(0.05, n_draws=4000), ten_records("record"))
     release, scenario = ten_records("record")
@@ -772,6 +774,7 @@ def test_fresh_tables_that_cannot_be_had():
         PAC(correction="sliced").calibrate(*sampled())
 
 
+@pytest.mark.every_run
 def test_laplace_noise():
     found = calibrated(ResidualPAC(0.5, noise="laplace"), line(*SIGN))
     assert isinstance(found.noise, LaplaceNoise)

@@ -139,6 +139,7 @@ def test_normal_fits_guess_no_better_than_the_posterior(outputs):
     assert fitted.accuracies == pytest.approx(best.accuracies, abs=0.02)
 
 
+@pytest.mark.every_run
 def test_of_a_sampled_prior_other_tables_are_attacked_than_simulated():
     rng = np.random.default_rng(3)
     bits = rng.integers(0, 2, size=(4000, 10))
@@ -178,6 +179,7 @@ def test_fano_takes_no_chance_for_information():
 # -- what is refused -------------------------------------------------------------------
 
 
+@pytest.mark.every_run
 def test_only_promises_of_information_are_attacked():
     attack = bayes_attack(SIGN, GaussianNoise(1.0), n_draws=100)
     with refused(UncertifiedError, "audit.estimate_bounds_no_information"):

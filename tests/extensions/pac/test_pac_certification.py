@@ -251,6 +251,7 @@ def test_nothing_is_released_where_nothing_passes():
         retry_scale(linear_bound(1.0), 1.0, 0.01, gamma=0.05, n_tries=3)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("regularisation", [1.0, 1e-3])
 def test_a_weak_decoder_never_certifies(regularisation):
     # a decoder trained to tell the sixteen atoms from the release: its loss is above

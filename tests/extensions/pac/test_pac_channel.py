@@ -53,6 +53,7 @@ def covariances(draw):
 # -- numbers known by quadrature ------------------------------------------------------
 
 
+@pytest.mark.every_run
 def test_two_signs():
     oracle, atoms = ORACLES["signs"], priors.signs()
     for noise, value, bound in zip(
@@ -66,6 +67,7 @@ def test_two_signs():
         assert -mmse[0, 0] / (2 * noise**2) == pytest.approx(slope, rel=1e-5)
 
 
+@pytest.mark.every_run
 def test_other_divergences():
     atoms, oracle = priors.signs(), ORACLES["signs"]["unit_noise"]
     channel, bank = MixtureChannel(atoms, [[1.0]]), Bank.quadrature(atoms, 4001)
@@ -106,6 +108,7 @@ def test_published_rule_may_leak_more_than_the_simpler_one():
     assert np.trace(isotropic) == pytest.approx(25.5151, rel=1e-3)
 
 
+@pytest.mark.every_run
 def test_four_atoms():
     atoms, oracle = priors.four(), ORACLES["four"]
     channel, bank = MixtureChannel(atoms, FOUR_NOISE), Bank.quadrature(atoms)
@@ -130,6 +133,7 @@ def test_four_atoms():
         assert found == pytest.approx(oracle[key], abs=1e-6)
 
 
+@pytest.mark.every_run
 def test_line_of_four():
     atoms, oracle = priors.line(4), ORACLES["line"]
     assert exactly(atoms, 1.0) == pytest.approx(oracle["information"], rel=1e-6)
@@ -172,6 +176,7 @@ def test_independent_memberships():
         assert again.values.max() == pytest.approx(joint, rel=1e-5)
 
 
+@pytest.mark.every_run
 def test_repeated_releases():
     atoms, oracle = priors.signs(), ORACLES["repeated"]
     for noise, joint in zip(oracle["noise"], oracle["joint"], strict=True):
@@ -184,6 +189,7 @@ def test_repeated_releases():
     )
 
 
+@pytest.mark.every_run
 def test_joint_releases():
     oracle = ORACLES["joint"]
     x = np.arange(8.0)[:, None]
@@ -197,6 +203,7 @@ def test_joint_releases():
         assert found == pytest.approx(values, rel=1e-5)
 
 
+@pytest.mark.every_run
 def test_records_that_leak_together_alone():
     # neither release tells anything of the first bit, both together tell it
     members, oracle = priors.memberships(2), ORACLES["xor"]
@@ -381,6 +388,7 @@ def test_where_noise_is_lost_in_the_last_digit_all_is_told():
     )
 
 
+@pytest.mark.every_run
 def test_noise_families_of_the_package():
     atoms = priors.four()
     bank = Bank.quadrature(atoms)
@@ -414,6 +422,7 @@ def test_standard_errors_are_right(kind):
         assert 0.75 < np.std(scores) < 1.25
 
 
+@pytest.mark.every_run
 def test_certificates_read_independent_draws():
     atoms, oracle = priors.four(), ORACLES["four"]
     channel = MixtureChannel(atoms, FOUR_NOISE)
@@ -471,6 +480,7 @@ def test_estimate_is_as_precise_as_asked():
     assert len(channel.estimate(1, tolerance=1e-9, max_draws=4000).bank) >= 4000
 
 
+@pytest.mark.every_run
 def test_attack_succeeds_as_often_as_said():
     atoms, rng, n = priors.subsets(), np.random.default_rng(5), 20_000
     noise = GaussianNoise(0.8)

@@ -53,6 +53,7 @@ def told(atoms, noise, groups=None):
     return total
 
 
+@pytest.mark.every_run
 def test_releases_of_one_sign():
     atoms, names = np.array([[-1.0], [1.0]]), ["minus", "plus"]
     for case in ORACLES["O-30"]:
@@ -93,6 +94,7 @@ def test_releases_of_independent_parts_add_up():
     assert joint == pytest.approx(compose_additive([first, second]), abs=1e-6)
 
 
+@pytest.mark.every_run
 def test_budgets_of_records_do_not_add_up():
     # two fair bits; their exclusive or, and the second one
     bits = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -118,6 +120,7 @@ def test_the_mixed_bound_of_many_records():
     assert compose_mixed([0.05] * 2, [0.2039150] * 2) == pytest.approx(0.2539150)
 
 
+@pytest.mark.every_run
 def test_residuals():
     case = ORACLES["O-36"]["composed"]
     found = compose_residual(case["residuals"], math.log(case["alphabet"]))

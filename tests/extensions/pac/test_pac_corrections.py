@@ -217,6 +217,7 @@ def test_terms_with_the_moments_of_the_release(seed, d):
     assert others.mean() >= terms.mean() - 1e-9
 
 
+@pytest.mark.every_run
 def test_the_published_deviation_of_decoders():
     case = ORACLES["O-37"]
     found = decoder_deviation(case["n_samples"], case["bound"], case["gamma"])

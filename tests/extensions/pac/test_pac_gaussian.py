@@ -45,6 +45,7 @@ def covariances(draw, least=1e-3):
 budgets = st.floats(0.01, 20)
 
 
+@pytest.mark.every_run
 def test_two_coordinates():
     case = ORACLES["O-1"]
     filled = waterfill(case["covariance"], case["budget"])
@@ -56,6 +57,7 @@ def test_two_coordinates():
     assert found == pytest.approx(case["closed_form_log_det"], rel=1e-6)
 
 
+@pytest.mark.every_run
 def test_two_coordinates_at_other_budgets():
     covariance = ORACLES["O-1"]["covariance"]
     for case in ORACLES["O-2"]:
@@ -68,6 +70,7 @@ def test_two_coordinates_at_other_budgets():
         assert found == pytest.approx(case["closed_form_log_det"], rel=1e-5)
 
 
+@pytest.mark.every_run
 def test_correlated_coordinates():
     case = ORACLES["O-3"]
     covariance, budget = case["covariance"], case["budget"]
@@ -84,6 +87,7 @@ def test_correlated_coordinates():
     assert found == pytest.approx(case["efficient_log_det"], rel=1e-6)
 
 
+@pytest.mark.every_run
 def test_one_coordinate():
     case = ORACLES["O-4"]
     assert waterfill([[1]], case["budget"])[0, 0] == pytest.approx(case["waterfill"])
@@ -92,6 +96,7 @@ def test_one_coordinate():
     assert waterfill([[1]], 0.5)[0, 0] == pytest.approx(1 / (math.e - 1), rel=1e-10)
 
 
+@pytest.mark.every_run
 def test_three_coordinates():
     case = ORACLES["O-5"]
     covariance = np.diag(case["variances"])
@@ -105,6 +110,7 @@ def test_three_coordinates():
     assert filled == pytest.approx(case["waterfill_trace"], rel=3e-8)
 
 
+@pytest.mark.every_run
 def test_both_branches_of_the_published_rule():
     for case in ORACLES["O-6"]:
         parameters = {k: case[k] for k in ("radius", "c", "v", "beta_prime")}
@@ -119,6 +125,7 @@ def test_the_published_rule_is_isotropic_where_no_eigenvalue_leads():
     assert_allclose(noise, np.eye(2) * (10 + 20) / 0.8)
 
 
+@pytest.mark.every_run
 def test_waterfill_is_a_fixed_point():
     case = ORACLES["O-1"]
     covariance = np.array(case["covariance"], float)
@@ -140,6 +147,7 @@ def _told(points, masses, variance):
     return entropy - math.log(2 * math.pi * math.e * variance) / 2
 
 
+@pytest.mark.every_run
 def test_the_published_rule_may_leak_more_than_plain_noise():
     # Proposition 3(i) of Residual-PAC: never, it says
     case = ORACLES["O-27"]
@@ -169,6 +177,7 @@ def test_the_published_rule_may_leak_more_than_plain_noise():
     assert told["algorithm1"] > max(told["closed_form"], told["waterfill"])
 
 
+@pytest.mark.every_run
 def test_the_papers_baseline_is_the_proportional_rule():
     for name in ("cifar10", "cifar100"):
         table = ORACLES["paper_budgets"][name]
@@ -180,6 +189,7 @@ def test_the_papers_baseline_is_the_proportional_rule():
             assert np.trace(noise) == pytest.approx(power, rel=1e-4)
 
 
+@pytest.mark.every_run
 def test_confidence_costs_what_was_measured():
     case = ORACLES["O-40"]
     rng = np.random.default_rng(0)

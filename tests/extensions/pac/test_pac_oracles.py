@@ -166,6 +166,7 @@ def test_every_label_has_its_tests():
             assert f"\ndef {name}(" in text, test
 
 
+@pytest.mark.every_run
 def test_gaps_of_signs():
     atoms, oracle = priors.signs(), ORACLES["signs"]
     for budget, gap in zip(oracle["budgets"], oracle["gaps"], strict=True):
@@ -187,6 +188,7 @@ def test_information_is_not_convex():
     assert curvature(0.29) < 0
 
 
+@pytest.mark.every_run
 def test_line_of_four():
     atoms, oracle = priors.line(4), REST["O-14"]
     bound = posterior_success(ORACLES["line"]["information"], 0.25)
@@ -196,6 +198,7 @@ def test_line_of_four():
         assert found[0, 0] == pytest.approx(noise, rel=1e-6)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize(
     "name", ["bernoulli", "bimodal", "sixteen", "subsets", "outlier"]
 )
@@ -209,6 +212,7 @@ def test_water_filling_of_known_priors(name):
         assert found[0, 0] == pytest.approx(noise, rel=5e-6)
 
 
+@pytest.mark.every_run
 def test_water_filling_of_a_rectangle():
     atoms, oracle = priors.rectangle(), REST["O-16"]
     budgets = ORACLES["rectangle"]["budgets"]
@@ -247,6 +251,7 @@ def test_larger_samples(label):
     assert means[2] == pytest.approx(known[2], rel=0.15, abs=3 * case["error"])
 
 
+@pytest.mark.every_run
 def test_records_are_guessed_no_better_than_allowed():
     known, oracle = ORACLES["subsets"], REST["O-23"]
     for budgets, bounds in (
@@ -277,6 +282,7 @@ def test_no_method_has_the_larger_utility_throughout():
         assert 2 * noise**2 / mmse == pytest.approx(least, rel=1e-4)
 
 
+@pytest.mark.every_run
 def test_a_record_for_who_knows_all_others():
     known, oracle = ORACLES["bits"], REST["O-41"]
     atoms = priors.bits()

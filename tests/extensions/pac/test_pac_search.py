@@ -182,6 +182,7 @@ def test_quadratic_penalty_breaks_the_budget():
     assert search_noise(atoms, budget).leakage <= budget
 
 
+@pytest.mark.every_run
 def test_penalty_of_the_wrong_sign_asks_for_no_noise():
     oracle, atoms, budget = ORACLES["sixteen"], priors.line(16), 0.5
     found = [
@@ -228,6 +229,7 @@ def test_gaussian_scale_mixture_beats_gaussian_noise():
 
 
 # as the oldest SciPy has it, which clips by itself
+@pytest.mark.every_run
 @pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")
 def test_lattice_noise():
     atoms = priors.signs()

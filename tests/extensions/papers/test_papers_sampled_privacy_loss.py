@@ -147,6 +147,7 @@ def test_a_window_counts_what_it_rejects():
     assert found.certificate.epsilon == pytest.approx(2.0, rel=1e-3)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("case", ORACLES["error_bounds"], ids=str)
 def test_the_published_error_bound(case):
     case = dict(case)

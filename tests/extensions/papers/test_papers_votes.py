@@ -40,6 +40,7 @@ def noise_of(beta, scale=1.0):
 # -- the law of the winner ------------------------------------------------------------
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("case", ORACLES["argmax_distributions"]["rows"], ids=str)
 def test_law_of_the_winner(case):
     votes, scale = (

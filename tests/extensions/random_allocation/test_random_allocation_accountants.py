@@ -474,6 +474,7 @@ def _advantage(scale, epsilon, n=200_000):
     return attained, error
 
 
+@pytest.mark.every_run
 def test_attack_with_positive_control():
     scale = RandomAllocation(1.0, 1e-2).calibrate(run(), ADDED).noise.scale
     attained, error = _advantage(scale, 1.0)

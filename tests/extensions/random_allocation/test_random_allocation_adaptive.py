@@ -50,6 +50,7 @@ def aligned(sigma, share, factor, direction):
     return MASSES @ payoff(direction, factor, one, other) @ MASSES
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES, ids=str)
 def test_reference_aligned_gradients(row):
     factor = np.exp(row["epsilon"])
@@ -58,6 +59,7 @@ def test_reference_aligned_gradients(row):
         assert found == pytest.approx(row[direction], abs=5e-5)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES, ids=str)
 @pytest.mark.parametrize("direction", ["remove", "add", "replace"])
 def test_the_worst_answer_to_each_release_is_the_aligned_one(row, direction):

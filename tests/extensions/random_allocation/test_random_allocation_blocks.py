@@ -65,6 +65,7 @@ def test_reference_noise_that_is_enough(row):
     assert plan.size == row["size"]
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["independent"], ids=str)
 def test_reference_independent_noise_is_exact_from_above(row):
     n_batches, epsilon = row["n_batches"], np.array([row["epsilon"]])

@@ -62,6 +62,7 @@ def attained(epsilon, scale, add, times=2, n=200_000):
     return gained.mean(), gained.std() / n**0.5
 
 
+@pytest.mark.every_run
 def test_two_runs_of_correlated_noise_add_up():
     one = certified()
     two = compose([one, one], delta=1e-3)

@@ -88,6 +88,7 @@ def test_rows_are_the_mixtures(pair):
 # -- bounds on hazards --------------------------------------------------------------
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["tails"], ids=ids)
 def test_reference_tails(row):
     temperatures = TEMPERATURES if row.get("temperatures") else ()
@@ -100,6 +101,7 @@ def test_reference_tails(row):
             assert found == expected
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("noise, chance, printed", ORACLES["dropped_components"])
 def test_the_reference_is_the_mixture_over_all_bins(noise, chance, printed):
     # Two bins, of which the first was at the first row, and the log of its density over
@@ -115,6 +117,7 @@ def test_the_reference_is_the_mixture_over_all_bins(noise, chance, printed):
     assert found < printed and fails(printed) > 1.4 * chance
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["hazards"], ids=lambda row: str(row["sigma"]))
 def test_reference_hazards(row):
     hazards = Hazards.of(np.eye(5))
@@ -241,6 +244,7 @@ def test_the_largest_bound_of_an_epoch_would_fail_more_often(row):
 # -- epsilon and delta --------------------------------------------------------------
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["delta"], ids=ids)
 def test_reference_deltas(row):
     for direction in ("remove", "add"):

@@ -83,6 +83,7 @@ def test_reference_not_below_samples_of_ten_bins(row):
         assert row[direction] < value < 4 * row[direction]
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["independent"], ids=str)
 def test_reference_independent_noise_from_above(row):
     n_batches = row["n_batches"]

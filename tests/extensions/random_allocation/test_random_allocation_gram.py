@@ -17,12 +17,14 @@ from tests.refused import refused
 ORACLES = oracles("allocation_renyi.json")
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["closed_add"], ids=ids)
 def test_reference_closed_add(row):
     found = closed_add_delta(gram_of(row), row["epsilon"])
     assert found == pytest.approx(row["value"], rel=row.get("tolerance", 1e-10))
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["renyi_add"], ids=ids)
 def test_reference_renyi_add(row):
     found = renyi_add(gram_of(row), row["order"])
@@ -30,6 +32,7 @@ def test_reference_renyi_add(row):
     assert found >= row.get("exact", 0.0)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["unamplified"], ids=ids)
 def test_reference_unamplified(row):
     found = unamplified_delta(gram_of(row), row["epsilon"])
@@ -78,6 +81,7 @@ def test_closed_forms_are_ordered(n_bins, n_rows, sigma, seed):
     assert closed_add_delta(doubled, epsilon) == pytest.approx(closed, rel=1e-9)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["exact_two_bins"], ids=ids)
 def test_closed_forms_are_not_below_the_truth(row):
     gram = gram_of(row)

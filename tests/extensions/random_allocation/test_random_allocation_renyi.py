@@ -53,6 +53,7 @@ def test_a_new_count_is_weighed_with_the_state_it_comes_from():
     assert found > 0.62
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["double_counted"], ids=str)
 def test_no_pair_of_bins_is_counted_from_both_sides(row):
     n_batches, epochs, bandwidth, sigma, order, twice = row
@@ -70,6 +71,7 @@ def test_no_pair_of_bins_is_counted_from_both_sides(row):
     assert found < twice
 
 
+@pytest.mark.every_run
 def test_truncated_bands_bound_from_above():
     row = ORACLES["truncated"]
     gram = gram_of(row)
@@ -166,6 +168,7 @@ def test_independent_noise_by_partitions(n_bins, sigma, order):
     assert found == pytest.approx(truth, rel=1e-10, abs=1e-12)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["poisson"], ids=ids)
 def test_random_bins_beat_poisson_batches_at_these_orders(row):
     found = renyi_remove(gram_of(row), row["order"])
@@ -176,6 +179,7 @@ def test_random_bins_beat_poisson_batches_at_these_orders(row):
 # -- renewal ------------------------------------------------------------------------
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["circulant"], ids=lambda row: str(row["lags"]))
 def test_reference_renewals(row):
     lags = np.array(row["lags"]) / row["variance"]
@@ -185,6 +189,7 @@ def test_reference_renewals(row):
         assert found == pytest.approx(expected, rel=1e-11)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize(
     "row", ORACLES["uncounted"], ids=lambda row: str(row["n_batches"])
 )
@@ -241,6 +246,7 @@ def test_reference_envelopes(row):
 # -- epsilon and delta --------------------------------------------------------------
 
 
+@pytest.mark.every_run
 def test_reference_conversions():
     for rho, alpha, epsilon, delta in ORACLES["conversion"]["delta"]:
         assert renyi_to_delta(alpha, rho, epsilon) == pytest.approx(delta, rel=1e-9)
@@ -249,6 +255,7 @@ def test_reference_conversions():
         assert found == pytest.approx(epsilon, rel=1e-12)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["delta"], ids=ids)
 def test_reference_deltas(row):
     gram, orders = gram_of(row), np.arange(2, 20)
@@ -260,6 +267,7 @@ def test_reference_deltas(row):
     assert both == pytest.approx(row["remove"], rel=1e-4)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("row", ORACLES["exact_two_bins"], ids=ids)
 def test_no_delta_is_below_the_truth(row):
     gram = gram_of(row)

@@ -86,6 +86,7 @@ def full(release, scenario, alpha, epsilon=1.0):
 # -- numbers ---------------------------------------------------------------------------
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("way", WAYS)
 def test_points_on_the_axes(way):
     """OT-01."""
@@ -96,6 +97,7 @@ def test_points_on_the_axes(way):
     assert full(*args) == pytest.approx(case["gwm"])
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("case", ORACLES["OT-02"], ids=str)
 def test_the_way_back(case):
     """OT-02, OT-02b."""
@@ -107,6 +109,7 @@ def test_the_way_back(case):
         assert certificate.rpp_epsilon == pytest.approx(case["rpp"], rel=1e-9)
 
 
+@pytest.mark.every_run
 def test_orders_between_the_limits():
     """OT-03."""
     case = ORACLES["OT-03"]
@@ -123,6 +126,7 @@ def test_orders_between_the_limits():
     assert exact / closed == pytest.approx(case["exact_over_closed_at_256"], rel=1e-9)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("case", ORACLES["OT-06"]["found"], ids=str)
 def test_gaussians_under_a_linear_query(case):
     """OT-06: the prior's own spread is no noise."""
@@ -150,6 +154,7 @@ def test_gaussians_under_a_linear_query(case):
     assert told == pytest.approx(ORACLES["OT-06"]["slice_with_prior"])
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("at", range(5))
 def test_one_move_over_all_directions(at):
     """OT-07: in one dimension all are one mechanism."""
@@ -162,6 +167,7 @@ def test_one_move_over_all_directions(at):
         assert found == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("name", ["OT-10", "OT-10b"])
 def test_directions_that_are_drawn(name):
     """Theorems 4.7 and 4.8: the worst direction always bounds what was not drawn."""
@@ -203,6 +209,7 @@ def test_directions_that_are_drawn(name):
         assert least(JointSlices(*parts)) == pytest.approx(case["finite"], rel=1e-8)
 
 
+@pytest.mark.every_run
 def test_pairs_are_taken_one_by_one():
     """OT-36."""
     case = ORACLES["OT-36"]
@@ -216,6 +223,7 @@ def test_pairs_are_taken_one_by_one():
     assert full(*args) == pytest.approx(case["gwm"])
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("profile", ["basis", "uniform", None])
 def test_on_the_line_all_are_one(way, profile):
@@ -226,6 +234,7 @@ def test_on_the_line_all_are_one(way, profile):
     assert full(*args) == pytest.approx(case["variance"])
 
 
+@pytest.mark.every_run
 def test_slices_without_weight():
     """OT-46: left out, of the worst slice too; and then they do not span."""
     case = ORACLES["OT-46"]
@@ -650,6 +659,7 @@ def mixture_divergences(alpha, variance):
     return renyi(*planes, step**2), np.array(slices)
 
 
+@pytest.mark.every_run
 def test_no_slice_bounds_the_whole():
     """OT-35: all slices keep a promise that the vector does not."""
     case = ORACLES["OT-35"]
@@ -669,6 +679,7 @@ def test_no_slice_bounds_the_whole():
     assert not found.implies("renyi_pufferfish")
 
 
+@pytest.mark.every_run
 def test_an_attacker_sees_the_whole_vector():
     """OT-26: the likelier secret is told ever more surely in more dimensions."""
     from scipy.stats import norm

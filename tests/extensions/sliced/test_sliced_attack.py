@@ -82,6 +82,7 @@ def test_accuracy_of_the_likelier_point(found):
     assert accuracy <= (1 + float(np.max(tpr - fpr))) / 2 + 1e-3
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("aggregation", ["average", "joint"])
 def test_slices_allow_an_attacker_anything(aggregation):
     """Nothing follows for whoever sees more than a slice."""

@@ -31,6 +31,7 @@ def around(n):
     return SliceProfile.finite(np.column_stack([np.cos(angles), np.sin(angles)]))
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("case", ORACLES["slices"], ids=lambda case: case["name"])
 def test_slices_of_a_shift(case):
     laws = [Discrete(case["first"]), Discrete(case["second"])]
@@ -56,6 +57,7 @@ def test_crossed_points_hide_from_their_slices():
     assert_allclose(axes.values, 0, atol=1e-9)
 
 
+@pytest.mark.every_run
 def test_a_gaussian_prior_adds_to_the_noise():
     case = ORACLES["gaussian_slice"]
     covariance = np.array(case["covariance"])

@@ -32,6 +32,7 @@ divergences = st.lists(st.floats(0, 1e3), min_size=1, max_size=6)
 orders = st.floats(1, 100)
 
 
+@pytest.mark.every_run
 def test_gaussians_on_the_line():
     for case in ORACLES["OT-08"]:
         expected = math.inf if case["divergence"] is None else case["divergence"]
@@ -39,6 +40,7 @@ def test_gaussians_on_the_line():
         assert found == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.every_run
 def test_gaussians_in_the_plane():
     case = ORACLES["OT-09"]
     full = gaussian_renyi_divergence(*case["p"], *case["q"], case["alpha"])
@@ -56,6 +58,7 @@ def test_gaussians_in_the_plane():
         assert averaged <= joint <= full
 
 
+@pytest.mark.every_run
 def test_three_points():
     for case in ORACLES["OT-02"]:
         slices = 4 * np.array([9, 16, 0]) / (2 * case["variance"])
@@ -67,6 +70,7 @@ def test_three_points():
         assert bound == pytest.approx(case["full"], rel=1e-9)
 
 
+@pytest.mark.every_run
 def test_large_divergences_do_not_overflow():
     case = ORACLES["OT-39"]
     joint = joint_divergence(case["divergences"], alpha=case["alpha"])
@@ -167,6 +171,7 @@ def test_refusals():
 # -- shifts, looked at from everywhere --------------------------------------------
 
 
+@pytest.mark.every_run
 def test_shifts_at_published_variances():
     case = ORACLES["OT-07"]
     for dim, averaged, joint in zip(

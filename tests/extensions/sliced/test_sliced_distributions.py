@@ -31,6 +31,7 @@ def of(u, v, profile=AXES, **options):
     return row.tolist()
 
 
+@pytest.mark.every_run
 def test_a_linear_query_of_gaussians():
     case = json.loads(ORACLES.read_text("utf-8"))["OT-06"]
     matrix, covariance = np.array(case["map"]), np.array(case["covariance"])

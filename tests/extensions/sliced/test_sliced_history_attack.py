@@ -42,6 +42,7 @@ def runs(signs, noise, n_runs, rng):
     return by_run[:, 0], by_run[:, 1]
 
 
+@pytest.mark.every_run
 def test_the_worst_case_is_what_an_attacker_sees():
     """Records that pull one way or the other, all of them in every batch."""
     release = GradientRelease(n_records=N, n_steps=STEPS, sampling="full_batch")

@@ -214,6 +214,7 @@ def test_nothing_adds_up(certificate):
 # -- (epsilon, delta) of slices --------------------------------------------------------
 
 
+@pytest.mark.every_run
 def test_the_best_of_all_orders():
     """OT-12: of one noise, by the sharper conversion."""
     case = ORACLES["OT-12"]

@@ -32,6 +32,7 @@ planar_laws = st.lists(
 ).map(Discrete)
 
 
+@pytest.mark.every_run
 @pytest.mark.parametrize("entropy, expected", ORACLES["values"])
 def test_reference_values(entropy, expected):
     accountant = SinkhornWasserstein(1.0, 4.0, entropy=entropy, noise="gaussian")
@@ -167,6 +168,7 @@ def test_it_is_never_recommended():
     assert clone(SinkhornWasserstein(entropy=0.3)).entropy == 0.3
 
 
+@pytest.mark.every_run
 def test_an_attacker():
     """Most that can be told apart, where the price of a nat is next to nothing."""
     found = SinkhornWasserstein(0.8, 4.0, entropy=1e-6).calibrate(
