@@ -26,9 +26,8 @@ from .strategies._families import (
 )
 from .strategies._optimised import BufferedToeplitz
 from .strategies._restarted import Restarted
-from .strategies._rows import BandedRows
+from .strategies._rows import BandedRows, PrefixSumTree
 from .strategies._toeplitz import InverseToeplitz, Toeplitz, ToeplitzStrategy
-from .strategies._tree import PrefixSumTree
 
 __all__ = [
     "BandedRows",

@@ -19,9 +19,8 @@ from .loss._correlated import CorrelatedAllocationPair
 from .strategies._base import NoiseStrategy
 from .strategies._optimised import BufferedToeplitz
 from .strategies._restarted import Restarted
-from .strategies._rows import BandedRows
+from .strategies._rows import BandedRows, PrefixSumTree
 from .strategies._toeplitz import InverseToeplitz, Toeplitz
-from .strategies._tree import PrefixSumTree
 
 if TYPE_CHECKING:
     _Pair = ShiftPair | CorrelatedAllocationPair

@@ -1,5 +1,4 @@
 from ._audit import SliceDivergences, slice_divergences
-from ._distributions import sliced_distribution_distances
 from ._divergences import (
     averaged_divergence,
     averaged_shift_divergence,
@@ -8,6 +7,7 @@ from ._divergences import (
     shift_divergence_bound,
     sliced_gaussian_divergences,
 )
+from ._moves import sliced_distribution_distances
 from ._published import group_privacy_costs, layer_caps, sliced_variance
 from ._sinkhorn import SinkhornWasserstein
 from ._sliced_wasserstein import SlicedWasserstein

@@ -27,7 +27,7 @@ from skpuffer.exceptions import (
     UncertifiedError,
     UnsupportedError,
 )
-from skpuffer.extensions.sliced._curves import JointSlicedCurve, SampledSlicesCurve
+from skpuffer.extensions.sliced._costs import JointSlicedCurve, SampledSlicesCurve
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, LaplaceNoise
 from skpuffer.privacy import compose
 from skpuffer.releases import QueryRelease, Sensitivity

@@ -18,7 +18,7 @@ from skpuffer.distributions import (
     sliced_distribution_distances,
 )
 from skpuffer.distributions._lattice_sum import LatticeSum
-from skpuffer.extensions.sliced import _distributions as module
+from skpuffer.extensions.sliced import _moves as module
 from skpuffer.transport import SliceProfile
 from tests.refused import refused
 

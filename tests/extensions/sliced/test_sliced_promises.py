@@ -11,7 +11,7 @@ import pytest
 from skpuffer.accountants import GeneralWasserstein, SlicedWasserstein
 from skpuffer.distributions import Discrete, PointMass
 from skpuffer.exceptions import CompositionError, UncertifiedError
-from skpuffer.extensions.sliced._curves import (
+from skpuffer.extensions.sliced._costs import (
     JointSlicedCurve,
     MeanSquareCurve,
     ShiftedSphereCurve,

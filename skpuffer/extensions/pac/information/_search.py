@@ -21,7 +21,6 @@ from skpuffer.utils._types import Booleans, Floats, RandomState
 from ._atoms import Atoms
 from ._banks import Bank
 from ._gaussian import waterfill
-from ._lagrangian import augmented_lagrangian
 from ._laws import GaussianLaw
 from ._objective import (
     Candidate,
@@ -31,7 +30,7 @@ from ._objective import (
     Objective,
     SecretLeakage,
 )
-from ._starts import STARTS, starting_shapes
+from ._starts import STARTS, augmented_lagrangian, starting_shapes
 
 #: Least variance along any direction, as a share of the largest.
 _FLOOR = 1e-8

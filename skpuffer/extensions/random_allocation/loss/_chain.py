@@ -10,8 +10,7 @@ from scipy.special import ndtr
 from skpuffer.utils._types import Floats
 
 from ._cover import Cover
-from ._recursion import State, summed
-from ._split import Axis, axis, normal_mass
+from ._recursion import Axis, State, axis, normal_mass, summed
 
 __all__ = ["Accuracy", "ChainLaw", "chain_law", "chain_state", "outside"]
 

@@ -15,8 +15,7 @@ from skpuffer.utils._types import Floats
 from ._bins import Bins
 from ._chain import Accuracy, ChainLaw, chain_law, chain_state, outside
 from ._cover import Cover, check_cover, geometric_covers
-from ._recursion import State, summed
-from ._split import normal_mass
+from ._recursion import State, normal_mass, summed
 
 __all__ = [
     "chain_delta",

@@ -22,9 +22,8 @@ from ._optimised import (
     square_root,
 )
 from ._restarted import Restarted
-from ._rows import BandedRows
+from ._rows import BandedRows, PrefixSumTree
 from ._toeplitz import InverseToeplitz, Toeplitz
-from ._tree import PrefixSumTree
 
 __all__ = [
     "banded_inverse_factorization",

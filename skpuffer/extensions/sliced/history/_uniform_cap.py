@@ -36,9 +36,8 @@ from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._solve import largest_argument, raise_until
 
 from ..transport._profile import SliceProfile
-from ._run import DISCREPANCIES, CappedRun
+from ._run import DISCREPANCIES, CappedRun, StepMoves, one_clipped, step_moves
 from ._slices import Slices
-from ._steps import StepMoves, one_clipped, step_moves
 
 __all__ = ["HistoryUniformCap"]
 
