@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import gen_batches
 
+from skpuffer.kernel.curves import log_delta_of_orders
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.noise.strategies import (
     NoiseStrategy,
@@ -21,7 +22,6 @@ from skpuffer.noise.strategies import (
     identity,
 )
 from skpuffer.privacy_loss import PoissonPair, PrivacyLossCurve
-from skpuffer.privacy_loss._tradeoff import log_delta_of_orders
 from skpuffer.privacy_loss.allocation import (
     AllocationPair,
     CorrelatedAllocationPair,

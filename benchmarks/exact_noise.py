@@ -20,10 +20,10 @@ import pandas as pd
 
 from benchmarks._report import print_table, versions, write_csv
 from skpuffer.accountants import PrivacyLoss
+from skpuffer.kernel.draws import secret_generator
+from skpuffer.kernel.rounding import noise_grid, sample_on_grid
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
-from skpuffer.noise._on_grid import noise_grid, sample_on_grid
 from skpuffer.summary import PrivateMean
-from skpuffer.utils._entropy import secret_generator
 
 TURNS = 5
 FAMILIES = (GaussianNoise(1.0), LaplaceNoise(1.0), DiscreteLaplaceNoise(3.0))

@@ -32,11 +32,11 @@ from benchmarks._report import print_table, versions, write_csv
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.accountants.composition import _base as _steps
 from skpuffer.ensemble import noisy_argmax
+from skpuffer.kernel import distribution as _loss_curve
+from skpuffer.kernel.pairs import ShiftPair
 from skpuffer.noise import GeneralizedGaussianNoise, Shift
 from skpuffer.noise.generalized_gaussian import _noise as _generalized_gaussian
 from skpuffer.noise.generalized_gaussian import _splits as _gg_splits
-from skpuffer.privacy_loss import _distribution as _loss_curve
-from skpuffer.privacy_loss._dominating_pairs import ShiftPair
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 

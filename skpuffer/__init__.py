@@ -1,12 +1,12 @@
 """skpuffer: scikit-learn estimators whose noise is set by what is secret."""
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach_stub
 
 from .exceptions import Statement, rendered_by
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
 
 
 def _in_words(statement: Statement) -> str:

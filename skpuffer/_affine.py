@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._vector_query import VectorQuery
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.utils._checks import check_probability
+from skpuffer.kernel.numbers import check_probability
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import Floats
 
 __all__ = ["AffineReleaseMixin", "deviation_name"]
 

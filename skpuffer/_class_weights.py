@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_positive
+from skpuffer.kernel.numbers import check_positive
 from skpuffer.utils._sklearn import StrOptions
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
-    from skpuffer.utils._types import Array, Floats
+    from skpuffer.utils._types import Array
 
 __all__ = ["ClassWeightMixin", "check_class_weight", "class_weights"]
 

@@ -23,11 +23,11 @@ import narwhals as nw
 import numpy as np
 
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import Floats
+from skpuffer.kernel.releases import STEPS, TableElsewhere
 from skpuffer.schema import Category, Encoding, Number
 from skpuffer.schema._cells import NUMBER, TRUTH, cell_numbers, level_table
-from skpuffer.utils._elsewhere import STEPS, TableElsewhere
 from skpuffer.utils._reading import COLLECT, REPEATED_NAMES, object_cells
-from skpuffer.utils._types import Floats
 from skpuffer.utils._unquoted import unquoted
 
 __all__ = [

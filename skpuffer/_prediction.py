@@ -15,7 +15,8 @@ from skpuffer.utils._reading import validate_rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skpuffer.utils._types import Array, Floats, Table
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.utils._types import Array, Table
 
 __all__ = ["LinearLabelsMixin", "ScoreProbabilitiesMixin", "linear_scores"]
 

@@ -14,9 +14,9 @@ from sklearn.utils import get_tags
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer._targets import declared_classes
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_count
 from skpuffer.privacy import Preview
 from skpuffer.schema import Number, Schema
-from skpuffer.utils._checks import check_count
 from skpuffer.utils._reading import as_table, ordered_labels
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_count, check_each, check_positive
 from skpuffer.releases import Sensitivity
 from skpuffer.scenarios import LawsScenario
-from skpuffer.utils._checks import check_count, check_each, check_positive
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

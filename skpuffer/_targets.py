@@ -21,8 +21,9 @@ from skpuffer.utils._reading import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.schema import Schema
-    from skpuffer.utils._types import Array, Booleans, Floats, Indices
+    from skpuffer.utils._types import Array
 
 __all__ = [
     "class_indices",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._reading import floats
+from skpuffer.kernel.numbers import floats
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["VectorQuery"]
 

@@ -27,15 +27,14 @@ from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
 from skpuffer._template._rows import RowsMixin, name_of_target, public_groups
 from skpuffer.accountants import Accountant
 from skpuffer.exceptions import Statement
-from skpuffer.noise._on_grid import add_noise
-from skpuffer.privacy import _plain_data
+from skpuffer.kernel import certificates
+from skpuffer.kernel.draws import noise_generator, spawned
+from skpuffer.kernel.releases import TableElsewhere
+from skpuffer.kernel.rounding import add_noise
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema
-from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._elsewhere import TableElsewhere
-from skpuffer.utils._entropy import spawned
 from skpuffer.utils._listeners import CarriesListeners, tell
 from skpuffer.utils._reading import is_lazy
 from skpuffer.utils._sklearn import fit_context
@@ -44,8 +43,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import Floats, Table
+    from skpuffer.utils._types import Table
 
 __all__ = [
     "DEFAULT_DELTA",
@@ -70,7 +70,7 @@ DEFAULT_DELTA = _parameters.DEFAULT_DELTA
 FLOATING_POINT = _on_grid.FLOATING_POINT
 
 #: What a certificate says of noise that can be drawn again.
-SEEDED = _plain_data.SEEDED
+SEEDED = certificates.SEEDED
 
 #: What an estimator cannot see of the steps before it.
 UNTOUCHED_ROWS = Statement("assume.rows_untouched_by_others")

@@ -595,3 +595,18 @@ class WeakPromiseWarning(PrivacyWarning):
     >>> len(weak), "delta=0.1" in weak[0]
     (1, True)
     """
+
+
+def reason_of(error: Exception) -> Statement:
+    """Return what an error states; of one with words of its own, these.
+
+    Parameters
+    ----------
+    error : Exception
+
+    Returns
+    -------
+    Statement
+    """
+    said = error.args[0] if len(error.args) == 1 else None
+    return said if isinstance(said, Statement) else stated(str(error))

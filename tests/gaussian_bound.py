@@ -3,11 +3,11 @@
 import numpy as np
 
 from skpuffer.accountants._base import Account, Accountant, Calibration, accounts_for
+from skpuffer.kernel.numbers import check_positive
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import OutputSamples
-from skpuffer.utils._checks import check_positive
 
 FIELDS = frozenset(QueryRelease.__dataclass_fields__)
 

@@ -52,10 +52,10 @@ from skpuffer.exceptions import (
     WeakPromiseWarning,
     stated,
 )
+from skpuffer.kernel.rounding import noise_grid
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import LaplaceNoise
-from skpuffer.noise._on_grid import noise_grid
 from skpuffer.preprocessing import (
     PublicBinner,
     PublicImputer,

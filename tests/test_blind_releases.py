@@ -21,6 +21,7 @@ from skpuffer.cluster import PrivateKMeans
 from skpuffer.compose import PrivatePipeline, PublicPreprocessing
 from skpuffer.decomposition import PrivatePCA
 from skpuffer.ensemble import PATEClassifier
+from skpuffer.kernel.rounding import add_noise
 from skpuffer.linear_model import (
     PrivateHuberRegressor,
     PrivateLogisticRegression,
@@ -30,7 +31,6 @@ from skpuffer.linear_model import (
 )
 from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.neural_network import PrivateMLPClassifier
-from skpuffer.noise._on_grid import add_noise
 from skpuffer.preprocessing import PublicMinMaxScaler
 from skpuffer.releases import SelectionRelease
 from skpuffer.scenarios import AttributeScenario, BoundedOdds

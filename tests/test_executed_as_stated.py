@@ -17,6 +17,9 @@ from skpuffer.accountants import Best, OverlapAmplification, PrivacyLoss, RenyiD
 from skpuffer.accountants._compatibility import _scenarios
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.kernel import sampling as schemes
+from skpuffer.kernel.draws import secret_generator
+from skpuffer.kernel.rounding import add_noise, noise_grid
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateRidge,
@@ -26,17 +29,14 @@ from skpuffer.linear_model import (
 )
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise, LaplaceNoise
-from skpuffer.noise._on_grid import add_noise, noise_grid
 from skpuffer.privacy_loss import GaussianPoissonPair
 from skpuffer.releases import GradientRelease, Optimiser
-from skpuffer.releases import _sampling as schemes
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, reachable, sings
 from skpuffer.testing._estimator_checks import _arguments, _set
 from skpuffer.training import LinearGradients, Logistic, train
-from skpuffer.utils._entropy import secret_generator
 from skpuffer.utils._listeners import listen, stop_listening
 
 pytestmark = [

@@ -16,10 +16,10 @@ from skpuffer._template._on_grid import (
     SUMS_ON_GRID,
 )
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
+from skpuffer.kernel.draws import noise_generator
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, GeneralizedGaussianNoise
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._checks import noise_generator
 
 RECORDS = RecordScenario()
 QUERY = QueryRelease(

@@ -129,7 +129,7 @@ def test_a_fresh_process_knows_all_accountants():
 
 def test_kinds_of_this_library_stay_its_own():
     code = (
-        "from skpuffer.utils._plain import Plain\n"
+        "from skpuffer.kernel.plain import Plain\n"
         "class Other(Plain, kind='ellipsoid'):\n    pass\n"
         "print(Other.kind)"
     )

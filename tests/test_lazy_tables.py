@@ -37,6 +37,7 @@ from skpuffer._template._on_grid import (
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.kernel.releases import STEPS, of_each_record
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.scenarios import (
     AttributeScenario,
@@ -61,7 +62,6 @@ from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, TEXT, listen
 from skpuffer.utils._bounds import Bounds
 from skpuffer.utils._clipping import clip_rows
-from skpuffer.utils._elsewhere import STEPS, of_each_record
 from tests.engines import ENGINES, lazy_frame
 from tests.refused import refused
 

@@ -203,6 +203,6 @@ def test_a_sum_over_blocks_is_the_sum(monkeypatch):
         contribution=contribution, is_sum=True, factor=0.1, n_records=103, dim=6
     )
     whole = release.run(rows, y)
-    monkeypatch.setattr("skpuffer.releases._query._BLOCK", 60)
+    monkeypatch.setattr("skpuffer.kernel.queries._BLOCK", 60)
     np.testing.assert_allclose(release.run(rows, y), whole)
     np.testing.assert_allclose(whole, 0.1 * contribution(rows, y).sum(axis=0))

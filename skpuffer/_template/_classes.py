@@ -13,7 +13,7 @@ from skpuffer.utils._reading import validate_labels
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from skpuffer.utils._types import Indices
+    from skpuffer.kernel.numbers import Indices
 
 __all__ = [
     "PrivateClassifierMixin",

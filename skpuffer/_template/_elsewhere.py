@@ -16,7 +16,7 @@ from skpuffer.utils._reading import COLLECT
 from ._plan import TableRead
 
 if TYPE_CHECKING:
-    from skpuffer.utils._elsewhere import TableElsewhere
+    from skpuffer.kernel.releases import TableElsewhere
 
     from ._plan import Opening
 

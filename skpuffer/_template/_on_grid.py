@@ -12,7 +12,8 @@ import numpy as np
 
 from skpuffer.accountants._base import check_values
 from skpuffer.exceptions import Statement, UncertifiedError
-from skpuffer.noise._on_grid import (
+from skpuffer.kernel.draws import is_secret
+from skpuffer.kernel.rounding import (
     MOST_ROOM,
     draws_exactly,
     less_room_for_grid,
@@ -28,14 +29,13 @@ from skpuffer.releases import (
     SelectionRelease,
     VoteRelease,
 )
-from skpuffer.utils._entropy import is_secret
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant, Calibration
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
     from skpuffer.scenarios import BoundScenario
-    from skpuffer.utils._types import Floats
 
 __all__ = [
     "CHOSEN_ON_GRID",

@@ -1,5 +1,5 @@
 """Which noise keeps the promise, and what exactly is promised."""
 
-from skpuffer.utils._rooms import attach
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

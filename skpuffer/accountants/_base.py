@@ -4,10 +4,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from reprlib import repr as brief
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from sklearn import get_config
@@ -18,15 +18,18 @@ from skpuffer.exceptions import (
     ScenarioError,
     Statement,
     UnsupportedError,
+    reason_of,
 )
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.facts import Fact
+from skpuffer.kernel.numbers import check_option
+from skpuffer.kernel.proof import Names, prove
+from skpuffer.kernel.releases import Release
 from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
 from skpuffer.privacy import Certificate
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
-from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
-from skpuffer.utils._checks import check_option
 from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._reasons import reason_of
 from skpuffer.utils._rooms import load_room
 from skpuffer.utils._warn import warn
 
@@ -87,16 +90,34 @@ class Calibration:
 
 
 @dataclass(frozen=True)
+class Found:
+    """What a search found: a noise, and what it takes the noise to promise.
+
+    Parameters
+    ----------
+    noise : Noise
+    claim : Claim
+    warnings, draws : optional
+        As of a :class:`Calibration`.
+    """
+
+    noise: Noise
+    claim: Claim
+    warnings: tuple[Statement, ...] = ()
+    draws: Any = None
+
+
+@dataclass(frozen=True)
 class Account:
-    """Calibration and certification of one release under one bound scenario.
+    """Search and proof for one release under one bound scenario.
 
     Parameters
     ----------
     calibrate : callable
-        Takes noise whose scale is to be set, and the generator of an accountant that
-        simulates or None; returns the `Calibration`.
-    certify : callable
-        Takes noise; returns the `Certificate` of what it promises.
+        The search. Takes noise whose scale is to be set, and the generator of an
+        accountant that simulates or None; returns what it `Found`.
+    claim : callable
+        The rule. Takes noise; returns the `Claim` of what it promises.
     try_noise : callable or None, default=None
         Takes noise of any scale; raises an UnsupportedError if its cost is not known
         here. None where every noise will do.
@@ -104,12 +125,15 @@ class Account:
         Whether the promise depends on the noise by the ratio of the certificate's
         `sensitivity` to its scale alone, so that noise of a larger scale keeps it for a
         sensitivity that is larger in proportion.
+    fact : Fact, optional
+        That the account works from; set by the accountant.
     """
 
-    calibrate: Callable[[Noise, Any], Calibration]
-    certify: Callable[[Noise], Certificate]
+    calibrate: Callable[[Noise, Any], Found]
+    claim: Callable[[Noise], Claim]
     try_noise: Callable[[Noise], object] | None = None
     by_sensitivity: bool = False
+    fact: Fact = field(default_factory=Fact)
 
 
 def accounts_for(*kinds: type[Release]) -> Callable[[Method], Method]:
@@ -370,11 +394,14 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
             release = self._votes_as_read(release)
         bound = bind(scenario, release)
         check_values(noise, release, self._takes_joint_noise)
-        found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
+        account = self._account(release, bound, noise.norm)
+        found = account.calibrate(noise, random_state)
+        account = replace(account, claim=lambda _: found.claim)
+        certificate = self._proved(found.noise, release, bound, account)
         # a scale found numerically spends the budget to its last digits only
-        name, field = self._states
-        stated = found.certificate.as_asked(getattr(self, name, None), field)
-        return replace(found, certificate=stated)
+        name, spent = self._states
+        certificate = certificate.as_asked(getattr(self, name, None), spent)
+        return Calibration(found.noise, certificate, found.warnings, draws=found.draws)
 
     def certify(
         self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
@@ -407,7 +434,16 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         self, noise: Noise, release: Any, bound: BoundScenario
     ) -> Certificate:
         """Find what a noise promises, once all that is given is checked."""
-        return self._account(release, bound, noise.norm).certify(noise)
+        account = self._account(release, bound, noise.norm)
+        return self._proved(noise, release, bound, account)
+
+    def _proved(
+        self, noise: Noise, release: Any, bound: BoundScenario, account: Account
+    ) -> Certificate:
+        """Let the kernel certify a noise by the rule of an account."""
+        names = self._names(bound, release)
+        made = prove(noise, release, account.fact, account.claim, names)
+        return cast(Certificate, made)
 
     def _certified_again(
         self, found: Calibration, release: Any, bound: BoundScenario
@@ -432,9 +468,9 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
             If the noise costs more than the budget.
         """
         told, most = found.certificate, budget_of(self)
-        name, field = self._states
+        name, spent = self._states
         certificate = self._certified_by_draws(found, release, bound)
-        certificate = certificate.as_asked(getattr(self, name, None), field)
+        certificate = certificate.as_asked(getattr(self, name, None), spent)
         certificate.refuse_above(most, type(self).__name__)
         return replace(
             certificate,
@@ -589,8 +625,9 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
     def _account(self, release: Any, bound: BoundScenario, norm: float) -> Account:
         """Account of a release, by its kind and the fact to work from."""
         method = self._method(release, bound)
-        account: Account = method(self._fact(release, bound, norm), release, bound)
-        return account
+        fact = self._fact(release, bound, norm)
+        account: Account = method(fact, release, bound)
+        return replace(account, fact=fact)
 
     def _method(self, release: Any, bound: BoundScenario) -> Callable[..., Account]:
         """Method that makes the account of a release, or an UnsupportedError."""
@@ -777,16 +814,16 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
             raise ValueError(Statement("noise.beta_missing"))
         return family(1.0, beta=beta)
 
-    def _identity(self, bound: BoundScenario, *releases: Release) -> dict[str, Any]:
-        """Fields of a certificate that name release, accountant and scenario."""
-        return {
-            "release": " + ".join(release.name for release in releases),
-            "accountant": name_of(self),
-            "scenario": bound.describe(),
-            "table": getattr(bound.scenario, "table", None),
-            "n_records": bound.context.n_records,
-            "columns": bound.context.feature_names,
-        }
+    def _names(self, bound: BoundScenario, *releases: Release) -> Names:
+        """Names of releases, accountant and scenario, for a certificate."""
+        return Names(
+            release=" + ".join(release.name for release in releases),
+            accountant=name_of(self),
+            scenario=bound.describe(),
+            table=getattr(bound.scenario, "table", None),
+            n_records=bound.context.n_records,
+            columns=bound.context.feature_names,
+        )
 
 
 def budget_of(accountant: Accountant) -> dict[str, tuple[str, Any]]:

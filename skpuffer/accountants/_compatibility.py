@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, check_count
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -39,8 +40,6 @@ from skpuffer.scenarios import (
     SimulatorScenario,
     SubsampleScenario,
 )
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._types import Floats
 
 from ._base import bind, known_accountants
 

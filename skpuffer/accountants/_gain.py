@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.privacy_loss.overlap import OverlapCurve
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -15,7 +16,6 @@ from skpuffer.scenarios import (
     RecordScenario,
 )
 from skpuffer.scenarios._base import AnyRelease
-from skpuffer.scenarios._facts import arbitrary_coupling
 
 from ._base import Accountant, Calibration
 from .additive import GroupPrivacy

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.curves import DescribedPair
 from skpuffer.noise import ExponentialNoise, GumbelNoise, Noise, Shift
 from skpuffer.privacy_loss import BoundedRangePair, PrivacyLossCurve, PurePair
-from skpuffer.privacy_loss._protocols import DescribedPair
 from skpuffer.releases import SelectionRelease
 
 __all__ = ["SELECTION_FIELDS", "selection_curve", "selection_noises"]

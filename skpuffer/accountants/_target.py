@@ -1,7 +1,7 @@
 """Target of a promise: a Rényi order, or a delta."""
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_order, check_probability
+from skpuffer.kernel.numbers import check_order, check_probability
 
 __all__ = ["DEFAULT_ORDER", "check_order_or_delta"]
 

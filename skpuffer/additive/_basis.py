@@ -12,7 +12,7 @@ import numpy as np
 from skpuffer.utils._simplex import project_on_simplex
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = ["Basis", "cell_masses", "kernel", "make_basis"]
 

@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = ["CodedRows"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from skpuffer.exceptions import Statement
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = ["merged_cells", "pairs_of"]
 

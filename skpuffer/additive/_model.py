@@ -21,9 +21,9 @@ from skpuffer._raw_tables import (
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_count, check_finite
 from skpuffer.releases import PublicContext
 from skpuffer.schema import Binning, Schema
-from skpuffer.utils._checks import check_count, check_finite
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._interactions import pairs_of
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
     from skpuffer.releases import AdaptiveRelease
     from skpuffer.scenarios import Scenario
     from skpuffer.training import Loss
-    from skpuffer.utils._types import Floats, Table
+    from skpuffer.utils._types import Table
 
 __all__ = ["PrivateAdditiveModel"]
 

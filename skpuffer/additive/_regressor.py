@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from skpuffer.accountants import Accountant
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
     from skpuffer.training import Loss
-    from skpuffer.utils._types import Floats, RandomState, Table
+    from skpuffer.utils._types import RandomState, Table
 
 __all__ = ["PrivateAdditiveRegressor"]
 

@@ -14,8 +14,8 @@ from skpuffer.training import OptimiserRun
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.training import Loss
-    from skpuffer.utils._types import Floats
 
     from ._basis import Basis
     from ._codes import CodedRows

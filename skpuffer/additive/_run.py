@@ -31,11 +31,11 @@ from ._shapes import ShapeFunction, cell_labels
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.releases import PublicContext
     from skpuffer.schema import Binning
     from skpuffer.training import Loss
-    from skpuffer.utils._types import Floats, Indices
 
     from ._basis import Basis
     from ._rounds import RoundPlan

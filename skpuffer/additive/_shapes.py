@@ -12,7 +12,7 @@ from sklearn.isotonic import isotonic_regression
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = ["ShapeFunction", "additive_scores", "cell_labels", "monotone"]
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.privacy import Certificate
-    from skpuffer.utils._types import Floats
 
 __all__ = ["check_prior", "largest_accuracy"]
 

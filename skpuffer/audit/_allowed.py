@@ -9,20 +9,20 @@ import numpy as np
 from scipy import special
 
 from skpuffer.exceptions import Statement, UncertifiedError
+from skpuffer.kernel.numbers import check_each, check_non_negative, check_option
 from skpuffer.privacy import Notion
 from skpuffer.privacy._neighbours import arbitrary_count
 from skpuffer.privacy_loss import RenyiCurve, renyi_to_delta
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
-from skpuffer.utils._checks import check_each, check_non_negative, check_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.curves import PrivacyCurve
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.privacy import Certificate
-    from skpuffer.privacy._curve import Curve
-    from skpuffer.utils._types import Floats
 
 __all__ = ["RELATIONS", "allowed_delta", "allowed_roc", "largest_auc", "largest_tpr"]
 
@@ -363,7 +363,7 @@ def _stated_delta(certificate: Certificate, epsilon: float) -> float:
 
 
 def _lines(
-    certificate: Certificate, curve: Curve | None, whole_curve: bool
+    certificate: Certificate, curve: PrivacyCurve | None, whole_curve: bool
 ) -> tuple[Floats, Floats]:
     """Intercepts and slopes of lines above every ROC curve."""
     intercepts, slopes = [np.ones(1)], [np.zeros(1)]
@@ -386,7 +386,7 @@ def _lines(
     return np.concatenate(intercepts), np.concatenate(slopes)
 
 
-def _lines_of_curve(curve: Curve, event: float) -> tuple[Floats, Floats]:
+def _lines_of_curve(curve: PrivacyCurve, event: float) -> tuple[Floats, Floats]:
     """Lines of slope e^epsilon, by the delta at each epsilon; plus those of orders."""
     # no loss of interest is further out; finer where losses are small
     top = min(max(float(curve.epsilon(1e-10)), 1e-6), _STEEPEST)

@@ -14,11 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
-    check_finite,
-    check_non_negative,
-    check_probability,
-)
+from skpuffer.kernel.numbers import check_finite, check_non_negative, check_probability
 
 from ._intervals import clopper_pearson
 from ._scored import ScoredAttack, best_cuts
@@ -26,7 +22,7 @@ from ._scored import ScoredAttack, best_cuts
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
     #: Of outputs of shape (n, dim).
     Score = Callable[[Floats], Floats]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special, stats
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["area", "area_interval", "clopper_pearson"]
 

@@ -16,7 +16,8 @@ from skpuffer.utils._sklearn import safe_indexing
 from ._scores import likelihoods
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Booleans, Floats
+    from skpuffer.kernel.numbers import Booleans, Floats
+    from skpuffer.utils._types import Array
 
 __all__ = ["likelihood_ratios", "stacked"]
 

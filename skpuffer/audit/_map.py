@@ -12,7 +12,7 @@ from scipy.special import logsumexp, ndtr
 
 from skpuffer.distributions import Gaussian
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count, check_probability
+from skpuffer.kernel.numbers import check_count, check_probability
 
 from ._accuracy import check_prior, largest_accuracy
 from ._intervals import clopper_pearson
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Calibration
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.noise import GaussianNoise, Noise
     from skpuffer.privacy import Certificate
-    from skpuffer.utils._types import Floats, Indices
 
 __all__ = ["MapAttack", "map_attack"]
 

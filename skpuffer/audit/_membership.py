@@ -10,8 +10,8 @@ import numpy as np
 from scipy import special, stats
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count, check_option, check_probability
+from skpuffer.exceptions import Statement, reason_of
+from skpuffer.kernel.numbers import check_count, check_option, check_probability
 from skpuffer.utils._reading import (
     as_table,
     column_names,
@@ -19,7 +19,6 @@ from skpuffer.utils._reading import (
     read_labels,
     row_count,
 )
-from skpuffer.utils._reasons import reason_of
 
 from ._allowed import RELATIONS, promises_at
 from ._lira import likelihood_ratios, stacked
@@ -29,8 +28,9 @@ from ._scores import kind_of, losses, refuse_unknown
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.privacy import Certificate
-    from skpuffer.utils._types import Array, Floats, RandomState, Table
+    from skpuffer.utils._types import Array, RandomState, Table
 
     #: Of a fitted model, records and their targets: a number for each record.
     Score = Callable[[Any, Any, Array], Floats]

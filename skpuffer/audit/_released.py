@@ -11,12 +11,12 @@ import numpy as np
 from skpuffer.accountants import Calibration
 from skpuffer.distributions import Discrete, Distribution, Gaussian, Support
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_finite
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.scenarios import OutputDistributions, OutputSamples
-from skpuffer.utils._checks import check_finite
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["Outputs", "Released", "gaussian_noise", "read_outputs"]
 

@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._reading import floats
+from skpuffer.kernel.numbers import floats
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Floats
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.utils._types import Array
 
 __all__ = ["classes_of", "kind_of", "likelihoods", "losses", "refuse_unknown"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate, stats
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._numbers import NotRecomputableError
 

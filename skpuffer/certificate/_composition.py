@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._noise import GaussianShift, LaplaceShift
 from ._numbers import NotRecomputableError

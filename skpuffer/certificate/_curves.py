@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate, special
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._beliefs import left_to_hide
 from ._composition import Steps, composed_delta, composed_epsilon

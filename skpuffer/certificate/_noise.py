@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate, optimize, special, stats
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._numbers import NotRecomputableError, number
 

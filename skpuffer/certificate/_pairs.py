@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate, optimize, special, stats
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._noise import NoiseShift, noise_shift
 from ._numbers import NotRecomputableError

@@ -11,7 +11,7 @@ from scipy import optimize
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["log_slope", "most_probable"]
 

@@ -12,7 +12,7 @@ from skpuffer.releases import Sensitivity
 from skpuffer.utils._clipping import clip_rows, slices
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = ["CellSums", "nearest", "squared_distances"]
 

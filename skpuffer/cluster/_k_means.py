@@ -14,10 +14,10 @@ from skpuffer._raw_tables import check_size
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import PrivacyWarning, Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_count, check_option
 from skpuffer.releases import AdaptiveRelease, PublicContext
 from skpuffer.schema import Number
 from skpuffer.utils._bounds import BOUNDS_LEAK, Bounds, check_bounds, resolve_bounds
-from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 from skpuffer.utils._warn import warn
@@ -30,16 +30,11 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Encoding, Schema
-    from skpuffer.utils._types import (
-        BoundsLike,
-        Floats,
-        Indices,
-        RandomState,
-        Table,
-    )
+    from skpuffer.utils._types import BoundsLike, RandomState, Table
 
 __all__ = ["PrivateKMeans"]
 

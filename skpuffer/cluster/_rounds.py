@@ -16,10 +16,10 @@ from skpuffer.releases import Stage
 from ._cells import CellSums
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
     from skpuffer.releases import AdaptiveRelease
     from skpuffer.utils._bounds import Bounds
-    from skpuffer.utils._types import Floats
 
     from ._cells import CellSums
 

@@ -17,11 +17,11 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import floats
 from skpuffer.utils._reading import (
     LARGEST,
     bounded,
     column_names,
-    floats,
     is_frame,
     object_cells,
     row_count,
@@ -34,7 +34,8 @@ from skpuffer.utils._unquoted import unquoted
 from ._fixed_steps import chooses_by_rows
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Floats, Table
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.utils._types import Array, Table
 
 __all__ = ["TRANSFORMER", "FeatureMap", "is_fixed", "refuse_mixing", "subject_of"]
 

@@ -15,7 +15,8 @@ from skpuffer.utils._silence import muted
 from skpuffer.utils._unquoted import unquoted
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Floats, Matrix
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.utils._types import Array, Matrix
 
 __all__ = ["FittedQuery", "is_settable"]
 

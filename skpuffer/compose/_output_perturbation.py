@@ -20,8 +20,8 @@ from skpuffer._targets import declared_classes, target_values
 from skpuffer._template._classes import validate_classes
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_positive
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.utils._checks import check_positive
 from skpuffer.utils._reading import (
     is_frame,
     read_numbers,

@@ -23,8 +23,9 @@ from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer.accountants import Accountant
 from skpuffer.base import refuse_arguments
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import check_count, check_positive
 from skpuffer.scenarios import Scenario
-from skpuffer.utils._checks import check_count, check_positive, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._listeners import CarriesListeners
 from skpuffer.utils._reading import (

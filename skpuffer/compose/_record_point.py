@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from skpuffer.exceptions import Statement
-from skpuffer.releases._base import PUBLIC_TARGET
+from skpuffer.kernel.releases import PUBLIC_TARGET
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["RecordPoint"]
 

@@ -4,6 +4,6 @@ What ``load_`` reads is shipped with the package; what ``fetch_`` reads lies in 
 or is downloaded.
 """
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
-from skpuffer.utils._checks import check_option
+from skpuffer.kernel.numbers import check_option
 
 from ._bunch import as_categories, as_dataset, check_fetch_options, check_switches
 from ._excerpts import described, read_excerpt

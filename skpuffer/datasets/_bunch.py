@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
+from skpuffer.kernel.numbers import check_count, check_non_negative, check_option
 from skpuffer.schema import Category, Number, Schema
-from skpuffer.utils._checks import check_count, check_non_negative, check_option
 
 
 def check_switches(**switches: bool) -> None:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_positive, floats
 from skpuffer.releases import QueryRelease
 from skpuffer.utils._bounds import (
     BOUNDS_LEAK,
@@ -20,9 +21,8 @@ from skpuffer.utils._bounds import (
     check_bounds,
     resolve_bounds,
 )
-from skpuffer.utils._checks import check_positive
 from skpuffer.utils._deviation import noise_deviation
-from skpuffer.utils._reading import floats, read_numbers, validate_rows
+from skpuffer.utils._reading import read_numbers, validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._second_moments import MEAN_WEIGHT, SecondMoments, schema_norm, usual_norm
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
-    from skpuffer.utils._types import BoundsLike, Floats, RandomState, Table
+    from skpuffer.utils._types import BoundsLike, RandomState, Table
 
 __all__ = ["PrivatePCA"]
 

@@ -16,8 +16,8 @@ from skpuffer.utils._clipping import clip_rows
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.schema import Schema
-    from skpuffer.utils._types import Floats
 
 __all__ = ["MEAN_WEIGHT", "SecondMoments", "schema_norm", "usual_norm"]
 

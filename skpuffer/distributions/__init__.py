@@ -1,5 +1,5 @@
 """Output distributions: what is known of a query's output; how far two are apart."""
 
-from skpuffer.utils._rooms import attach
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

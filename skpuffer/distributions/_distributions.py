@@ -15,16 +15,9 @@ from scipy.spatial.distance import cdist
 # what is asked of it loads then, and most fits ask nothing
 from skpuffer import transport
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, check_finite, check_positive, unit_near
 from skpuffer.transport._points import moved_to_zero
-from skpuffer.utils._checks import (
-    check_covariance,
-    check_finite,
-    check_masses,
-    check_positive,
-    check_sizes,
-)
-from skpuffer.utils._lengths import unit_near
-from skpuffer.utils._types import Floats
+from skpuffer.utils._checks import check_covariance, check_masses, check_sizes
 
 from ._weak_cache import remembered_with
 

@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices
 
 from ._distributions import Distribution
 from ._lattice_sum import LatticeSum, _same

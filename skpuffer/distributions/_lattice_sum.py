@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._types import Floats, Integers
+from skpuffer.kernel.numbers import Floats, Integers, lengths_of
 
 from ._distributions import Discrete, Distribution, _distance
 

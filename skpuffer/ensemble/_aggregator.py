@@ -13,8 +13,9 @@ from skpuffer._template._on_grid import proved
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer.accountants._base import bind
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import check_count
 from skpuffer.releases import VoteRelease
-from skpuffer.utils._checks import check_count, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._listeners import CarriesListeners, tell
 
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.scenarios import Scenario
-    from skpuffer.utils._types import Floats, Indices, RandomState
+    from skpuffer.utils._types import RandomState
 
 __all__ = ["PATEAggregator"]
 

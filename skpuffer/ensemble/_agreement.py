@@ -9,16 +9,18 @@ import numpy as np
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import DEFAULT_DELTA
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import check_count
+from skpuffer.kernel.votes import noisy_counts
 from skpuffer.releases import VoteRelease
-from skpuffer.releases._votes import noisy_counts
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._checks import check_count, noise_generator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import Floats, Indices, RandomState
+    from skpuffer.utils._types import RandomState
 
 __all__ = ["plurality_agreement", "subsample_votes"]
 

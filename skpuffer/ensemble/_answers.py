@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
     from ._session import VoteSession
     from ._teachers import Teachers

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.draws import noise_generator, spawned
+from skpuffer.kernel.numbers import check_count, check_option
 from skpuffer.releases import PublicContext, VoteRelease
-from skpuffer.utils._checks import check_count, check_option, noise_generator
-from skpuffer.utils._entropy import spawned
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._simplex import project_on_simplex
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
-    from skpuffer.utils._types import Array, Floats, RandomState, Table
+    from skpuffer.utils._types import Array, RandomState, Table
 
 __all__ = ["PATEClassifier"]
 

@@ -15,9 +15,9 @@ from skpuffer.exceptions import QueryBudgetError, Statement
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.releases import VoteRelease
-    from skpuffer.utils._types import Booleans, Floats, Indices
 
 __all__ = ["NoisyVotes", "VoteSession", "leading"]
 

@@ -28,8 +28,9 @@ from ._session import leading
 from ._teachers import constant_classifier, fit_classifier
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.releases import VoteRelease
-    from skpuffer.utils._types import Array, Floats, Indices
+    from skpuffer.utils._types import Array
 
 __all__ = ["STUDENTS", "make_student"]
 

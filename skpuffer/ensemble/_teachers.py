@@ -20,7 +20,7 @@ from skpuffer.utils._sklearn import InvalidParameterError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = [
     "FixedVotes",

@@ -30,6 +30,6 @@ discriminative pair. The rest is bounds by the covariance (``waterfill`` and oth
 conversions of budgets, what several releases tell, and published corrections.
 """
 
-from skpuffer.utils._rooms import attach
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

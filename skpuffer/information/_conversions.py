@@ -10,7 +10,7 @@ from typing import Any
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_count,
     check_non_negative,
     check_positive,
@@ -18,7 +18,7 @@ from skpuffer.utils._checks import (
     check_real,
     check_share,
 )
-from skpuffer.utils._solve import MARGIN
+from skpuffer.kernel.solve import MARGIN
 
 __all__ = [
     "budget_for_posterior",

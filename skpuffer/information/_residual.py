@@ -13,14 +13,13 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_count,
-    check_covariance,
     check_finite,
-    check_masses,
     check_non_negative,
     check_real,
 )
+from skpuffer.utils._checks import check_covariance, check_masses
 
 __all__ = [
     "ResidualReport",

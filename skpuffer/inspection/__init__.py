@@ -1,5 +1,5 @@
 """Displays: what privacy costs, drawn; and the numbers behind them."""
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

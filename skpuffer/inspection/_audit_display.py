@@ -16,7 +16,7 @@ from skpuffer.audit import (
 )
 from skpuffer.audit._intervals import clopper_pearson
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_positive
+from skpuffer.kernel.numbers import check_positive
 
 from ._drawing import line_options, pyplot
 
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.audit import MapAttack
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.privacy import Certificate
-    from skpuffer.utils._types import Floats, Table
+    from skpuffer.utils._types import Table
 
 __all__ = ["AuditDisplay"]
 

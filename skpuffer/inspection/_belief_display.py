@@ -16,10 +16,10 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import check_count, check_option, check_positive
 from skpuffer.privacy_loss.overlap import OddsOverlap, finite_overlap
 from skpuffer.scenarios import AttributeScenario, BoundedOdds
 from skpuffer.scenarios.attribute._belief import believed
-from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._reading import is_frame, matching_names, to_pandas
 
 from ._drawing import pyplot
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["BeliefDisplay"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skpuffer.utils._checks import check_option, check_positive
+from skpuffer.kernel.numbers import check_option, check_positive
 
 from ._drawing import line_options, pyplot
 from ._noise_family import check_betas, density, equivalent_noises
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import GeneralizedGaussianNoise
-    from skpuffer.utils._types import Floats
 
 __all__ = ["EquivalentNoiseDisplay"]
 

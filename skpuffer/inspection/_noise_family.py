@@ -11,20 +11,20 @@ from scipy.special import gammaln
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import Statement
-from skpuffer.noise import GeneralizedGaussianNoise
-from skpuffer.releases import GradientRelease
-from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_count,
     check_positive,
     check_probability,
     check_real,
 )
+from skpuffer.noise import GeneralizedGaussianNoise
+from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import RecordScenario
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["LightestTail", "equivalent_noises", "lightest_tail"]
 

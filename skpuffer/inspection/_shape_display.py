@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count, check_non_negative
+from skpuffer.kernel.numbers import check_count, check_non_negative
 
 from ._drawing import pyplot
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from skpuffer.additive import ShapeFunction
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["ShapeDisplay"]
 

@@ -13,7 +13,7 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import SeededNoiseWarning, Statement
-from skpuffer.utils._checks import check_option
+from skpuffer.kernel.numbers import check_option
 
 from ._budget import (
     DEFAULT_LABEL,

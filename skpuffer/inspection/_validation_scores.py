@@ -14,14 +14,16 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer.exceptions import SeededNoiseWarning, Statement
-from skpuffer.utils._checks import check_count, check_positive, noise_generator
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import check_count, check_positive
 
 from ._budget import budget_label, fallback_of, pick
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats, RandomState, Table
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.utils._types import RandomState, Table
 
 __all__ = ["check_budgets", "cross_validated", "searched"]
 

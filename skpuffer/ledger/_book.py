@@ -25,13 +25,13 @@ from skpuffer.exceptions import (
     NotComposableError,
     Statement,
     UncertifiedError,
+    reason_of,
 )
+from skpuffer.kernel.curves import conversion_terms
+from skpuffer.kernel.numbers import Floats
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._conversions import conversion_terms
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._types import Floats
 
 from ._ceilings import Ceiling
 

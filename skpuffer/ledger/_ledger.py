@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from skpuffer.exceptions import LedgerError, PrivacyLeakWarning, Statement
+from skpuffer.kernel.numbers import check_count, check_option, check_positive
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._listeners import (
     CarriesListeners,
     begin_carrying,

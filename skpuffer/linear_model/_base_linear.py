@@ -15,15 +15,17 @@ from skpuffer._prediction import linear_scores
 from skpuffer._targets import target_values
 from skpuffer._template._classes import mark_noisy
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_interval, check_real
+from skpuffer.kernel.numbers import check_real
+from skpuffer.utils._checks import check_interval
 from skpuffer.utils._reading import validate_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
-    from skpuffer.utils._types import Floats, Matrix, Table
+    from skpuffer.utils._types import Matrix, Table
 
 __all__ = [
     "BoundedTargetMixin",

@@ -18,8 +18,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer._targets import known_targets
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_positive
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval
 
 from ._base_sgd import LinearClassifier
@@ -28,11 +28,12 @@ from ._scale import warn_of_scale
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
     from skpuffer.releases import PublicContext
     from skpuffer.scenarios import Scenario
     from skpuffer.training import SmoothLoss
-    from skpuffer.utils._types import Array, Floats, Matrix
+    from skpuffer.utils._types import Array, Matrix
 
     from ._minimiser_constants import MinimiserConstants
     from ._model_rows import ModelRecord

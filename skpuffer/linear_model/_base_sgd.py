@@ -18,6 +18,9 @@ from skpuffer._targets import counted
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.gradients import SCHEDULES
+from skpuffer.kernel.numbers import check_count, check_option, check_positive
+from skpuffer.kernel.sampling import FullBatchSampling, sampling_scheme
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,
@@ -26,8 +29,6 @@ from skpuffer.releases import (
     QueryRelease,
     SamplingScheme,
 )
-from skpuffer.releases._optimiser import SCHEDULES
-from skpuffer.releases._sampling import FullBatchSampling, sampling_scheme
 from skpuffer.scenarios import Adjacency, RecordScenario
 from skpuffer.training import (
     LinearGradients,
@@ -39,12 +40,7 @@ from skpuffer.training import (
 )
 from skpuffer.training._correlation import NOISE_CORRELATIONS, strategy_of_run
 from skpuffer.training._optimiser import LEAST_CLIP_NORM
-from skpuffer.utils._checks import (
-    check_count,
-    check_jobs,
-    check_option,
-    check_positive,
-)
+from skpuffer.utils._checks import check_jobs
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._ball import Look, least_clip_norm, least_noise, refuse_corner
@@ -62,9 +58,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
     from skpuffer.training import Gradients, Loss, RunDefaults, Step
-    from skpuffer.utils._types import Floats, Table
+    from skpuffer.utils._types import Table
 
 __all__ = [
     "LinearClassifier",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from skpuffer._affine import AffineReleaseMixin
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_positive
 from skpuffer.training import Huber
-from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval
 
 from ._base_linear import LinearRegressorMixin

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skpuffer.releases._base import PUBLIC_TARGET
+from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.utils._clipping import clip_rows
 
 from ._base_linear import TargetScale, with_intercept
@@ -17,7 +17,8 @@ from ._base_linear import TargetScale, with_intercept
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Array, Floats, Matrix
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.utils._types import Array, Matrix
 
 __all__ = [
     "LabelledRecord",

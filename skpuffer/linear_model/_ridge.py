@@ -16,12 +16,11 @@ from skpuffer._lazy_tables import in_unit_ball, number
 from skpuffer._targets import counted, known_targets
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_non_negative, check_option
+from skpuffer.kernel.releases import PUBLIC_TARGET, Part
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
-from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.training import make_loss
-from skpuffer.utils._checks import check_non_negative, check_option
 from skpuffer.utils._clipping import clip_rows
-from skpuffer.utils._elsewhere import Part
 from skpuffer.utils._reading import COLLECT
 from skpuffer.utils._sklearn import Interval, StrOptions
 
@@ -35,11 +34,12 @@ if TYPE_CHECKING:
     from skpuffer._lazy_tables import LazyColumn, LazyTable
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.releases import PublicContext
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
     from skpuffer.training import Loss
-    from skpuffer.utils._types import Floats, Indices, Matrix, RandomState
+    from skpuffer.utils._types import Matrix, RandomState
 
 __all__ = ["PrivateRidge"]
 

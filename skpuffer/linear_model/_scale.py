@@ -12,7 +12,7 @@ from skpuffer.utils._warn import warn
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["scale_advice", "warn_of_scale"]
 

@@ -10,8 +10,8 @@ from sklearn.utils.metaestimators import available_if
 
 from skpuffer._prediction import ScoreProbabilitiesMixin
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_non_negative, check_positive
 from skpuffer.training import make_loss
-from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._base_sgd import LinearClassifier, LinearRegressor
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise.strategies import NoiseStrategy
     from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
     from skpuffer.training import Loss
-    from skpuffer.utils._types import Floats, RandomState, Table
+    from skpuffer.utils._types import RandomState, Table
 
 __all__ = ["PrivateSGDClassifier", "PrivateSGDRegressor"]
 

@@ -15,7 +15,7 @@ from skpuffer.utils._warn import warn
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = [
     "Start",

@@ -30,6 +30,8 @@ from skpuffer.compose._audit_pipeline import StepAudit, _step, audited
 from skpuffer.compose._delegation import delegates, inherit_tags
 from skpuffer.compose._step_kinds import declared_steps
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.draws import noise_generator, spawned
+from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.privacy import Preview
 from skpuffer.privacy_loss import RandomRuns
 from skpuffer.privacy_loss.repetition._runs import (
@@ -38,9 +40,7 @@ from skpuffer.privacy_loss.repetition._runs import (
     MOST_SHAPE,
 )
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._checks import check_count, check_probability, noise_generator
 from skpuffer.utils._doc_links import DocLinkMixin
-from skpuffer.utils._entropy import spawned
 from skpuffer.utils._listeners import CarriesListeners, tell
 from skpuffer.utils._reading import as_table, row_count
 from skpuffer.utils._sklearn import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.model_selection import ParameterSampler
 
-from skpuffer.utils._checks import check_count
+from skpuffer.kernel.numbers import check_count
 from skpuffer.utils._sklearn import Interval
 
 from ._base import BasePrivateSearch

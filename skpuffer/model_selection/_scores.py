@@ -13,8 +13,9 @@ from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.releases import PublicContext
-    from skpuffer.utils._types import Array, Floats
+    from skpuffer.utils._types import Array
 
 __all__ = ["Score", "score_of"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from skpuffer.noise._on_grid import add_noise
-from skpuffer.utils._checks import noise_generator
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.rounding import add_noise
 from skpuffer.utils._listeners import unheard
 from skpuffer.utils._silence import muted, silence
 

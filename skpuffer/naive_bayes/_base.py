@@ -17,7 +17,8 @@ from skpuffer.exceptions import Statement
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
-    from skpuffer.utils._types import Array, Floats, Table
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.utils._types import Array, Table
 
 __all__ = ["PrivateNaiveBayes"]
 

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skpuffer.kernel.releases import NORMS, PUBLIC_TARGET, grouped_sensitivity
 from skpuffer.releases import Sensitivity
-from skpuffer.releases._base import PUBLIC_TARGET
-from skpuffer.releases._sensitivity import NORMS, grouped_sensitivity
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.summary._cells import Stacked
-    from skpuffer.utils._types import Floats
 
 __all__ = ["ByClass"]
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from skpuffer._raw_tables import column_keys, mapped_context, read_raw
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_count, check_non_negative
 from skpuffer.releases import QueryRelease
 from skpuffer.schema import Schema
 from skpuffer.summary._cells import Levels, Stacked
 from skpuffer.utils._bounds import check_bounds
-from skpuffer.utils._checks import check_count, check_non_negative
 from skpuffer.utils._deviation import noise_deviation
 from skpuffer.utils._simplex import project_on_simplex
 from skpuffer.utils._sklearn import Interval
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Binning
-    from skpuffer.utils._types import BoundsLike, Floats, Indices, RandomState
+    from skpuffer.utils._types import BoundsLike, RandomState
 
 __all__ = ["PrivateCategoricalNB"]
 

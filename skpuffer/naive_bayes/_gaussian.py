@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import floats
 from skpuffer.releases import QueryRelease
 from skpuffer.summary._cells import Ones, Stacked
 from skpuffer.summary._moments import Moments
@@ -19,7 +20,7 @@ from skpuffer.utils._bounds import (
     resolve_bounds,
 )
 from skpuffer.utils._deviation import noise_deviation
-from skpuffer.utils._reading import floats, validate_rows
+from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import StrOptions
 
 from ._base import PrivateNaiveBayes
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
     from skpuffer.utils._bounds import Bounds
-    from skpuffer.utils._types import BoundsLike, Floats, RandomState
+    from skpuffer.utils._types import BoundsLike, RandomState
 
 __all__ = ["PrivateGaussianNB"]
 

@@ -13,16 +13,16 @@ from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
 from skpuffer._targets import counted
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer.exceptions import Statement
-from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
-from skpuffer.linear_model._start import checked_array
-from skpuffer.training import PerceptronGradients, make_loss
-from skpuffer.training._perceptron import ACTIVATIONS
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_count,
     check_non_negative,
     check_option,
     check_positive,
 )
+from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
+from skpuffer.linear_model._start import checked_array
+from skpuffer.training import PerceptronGradients, make_loss
+from skpuffer.training._perceptron import ACTIVATIONS
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise.strategies import NoiseStrategy
     from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
     from skpuffer.training import Gradients, Loss
-    from skpuffer.utils._types import Floats, RandomState, Table
+    from skpuffer.utils._types import RandomState, Table
 
 __all__ = ["PrivateMLPClassifier"]
 

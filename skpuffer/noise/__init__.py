@@ -9,6 +9,6 @@ whose low bits can give a value away (Mironov, 2012); estimators without a seed 
 from exact distributions on a public grid, where a family has them.
 """
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,11 +1,15 @@
-from ._base import Noise, Shift, ShiftCurve
+from skpuffer.kernel.families import DiscreteLaplaceNoise as DiscreteLaplaceNoise
+from skpuffer.kernel.families import ExponentialNoise as ExponentialNoise
+from skpuffer.kernel.families import GaussianNoise as GaussianNoise
+from skpuffer.kernel.families import GumbelNoise as GumbelNoise
+from skpuffer.kernel.families import L2LaplaceNoise as L2LaplaceNoise
+from skpuffer.kernel.families import LaplaceNoise as LaplaceNoise
+from skpuffer.kernel.noise import Noise as Noise
+from skpuffer.kernel.noise import Shift as Shift
+from skpuffer.kernel.noise import ShiftCurve as ShiftCurve
+
 from ._correlated_gaussian import CorrelatedGaussianNoise
 from ._degenerate_gaussian import DegenerateGaussianNoise
-from ._discrete_laplace import DiscreteLaplaceNoise
-from ._gaussian import GaussianNoise
-from ._l2_laplace import L2LaplaceNoise
-from ._laplace import LaplaceNoise
-from ._selection import ExponentialNoise, GumbelNoise
 from .generalized_cauchy import GeneralizedCauchyNoise
 from .generalized_gaussian import GeneralizedGaussianNoise
 

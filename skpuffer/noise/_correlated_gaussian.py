@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.families import GaussianNoise
+from skpuffer.kernel.noise import Shift
+from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.utils._checks import check_covariance
-from skpuffer.utils._types import Floats, Numbers
-
-from ._base import Shift
-from ._gaussian import GaussianNoise
 
 # Least eigenvalue of a covariance over its largest: below, whitening loses all digits.
 _LEAST = 1e-12

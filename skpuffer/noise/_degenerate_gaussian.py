@@ -10,11 +10,9 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_finite
-from skpuffer.utils._types import Floats, Numbers
-
-from ._base import Shift
-from ._gaussian import GaussianNoise
+from skpuffer.kernel.families import GaussianNoise
+from skpuffer.kernel.noise import Shift
+from skpuffer.kernel.numbers import Floats, Numbers, check_finite
 
 #: How far a move may be off the subspace, as a share of its own length, to count as
 #: rounded: its own length, so that no move is cut off for being short.

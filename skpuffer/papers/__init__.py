@@ -3,6 +3,6 @@
 The rest of the library does not rest on them; they are kept for readers of the papers.
 """
 
-from skpuffer.utils._rooms import attach
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_count, check_option
 from skpuffer.schema import Number, Schema
-from skpuffer.utils._checks import check_count, check_option
 
 from ._columns import PublicColumnTransformer, by_name
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_real
 from skpuffer.schema import Category, Number
 from skpuffer.schema._values import numbers
 from skpuffer.utils._bounds import check_bounds, resolve_bounds
-from skpuffer.utils._checks import check_real
 
 from ._columns import PublicColumnTransformer, by_name
 

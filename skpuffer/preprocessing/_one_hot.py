@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_option
 from skpuffer.schema._cells import (
     MISSING,
     UNLISTED,
@@ -19,7 +20,6 @@ from skpuffer.schema._cells import (
     level_places,
     refuse_ambiguous,
 )
-from skpuffer.utils._checks import check_option
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._reading import held_as_codes
 

@@ -3,11 +3,11 @@ from skpuffer.extensions.last_iterate import (
     gaussian_prior_shifts,
     iteration_cost,
 )
+from skpuffer.kernel.notions import Notion as Notion
 
 from ._certificate import Certificate
 from ._compose import compose
 from ._information import mixed_information
-from ._notions import Notion
 from ._parallel import parallel
 from ._preview import Preview
 

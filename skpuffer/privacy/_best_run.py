@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import CompositionError, Statement
+from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.privacy_loss import (
     BestRunCurve,
     GaussianCurve,
     RandomRuns,
     compose_curves,
 )
-from skpuffer.privacy_loss._curves import WorstCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve
 
 from ._compose import promise_of
@@ -21,7 +21,7 @@ from ._neighbours import arbitrary_count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skpuffer.privacy_loss._protocols import PrivacyCurve
+    from skpuffer.kernel.curves import PrivacyCurve
 
     from ._certificate import Certificate
 

@@ -1,128 +1,37 @@
 """The certificate: what one release promised, in which notion, assuming what."""
 
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+import re
+from dataclasses import dataclass
 
-from skpuffer.exceptions import CompositionError, Statement, UncertifiedError, stated
-from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
+from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
+from skpuffer.information import (
+    ResidualReport,
+    dp_equivalent,
+    membership_advantage,
+    posterior_success,
+)
+from skpuffer.kernel import certificates
+from skpuffer.kernel.notions import SLICED, Notion
+from skpuffer.kernel.numbers import check_probability
 
 from ._card import certificate_card
-from ._consequences import ConsequencesMixin
-from ._curve import Curve
 from ._display import certificate_html, certificate_text
-from ._events import Events
-from ._guesses import GuessesMixin
-from ._notions import Notion
-from ._plain_data import SEEDED, PlainDataMixin
+from ._robustness import shifted
+from ._slices import processed, sliced_approximate
 
 __all__ = ["Certificate"]
 
 
-# How far from the budget, in parts of it, what the noise spends may be: above it by
-# rounding alone, below it by as much as a search for the scale may leave.
-_ABOVE, _BELOW = 1e-6, 1e-2
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
+class Certificate(certificates.Certificate):
     """Privacy guarantee of a release: its notion, its numbers, its assumptions.
 
     Plain data, made by an accountant and never changed. It never upgrades itself.
 
     Parameters
     ----------
-    notion : Notion or str
-        The privacy notion the promise is stated in.
-    epsilon : float or None
-        The bound in nats; None if the promise is a mutual information.
-    alpha : float or None
-        Rényi order, where the notion has one; infinity for a pure promise.
-    delta : float
-        The delta of an approximate notion, for each pair of secrets and each prior.
-    event_delta : float
-        The part of `delta` that no noise can buy back: the mass outside the event
-        that `curve` speaks of.
-    mutual_information : float or None
-        A PAC budget in nats. It never stands in `epsilon`.
-    table_information : float or None
-        Where that is about single records or groups: what the whole table leaks, in
-        nats, held with the same confidence.
-    entropy : float or None
-        Shannon entropy of the table under the prior of a PAC budget, in nats.
-    prior_success : float or None
-        Probability with which the secret of a PAC budget, of several the likeliest, is
-        guessed under the prior alone.
-    worst_leakage : float or None
-        Under a PAC budget, what the secret that leaks most leaks, in nats; estimated.
-    confidence : float
-        Probability, over the public sample, that the statement holds; 1 if certain.
-    relation : str or None
-        How neighbouring tables differ: 'add_remove', 'replace', or None.
-    curve : Curve or None
-        The whole privacy curve the numbers came from: `renyi(alpha)`,
-        `delta(epsilon)`, `epsilon(delta)`.
-    events : tuple of (pair, int) or None
-        Dominating pairs of what leaves, and how often each: what `curve` was made of,
-        where that is known and the curve does not list it itself. For whoever checks
-        the numbers, see :mod:`skpuffer.certificate`.
-    epsilon_lower : float or None
-        A lower bound of the true epsilon where one is known; `epsilon` is the upper.
-    rpp_epsilon : float
-        The Rényi-Pufferfish epsilon at the same order that follows for secrets about
-        the values of as many records, or infinity. Under 'add_remove' a value changes
-        in two steps, so it is more than `epsilon`. Of a sliced promise, what the whole
-        noisy vector is worth.
-    profile : str or None
-        Name of the slice profile that a sliced promise is about.
-    coupling_id : str or None
-        Names the coupling of neighbouring tables that the promise rests on.
-        Certificates with the same one may be composed, and those for any neighbouring
-        tables count under a coupling of the same table that changes no more records.
-    coupling_count : int or None
-        How many records that coupling changes at most, where that is known. Under a
-        declared belief both are of the fallback, which may hold only of all records
-        of one block; see `fallback`.
-    table : str or None
-        The public name of the table that was read, as the scenario gives it.
-    n_records : int or None
-        How many records it has.
-    columns : tuple of str or None
-        Names of the columns of it that were there to be read, besides the secret;
-        None where they have none.
-    record : str or None
-        Under a declared belief, what it is that the belief speaks of. Promises under
-        one belief about the same are composed first and amplified once.
-    composable : bool
-        Whether it may be added to others at all.
-    seeded : bool
-        Whether the noise came from a seed. The noise of two such releases may be the
-        same, and their difference shows the data without any noise. So a seeded
-        certificate is never added to another one, and ledgers refuse it.
-    assumptions : tuple of Statement
-        What must be true for the promise to hold. ``str`` writes each as a sentence.
-    sensitivity : float or None
-        Bound on the output's sensitivity that the noise covers, in the units of the
-        release: half the range of each column in a summary, the clip norm of gradients
-        in a training run, otherwise the unit of the output.
-    norm : float or None
-        The norm of `sensitivity`.
-    record_sensitivity : float or None
-        Sensitivity to an arbitrary change of one record, in the same norm: what plain
-        differential privacy covers.
-    noise_gain : float or None
-        The `gain` by the noise itself, where it is not the ratio of the two
-        sensitivities.
-    source : Statement or str
-        Where the statement is proved.
-    scenario, accountant, release : str
-        What was protected, who accounted, what left.
-    choice : Statement or str
-        Which family of noise was taken, or whom an accountant that asks others took,
-        and how the others compared.
-    n_releases : int
-        How many releases are composed in it.
+    **fields
+        As of the certificate of the kernel.
 
     Examples
     --------
@@ -143,205 +52,355 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
     2.943
     """
 
-    # Defaults promise nothing: an infinite epsilon for values, no curve, not
-    # composable.
-    notion: Notion
-    epsilon: float | None = None
-    alpha: float | None = None
-    delta: float = 0.0
-    # apart from `delta`, which a conversion may raise: this part stays as it is
-    event_delta: float = 0.0
-    # a field of its own: a bound on it implies no epsilon, and must not be read as one
-    mutual_information: float | None = None
-    table_information: float | None = None
-    entropy: float | None = None
-    prior_success: float | None = None
-    worst_leakage: float | None = None
-    confidence: float = 1.0
-    relation: str | None = None
-    curve: Curve | None = None
-    events: Events | None = None
-    epsilon_lower: float | None = None
-    # infinity says that nothing is known to follow
-    rpp_epsilon: float = math.inf
-    profile: str | None = None
-    coupling_id: str | None = None
-    coupling_count: int | None = None
-    table: str | None = None
-    n_records: int | None = None
-    columns: tuple[str, ...] | None = None
-    record: str | None = None
-    composable: bool = False
-    seeded: bool = False
-    assumptions: tuple[Statement, ...] = ()
-    sensitivity: float | None = None
-    norm: float | None = None
-    record_sensitivity: float | None = None
-    noise_gain: float | None = None
-    source: Statement | str = ""
-    scenario: str = ""
-    accountant: str = ""
-    choice: Statement | str = ""
-    release: str = ""
-    n_releases: int = 1
+    def to_sliced_approximate(self, delta: float) -> "Certificate":
+        """Return the (epsilon, delta) promise about slices that follows.
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.notion, Notion):
-            # for mypy a notion is never given by its name
-            object.__setattr__(self, "notion", Notion.of(self.notion))  # type: ignore[unreachable]
-        # tuples, also of what is read back from JSON: certificates compare by value
-        object.__setattr__(self, "assumptions", _statements(self.assumptions))
-        for name in ("source", "choice"):
-            value = getattr(self, name)
-            if value and not isinstance(value, Statement):
-                object.__setattr__(self, name, stated(value))
-        if self.columns is not None:
-            object.__setattr__(self, "columns", tuple(self.columns))
-
-    @property
-    def certified(self) -> bool:
-        """Whether this is a promise (True) or an estimate (False)."""
-        return self.notion.certified
-
-    @property
-    def gain(self) -> float | None:
-        """Noise that one arbitrary record would need, over the noise used here.
-
-        In a fit, the root mean square of the noise by which plain differential privacy
-        of one replaced record keeps the same promise, by its best accountant and family
-        of noise, over that of the noise used. Of a certificate that an accountant gave
-        by itself, outside of a fit, it may be the ratio of the two sensitivities (where
-        `noise_gain` is None), to which noise of one family is in proportion.
-
-        Under a belief about several records together, such as those of a household,
-        the noise that differential privacy of these would need: what the `fallback` is
-        of, and the certificate names. 1.0 or less: the scenario gained nothing over
-        plain differential privacy. None where the comparison makes no sense.
-        """
-        if self.noise_gain is not None:
-            return self.noise_gain
-        # By the sensitivities, to which noise is in proportion. A secret about many
-        # records, or about no bounded ones, has no record to compare.
-        if self.record_sensitivity is None or self.sensitivity is None:
-            return None
-        # no noise at all, where plain differential privacy would need some
-        if self.sensitivity == 0:
-            return math.inf
-        return self.record_sensitivity / self.sensitivity
-
-    @property
-    def fallback(self) -> float | None:
-        """Epsilon at `delta` whatever is believed of the record, under a belief.
-
-        Plain differential privacy of one replaced record, or of those that the belief
-        takes together. Under a `coupling_id` such as 'replace:3' these are any three,
-        otherwise all records of one block or household and no others. None where no
-        belief is declared.
-        """
-        if not isinstance(self.curve, OverlapCurve | WorstOverlapCurve):
-            return None
-        return float(self.curve.curve.epsilon(self.delta - self.event_delta))
-
-    def _refuse_estimate(self, what: Statement) -> None:
-        if not self.certified:
-            raise UncertifiedError(
-                Statement("certificate.estimate_no_guarantee", what=what)
-            )
-
-    def _refuse_sum(self) -> None:
-        """Raise where this is nothing that others may be added to."""
-        if not self.certified:
-            raise CompositionError(
-                Statement("compose.estimate_not_addable", certificate=self)
-            )
-        if self.seeded:
-            raise CompositionError(
-                Statement(
-                    "compose.noise_from_seed", certificate=self, release=self.release
-                )
-            )
-
-    def as_asked(self, asked: float | None, field: str = "epsilon") -> "Certificate":
-        """Return this certificate at the budget asked for, if its cost is near it.
+        Of a jointly sliced promise it is about one projection along a direction drawn
+        from the profile and revealed, and about no more of the output. Of an averaged
+        one it is the mean over slices of the epsilons that each has at `delta`, which
+        is an (epsilon, delta) promise of no release at all.
 
         Parameters
         ----------
-        asked : float or None
-            None is no budget.
-        field : {'epsilon', 'mutual_information'}, default='epsilon'
-            What the budget is of.
+        delta : float
+            In (0, 1).
 
         Returns
         -------
         Certificate
-            As it is, if the noise spends more than was asked or leaves some of it, or
-            if this states no such cost.
-        """
-        cost = getattr(self, field)
-        # such as an exact release, which spends nothing, or a noise that is more than
-        # enough
-        if asked is None or cost is None:
-            return self
-        if not 1 - _BELOW <= cost / asked <= 1 + _ABOVE:
-            return self
-        changes: dict[str, Any] = {field: float(asked)}
-        # the two go on being equal where they were
-        if field == "epsilon" and self.rpp_epsilon == self.epsilon:
-            changes["rpp_epsilon"] = float(asked)
-        return replace(self, **changes)
-
-    def refuse_above(self, budget: Mapping[str, tuple[str, Any]], whose: str) -> None:
-        """Refuse to promise more than a budget allows.
-
-        Parameters
-        ----------
-        budget : dict of {field: (parameter, most)}
-            What each field may be at most, by which parameter; None for any number.
-        whose : str
-            Who found the noise.
+            The smallest epsilon over all orders, for the noise of this certificate.
 
         Raises
         ------
         UncertifiedError
-            If a field is above what is allowed by more than rounding, or missing.
+            If this is an estimate.
+        ValueError
+            If `delta` is not in the range, or this promises nothing about slices at an
+            order.
+
+        References
+        ----------
+        Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Theorems B.3 and B.4; by
+        the conversion of Canonne, Kamath and Steinke (2020), Proposition 12.
+
+        Examples
+        --------
+        >>> from skpuffer.accountants import SlicedWasserstein
+        >>> from skpuffer.distributions import PointMass
+        >>> from skpuffer.releases import QueryRelease
+        >>> from skpuffer.scenarios import LawsScenario
+        >>> release = QueryRelease(query=lambda X, y: X.sum(0), n_records=4, dim=2)
+        >>> scenario = LawsScenario([(PointMass([0.0, 0.0]), PointMass([1.0, 0.0]))])
+        >>> accountant = SlicedWasserstein(1.0, 4.0, "joint", profile="uniform")
+        >>> certificate = accountant.calibrate(release, scenario).certificate
+        >>> sliced = certificate.to_sliced_approximate(1e-5)
+        >>> sliced.notion.title
+        '(ε, δ)-Pufferfish privacy of one random projection'
+        >>> round(sliced.epsilon, 3), round(certificate.rpp_epsilon, 3)
+        (3.52, 1.402)
         """
-        for field, (parameter, most) in budget.items():
-            cost = getattr(self, field)
-            if most is None or (cost is not None and cost <= most * (1 + _ABOVE)):
-                continue
-            cost = math.inf if cost is None else cost
-            raise UncertifiedError(
-                Statement(
-                    "certificate.noise_costs_above_parameter",
-                    whose=whose,
-                    release=self.release,
-                    parameter=parameter,
-                    cost=cost,
-                    most=float(most),
-                )
-            )
+        delta = check_probability(delta=delta)
+        self._refuse_estimate(Statement("certificate.what_sliced_approximate_promise"))
+        return sliced_approximate(self, delta)
 
-    def as_estimate(self, reason: Statement | str) -> "Certificate":
-        """Return this certificate demoted to an estimate, for a stated reason."""
-        return replace(
-            self,
-            # an estimate is no promise, so that nothing may follow from it or be added
-            # to it
-            notion=Notion.ESTIMATED,
-            rpp_epsilon=math.inf,
-            composable=False,
-            assumptions=(*self.assumptions, *_statements((reason,))),
+    def after_processing(self) -> "Certificate":
+        """Return what is promised of whatever is computed from the release.
+
+        Returns
+        -------
+        Certificate
+            This one, unless it is about slices: a rotation may turn what the output
+            tells into one slice, so that of a sliced promise only what is known of the
+            whole output is left, `rpp_epsilon`.
+
+        Raises
+        ------
+        UncertifiedError
+            If this is an estimate, or nothing is known of the whole output.
+
+        References
+        ----------
+        Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix B.2.
+        """
+        self._refuse_estimate(Statement("certificate.what_processed_promise"))
+        return processed(self)
+
+    def under_prior_shift(
+        self,
+        query_distance: float | None = None,
+        *,
+        method: str = "direct",
+        divergence: float | tuple[float, float] | None = None,
+        variation: float | None = None,
+        orders: tuple[float, float, float] | None = None,
+    ) -> "Certificate":
+        """Return what is promised if the attacker's belief is only close to a prior.
+
+        The promise extends to beliefs outside the scenario that are close to one of
+        its priors, at a price. Close is said in one of three ways, and always means
+        one and the same prior for all secrets.
+
+        Parameters
+        ----------
+        query_distance : float, default=None
+            For 'direct' and 'a5': W_inf distance between the distributions of the query
+            given each secret under the belief and under the prior, at most; in the norm
+            and the units of `sensitivity`.
+        method : {'direct', 'variation', 'a3', 'a4', 'a5'}, default='direct'
+            - 'direct': the sensitivity grows by twice the distance, whatever the
+              notion. No other method is better where it applies.
+            - 'variation': delta grows by twice the total variation.
+            - 'a3': a pure epsilon grows by twice the max-divergence.
+            - 'a4': any mechanism with a Rényi promise, by Hölder's inequality.
+            - 'a5': 'a4' for additive noise; at best as good as 'direct'.
+        divergence : float or (float, float), default=None
+            For 'a3': the max-divergence of the data's distribution given each secret
+            between belief and prior, both ways. For 'a4': the Rényi divergence of the
+            belief from the prior at the order ``alpha p``, and that of the prior from
+            the belief at the order ``(alpha - 1) r + 1``.
+        variation : float, default=None
+            For 'variation': total variation between the distributions of the query
+            given each secret, at most; in (0, 1/2).
+        orders : (float, float, float), default=None
+            For 'a4' and 'a5': (p, q, r), above one, with reciprocals that sum to one.
+            The promise used is the one at the order ``q (alpha - 1/p)``. None finds
+            the best ones for 'a5'.
+
+        Returns
+        -------
+        Certificate
+            In a Pufferfish notion, not composable; its assumptions say how close the
+            belief must be.
+
+        Raises
+        ------
+        UncertifiedError
+            If this is an estimate, or does not hold what the method works from.
+        ValueError
+            If an input is missing, superfluous or out of range, or if the method is
+            not about this notion.
+
+        References
+        ----------
+        Pierquin et al. (2024), Rényi Pufferfish privacy, Theorems A.3 (Song, Wang and
+        Chaudhuri, 2017), A.4 and A.5, the infimum taken over one prior for both of its
+        divergences; the direct bound by the triangle inequality of W_inf and Theorem
+        3.3.
+
+        Examples
+        --------
+        >>> from skpuffer.accountants import GeneralWasserstein
+        >>> from skpuffer.noise import GaussianNoise
+        >>> from skpuffer.releases import QueryRelease
+        >>> from skpuffer.scenarios import LawsScenario
+        >>> from skpuffer.distributions import PointMass
+        >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
+        >>> scenario = LawsScenario([(PointMass(0.0), PointMass(1.0))])
+        >>> accountant = GeneralWasserstein(alpha=2)
+        >>> certificate = accountant.certify(GaussianNoise(1.0), release, scenario)
+        >>> certificate.epsilon, certificate.under_prior_shift(0.5).epsilon
+        (1.0, 4.0)
+        """
+        self._refuse_estimate(Statement("certificate.what_other_belief_promise"))
+        # it averages over a prior, so nothing is left of it under another one
+        if self.mutual_information is not None or self.epsilon is None:
+            raise UncertifiedError(Statement("certificate.information_own_prior_only"))
+        if self.notion in SLICED:
+            raise UncertifiedError(Statement("certificate.slices_under_other_prior"))
+        # another belief is a Pufferfish question, whatever notion the promise began in
+        notion = self.notion.pufferfish
+        if not self.implies(notion):
+            raise ValueError(Statement("certificate.speaks_of_no_prior"))
+        given = {
+            "query_distance": query_distance,
+            "divergence": divergence,
+            "variation": variation,
+        }
+        # the formulas stand in `_robustness`, one for each method
+        return shifted(self, notion, method, given, orders)
+
+    def posterior_success(self, prior: float | None = None) -> float:
+        """Most that an attacker's success may be, under a PAC budget.
+
+        Parameters
+        ----------
+        prior : float, default=None
+            Success of the guess without the release, in (0, 1). It is of any question
+            about the table, or, where the budget is about single records or groups,
+            about one of these. None is `prior_success`.
+
+        Returns
+        -------
+        success : float
+            On average over the prior of the scenario and the noise.
+
+        Raises
+        ------
+        UnsupportedError
+            If this is no bound on a mutual information.
+        UncertifiedError
+            If it is an estimate.
+        ValueError
+            If `prior` is no probability, or is None and `prior_success` is not known.
+
+        See Also
+        --------
+        skpuffer.information.posterior_success : The formula.
+
+        Examples
+        --------
+        >>> from skpuffer.privacy import Certificate
+        >>> bound = Certificate(notion="mutual_information", mutual_information=0.125)
+        >>> round(bound.posterior_success(0.5), 6)
+        0.74464
+        """
+        budget = self._information(Statement("certificate.no_bound_on_guesses"))
+        prior = self.prior_success if prior is None else prior
+        if prior is None:
+            raise ValueError(Statement("certificate.prior_success_missing"))
+        return posterior_success(budget, prior)
+
+    def membership_advantage(self) -> float:
+        """Most that true and false positives of a membership attack may differ by.
+
+        Returns
+        -------
+        advantage : float
+            Of a membership, or any other bit of the secret, that is as likely as not
+            under the prior of the scenario; on average over that and the noise.
+
+        Raises
+        ------
+        UnsupportedError
+            If this is no bound on a mutual information, or one about single records or
+            groups whose secrets are not all fair.
+        UncertifiedError
+            If it is an estimate.
+
+        See Also
+        --------
+        posterior_success : At any prior.
+
+        Examples
+        --------
+        >>> from skpuffer.privacy import Certificate
+        >>> bound = Certificate(notion="mutual_information", mutual_information=0.125)
+        >>> round(bound.membership_advantage(), 6)
+        0.489281
+        """
+        budget = self._information(Statement("certificate.no_bound_on_attack"))
+        if self.notion != Notion.MUTUAL_INFORMATION and self.prior_success != 0.5:
+            raise UnsupportedError(Statement("certificate.advantage_secret_not_fair"))
+        return membership_advantage(budget)
+
+    def dp_equivalent(self, delta: float = 0.0) -> float:
+        """Epsilon that allows a guess of a fair bit the success that this one does.
+
+        Parameters
+        ----------
+        delta : float, default=0.0
+            In [0, 1).
+
+        Returns
+        -------
+        epsilon : float
+            In nats. Infinite from log 2 nats of information on.
+
+        Raises
+        ------
+        UnsupportedError
+            If this is no bound on a mutual information.
+        UncertifiedError
+            If it is an estimate.
+        ValueError
+            If so little leaks that `delta` alone allows more.
+
+        Notes
+        -----
+        A convention by which the two are compared, and no promise: a bound on a mutual
+        information implies differential privacy at no epsilon.
+
+        Examples
+        --------
+        >>> from skpuffer.privacy import Certificate
+        >>> bound = Certificate(notion="mutual_information", mutual_information=0.125)
+        >>> round(bound.dp_equivalent(), 6)
+        1.070228
+        """
+        budget = self._information(Statement("certificate.no_equivalent"))
+        if budget == 0 and delta == 0:
+            return 0.0
+        return dp_equivalent(budget, delta)
+
+    def residual_report(self, value: float | None = None) -> ResidualReport:
+        """Return what stays unknown of the whole table, measured against a reference.
+
+        Parameters
+        ----------
+        value : float, default=None
+            Cross-entropy of the prior against the reference, in nats, such as
+            ``information.subset_value(n_pool, size)``. None takes the prior itself for
+            the reference, which is the uniform one where all tables are as likely.
+
+        Returns
+        -------
+        report : ResidualReport
+            Where a budget is about single records or groups, by what is promised of
+            the whole table beside it.
+
+        Raises
+        ------
+        UnsupportedError
+            If this is no bound on a mutual information, or does not say what there is
+            to know of the table and what the release tells of it.
+        UncertifiedError
+            If it is an estimate.
+        ValueError
+            If `value` is below the entropy of the table.
+
+        References
+        ----------
+        Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Definition 9 and
+        Corollary 2.
+
+        Examples
+        --------
+        >>> import math
+        >>> from skpuffer.privacy import Certificate
+        >>> bound = Certificate(
+        ...     notion="mutual_information",
+        ...     mutual_information=0.5,
+        ...     entropy=math.log(252),
+        ... )
+        >>> report = bound.residual_report()
+        >>> round(report.residual, 4), round(report.residual_privacy, 4)
+        (5.0294, -0.5)
+        """
+        told: float | None = self._information(
+            Statement("certificate.no_residual_report")
         )
+        if self.notion != Notion.MUTUAL_INFORMATION:
+            told = self.table_information
+        if self.entropy is None or told is None:
+            missing = "entropy" if self.entropy is None else "table_information"
+            raise UnsupportedError(
+                Statement("certificate.residual_report_unknown", missing=missing)
+            )
+        # this very prior as the reference adds nothing to its entropy
+        value = self.entropy if value is None else value
+        return ResidualReport(entropy=self.entropy, information=told, value=value)
 
-    def as_seeded(self) -> "Certificate":
-        """Return this certificate with the statement that its noise has a seed."""
-        return replace(self, seeded=True).assuming(SEEDED)
-
-    def assuming(self, *assumptions: Statement | str) -> "Certificate":
-        """Return this certificate with further assumptions written into it."""
-        # appended, never replaced: what was assumed before still has to hold
-        further = _statements(assumptions)
-        return replace(self, assumptions=(*self.assumptions, *further))
+    def _information(self, what: Statement) -> float:
+        """Mutual information that is promised."""
+        if self.mutual_information is None:
+            raise UnsupportedError(
+                Statement("certificate.bounds_no_information", title=self.notion.title)
+            )
+        if not self.certified:
+            raise UncertifiedError(
+                Statement("certificate.information_is_estimate", what=what)
+            )
+        return self.mutual_information
 
     def to_card(self) -> dict[str, str]:
         """Return the certificate as sections of a model card.
@@ -368,19 +427,18 @@ class Certificate(ConsequencesMixin, GuessesMixin, PlainDataMixin):
     def __str__(self) -> str:
         return certificate_text(self)
 
-    def __repr__(self) -> str:
-        parts = [f"notion={self.notion.name!r}"]
-        for name in ("epsilon", "alpha", "delta", "mutual_information"):
-            value = getattr(self, name)
-            # what is zero or unknown is left out: a line has to be short
-            if value is not None and not (name == "delta" and value == 0):
-                parts.append(f"{name}={value:.6g}")
-        # the notion and its numbers; `str` says the rest, assumptions above all
-        return f"Certificate({', '.join(parts)})"
-
     def _repr_html_(self) -> str:
         return certificate_html(self)
 
 
-def _statements(given: Iterable[Statement | str]) -> tuple[Statement, ...]:
-    return tuple(a if isinstance(a, Statement) else stated(a) for a in given)
+def _parameters(kind: type) -> str:
+    """Parameters of a class as its docstring lists them, without the last entry."""
+    listed = (kind.__doc__ or "").partition("----------\n")[2]
+    return listed.partition("    **claim")[0].rstrip()
+
+
+if Certificate.__doc__:  # which python -OO leaves out
+    _listed = map(_parameters, (certificates.Claim, certificates.Certificate))
+    Certificate.__doc__ = re.sub(
+        r" +\*\*fields\n.*\n", lambda _: "\n".join(_listed) + "\n", Certificate.__doc__
+    )

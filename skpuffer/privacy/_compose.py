@@ -5,21 +5,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError, Statement
-from skpuffer.privacy_loss._curves import RepeatedCurve, compose_curves
+from skpuffer.kernel.composed_curves import RepeatedCurve, compose_curves
+from skpuffer.kernel.notions import SLICED, Notion
+from skpuffer.kernel.numbers import check_count, check_order
 from skpuffer.privacy_loss.overlap import (
     OverlapCurve,
     PairwiseOverlapCurve,
     composed_pairs,
 )
-from skpuffer.utils._checks import check_count, check_order
 
 from ._certificate import Certificate
 from ._events import events_together
 from ._information import INFORMATION, sum_of_information
 from ._neighbours import arbitrary_count, plain_privacy
-from ._notions import Notion
 from ._repeated import repeated
-from ._slices import SLICED, SUBSAMPLING_AVERAGES, sum_of_averages
+from ._slices import SUBSAMPLING_AVERAGES, sum_of_averages
 
 __all__ = ["compose"]
 

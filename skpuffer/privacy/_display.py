@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import UncertifiedError
 from skpuffer.information import dp_equivalent, posterior_success
+from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._neighbours import plain_privacy
-from ._notions import Notion
-from ._slices import SLICED
 
 if TYPE_CHECKING:
     from ._certificate import Certificate

@@ -3,31 +3,26 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from skpuffer.noise._base import ShiftCurve
+from skpuffer.kernel.composed_curves import RepeatedCurve, SymmetricPair
+from skpuffer.kernel.curves import ComposedPair, Events, PrivacyCurve
+from skpuffer.kernel.noise import ShiftCurve
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._curves import RepeatedCurve, SymmetricPair
-from skpuffer.privacy_loss._protocols import ComposedPair
-
-from ._curve import Curve
 
 if TYPE_CHECKING:
     from ._certificate import Certificate
 
-__all__ = ["Events", "events_together"]
-
-#: Dominating pairs, and how many releases or steps each one dominates.
-Events = tuple[tuple[ComposedPair, int], ...]
+__all__ = ["events_together"]
 
 
 def events_together(
-    certificates: "Sequence[Certificate]", curve: Curve | None
+    certificates: "Sequence[Certificate]", curve: PrivacyCurve | None
 ) -> Events | None:
     """Return the events of several releases under one curve.
 
     Parameters
     ----------
     certificates : sequence of Certificate
-    curve : Curve or None
+    curve : PrivacyCurve or None
         Of all of them together.
 
     Returns
@@ -46,7 +41,7 @@ def events_together(
     return tuple(found)
 
 
-def _events_of(curve: Curve | None, stated: Events | None) -> Events | None:
+def _events_of(curve: PrivacyCurve | None, stated: Events | None) -> Events | None:
     if isinstance(curve, RepeatedCurve):
         once = _events_of(curve.curve, stated)
         return once and tuple((pair, curve.times * count) for pair, count in once)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import CompositionError, Statement
-
-from ._notions import Notion
+from skpuffer.kernel.notions import Notion
 
 if TYPE_CHECKING:
     from ._certificate import Certificate

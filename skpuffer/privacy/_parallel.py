@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError, Statement
+from skpuffer.kernel.curves import PrivacyCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._certificate import Certificate
-from ._curve import Curve
 
 __all__ = ["parallel"]
 
@@ -147,8 +147,8 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     )
 
 
-def _curve(curves: Sequence[Curve | None]) -> Curve | None:
-    """Curve of whichever block a secret lies in, where one is kept."""
+def _curve(curves: Sequence[PrivacyCurve | None]) -> PrivacyCurve | None:
+    """PrivacyCurve of whichever block a secret lies in, where one is kept."""
     # a curve that all share holds for any block
     if all(curve is curves[0] for curve in curves):
         return curves[0]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import Floats
 
     from ._certificate import Certificate
 

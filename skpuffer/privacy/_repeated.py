@@ -4,11 +4,11 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skpuffer.privacy_loss._curves import RepeatedCurve
+from skpuffer.kernel.composed_curves import RepeatedCurve
+from skpuffer.kernel.notions import Notion
 from skpuffer.privacy_loss.overlap import OverlapCurve
 
 from ._information import INFORMATION, NOT_ADAPTIVE, capped
-from ._notions import Notion
 
 if TYPE_CHECKING:
     from ._certificate import Certificate

@@ -9,16 +9,15 @@ import numpy as np
 from scipy.optimize import minimize
 
 from skpuffer.exceptions import Statement, UncertifiedError
-from skpuffer.privacy_loss._curves import RenyiCurve
-from skpuffer.utils._checks import (
+from skpuffer.kernel.composed_curves import RenyiCurve
+from skpuffer.kernel.curves import PrivacyCurve
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import (
     check_non_negative,
     check_option,
     check_probability,
     check_real,
 )
-
-from ._curve import Curve
-from ._notions import Notion
 
 if TYPE_CHECKING:
     from skpuffer.noise import Noise, Shift
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "shifted"]
 
 
-class _AdditiveCurve(Curve, Protocol):
+class _AdditiveCurve(PrivacyCurve, Protocol):
     """The curve of one query with additive noise that covers its sensitivity."""
 
     @property

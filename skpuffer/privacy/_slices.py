@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import CompositionError, Statement, UncertifiedError
-
-from ._notions import Notion
+from skpuffer.kernel.notions import SLICED, Notion
 
 if TYPE_CHECKING:
     from ._certificate import Certificate
 
-__all__ = ["SLICED", "processed", "sliced_approximate"]
+__all__ = ["processed", "sliced_approximate"]
 
 
 #: Notions in which divergences are averaged over subsamples after they were taken.
@@ -105,9 +104,6 @@ _APPROXIMATE = {
     Notion.JOINT_SLICED_RENYI_PUFFERFISH: Notion.JOINT_SLICED_PUFFERFISH,
 }
 
-#: Notions about slices of an output, and not about the output.
-SLICED = (*_APPROXIMATE, *_APPROXIMATE.values())
-
 
 def sliced_approximate(certificate: "Certificate", delta: float) -> "Certificate":
     """Return the (epsilon, delta) promise about slices that follows from a Rényi one.
@@ -135,8 +131,8 @@ def sliced_approximate(certificate: "Certificate", delta: float) -> "Certificate
         raise ValueError(
             Statement("sliced.not_renyi_promise", title=certificate.notion.title)
         )
-    # curves of slices are those that may know the whole output's
     curve = certificate.curve
+    # curves of slices are those that may know the whole output's
     if curve is None or not hasattr(curve, "vector"):
         raise UncertifiedError(Statement("certificate.no_curve_to_convert"))
     # orders are of one noise: the curve is read at that of the certificate

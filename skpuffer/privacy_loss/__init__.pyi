@@ -6,33 +6,34 @@ from skpuffer.extensions.sliced import (
     shift_divergence_bound,
     sliced_gaussian_divergences,
 )
-
-from ._bounded_range import BoundedRangePair
-from ._conversions import (
-    approximate_renyi_to_approximate,
-    renyi_to_approximate,
-    renyi_to_delta,
+from skpuffer.kernel.composed_curves import CountLawCurve as CountLawCurve
+from skpuffer.kernel.composed_curves import RenyiCurve as RenyiCurve
+from skpuffer.kernel.composed_curves import compose_curves as compose_curves
+from skpuffer.kernel.curves import GaussianCurve as GaussianCurve
+from skpuffer.kernel.curves import (
+    approximate_renyi_to_approximate as approximate_renyi_to_approximate,
 )
-from ._curves import CountLawCurve, RenyiCurve, compose_curves
-from ._distribution import PrivacyLossCurve
+from skpuffer.kernel.curves import renyi_to_approximate as renyi_to_approximate
+from skpuffer.kernel.curves import renyi_to_delta as renyi_to_delta
+from skpuffer.kernel.distribution import PrivacyLossCurve as PrivacyLossCurve
+from skpuffer.kernel.pairs import BoundedRangePair as BoundedRangePair
+from skpuffer.kernel.pairs import DominatingPair as DominatingPair
+from skpuffer.kernel.pairs import MixturePair as MixturePair
+from skpuffer.kernel.pairs import MovedPair as MovedPair
+from skpuffer.kernel.pairs import PoissonPair as PoissonPair
+from skpuffer.kernel.pairs import PurePair as PurePair
+from skpuffer.kernel.pairs import ReplacePoissonPair as ReplacePoissonPair
+from skpuffer.kernel.pairs import ShiftPair as ShiftPair
+from skpuffer.kernel.pairs import SubsetGroupPair as SubsetGroupPair
+from skpuffer.kernel.pairs import SubsetPair as SubsetPair
+from skpuffer.kernel.poisson_groups import GaussianPoissonGroup as GaussianPoissonGroup
+from skpuffer.kernel.poisson_groups import GaussianPoissonPair as GaussianPoissonPair
+
 from ._divergences import (
     gaussian_renyi_divergence,
     hockey_stick_divergence,
     renyi_divergence,
 )
-from ._dominating_pairs import (
-    DominatingPair,
-    MixturePair,
-    MovedPair,
-    PoissonPair,
-    ReplacePoissonPair,
-    ShiftPair,
-    SubsetGroupPair,
-    SubsetPair,
-)
-from ._gaussian import GaussianCurve
-from ._poisson_groups import GaussianPoissonGroup, GaussianPoissonPair
-from ._pure import PurePair
 from .repetition import BestRunCurve, RandomRuns
 
 __all__ = [

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_masses, check_real
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_real
+from skpuffer.utils._checks import check_masses
 
 __all__ = [
     "gaussian_renyi_divergence",

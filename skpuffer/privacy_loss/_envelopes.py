@@ -6,10 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from skpuffer.utils._solve import raise_until
-from skpuffer.utils._types import Floats, Numbers
-
-from ._tradeoff import mirrored
+from skpuffer.kernel.curves import mirrored
+from skpuffer.kernel.numbers import Floats, Numbers
+from skpuffer.kernel.solve import raise_until
 
 __all__ = ["Hull", "hull"]
 

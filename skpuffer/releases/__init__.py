@@ -5,6 +5,6 @@ accounted cannot differ from what is run. A release knows no scenario, no budget
 no noise.
 """
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,22 +1,24 @@
-from ._adaptive import AdaptiveRelease, Stage
-from ._context import PublicContext
-from ._gradient import GradientRelease
-from ._optimiser import Optimiser, Recalibration
-from ._query import QueryRelease
-from ._sampling import (
-    SAMPLING_SCHEMES,
-    BallsInBinsSampling,
-    FixedSizeSampling,
-    FreshBinsSampling,
-    FullBatchSampling,
-    PoissonSampling,
-    SamplingScheme,
-    ShuffledEpochsSampling,
-    WithReplacementSampling,
-)
-from ._selection import SelectionRelease
-from ._sensitivity import Sensitivity, convert_norm
-from ._votes import VOTE_RELATIONS, VoteRelease
+from skpuffer.kernel.gradients import GradientRelease as GradientRelease
+from skpuffer.kernel.gradients import Optimiser as Optimiser
+from skpuffer.kernel.gradients import Recalibration as Recalibration
+from skpuffer.kernel.queries import AdaptiveRelease as AdaptiveRelease
+from skpuffer.kernel.queries import QueryRelease as QueryRelease
+from skpuffer.kernel.queries import Stage as Stage
+from skpuffer.kernel.releases import PublicContext as PublicContext
+from skpuffer.kernel.releases import SelectionRelease as SelectionRelease
+from skpuffer.kernel.releases import Sensitivity as Sensitivity
+from skpuffer.kernel.releases import convert_norm as convert_norm
+from skpuffer.kernel.sampling import SAMPLING_SCHEMES as SAMPLING_SCHEMES
+from skpuffer.kernel.sampling import BallsInBinsSampling as BallsInBinsSampling
+from skpuffer.kernel.sampling import FixedSizeSampling as FixedSizeSampling
+from skpuffer.kernel.sampling import FreshBinsSampling as FreshBinsSampling
+from skpuffer.kernel.sampling import FullBatchSampling as FullBatchSampling
+from skpuffer.kernel.sampling import PoissonSampling as PoissonSampling
+from skpuffer.kernel.sampling import SamplingScheme as SamplingScheme
+from skpuffer.kernel.sampling import ShuffledEpochsSampling as ShuffledEpochsSampling
+from skpuffer.kernel.sampling import WithReplacementSampling as WithReplacementSampling
+from skpuffer.kernel.votes import VOTE_RELATIONS as VOTE_RELATIONS
+from skpuffer.kernel.votes import VoteRelease as VoteRelease
 
 __all__ = [
     "SAMPLING_SCHEMES",

@@ -1,18 +1,17 @@
+from skpuffer.kernel.facts import Adjacency as Adjacency
+from skpuffer.kernel.facts import CoupledSamples as CoupledSamples
+from skpuffer.kernel.facts import Fact as Fact
+from skpuffer.kernel.facts import MaxInfluence as MaxInfluence
+from skpuffer.kernel.facts import OutputDistributions as OutputDistributions
+from skpuffer.kernel.facts import OutputSamples as OutputSamples
+from skpuffer.kernel.facts import OutputSensitivity as OutputSensitivity
+from skpuffer.kernel.facts import RecordBelief as RecordBelief
+from skpuffer.kernel.facts import RecordDistributions as RecordDistributions
+
 from ._base import BoundScenario, Scenario
 from ._blocks import BlocksScenario
 from ._dependence import DependenceScenario
 from ._explicit import LawsScenario
-from ._facts import (
-    Adjacency,
-    CoupledSamples,
-    Fact,
-    MaxInfluence,
-    OutputDistributions,
-    OutputSamples,
-    OutputSensitivity,
-    RecordBelief,
-    RecordDistributions,
-)
 from ._group import GroupScenario
 from ._joint import JointTableScenario
 from ._record import RecordScenario

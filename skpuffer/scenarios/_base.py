@@ -13,18 +13,16 @@ from sklearn.base import BaseEstimator
 
 from skpuffer.distributions._weak_cache import share_life
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Fact
+from skpuffer.kernel.numbers import Floats, Indices, check_option
 from skpuffer.releases import (
     GradientRelease,
     PublicContext,
     QueryRelease,
     VoteRelease,
 )
-from skpuffer.utils._checks import check_option
 from skpuffer.utils._doc_links import DocLinkMixin
 from skpuffer.utils._nested import NestedParametersMixin
-from skpuffer.utils._types import Floats, Indices
-
-from ._facts import Fact
 
 __all__ = [
     "AnyRelease",

@@ -11,13 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError, Statement
-from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._reading import refuse_mask
-from skpuffer.utils._types import Floats, Indices
-
-from ._base import AnyRelease, BoundScenario, Rows, Scenario, offers
-from ._facts import (
+from skpuffer.kernel.facts import (
     Adjacency,
     Fact,
     MaxInfluence,
@@ -25,6 +19,10 @@ from ._facts import (
     RecordBelief,
     arbitrary_coupling,
 )
+from skpuffer.kernel.numbers import Floats, Indices, check_count, refuse_mask
+from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
+
+from ._base import AnyRelease, BoundScenario, Rows, Scenario, offers
 from ._record import RecordScenario
 
 __all__ = ["BlocksScenario"]

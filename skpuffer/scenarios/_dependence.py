@@ -1,11 +1,11 @@
 """Weakly dependent records, at a stated W_inf distance from independent ones."""
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Fact, OutputSensitivity
+from skpuffer.kernel.numbers import check_at_least_one, check_extent, check_option
 from skpuffer.releases import PublicContext, convert_norm
-from skpuffer.utils._checks import check_at_least_one, check_extent, check_option
 
 from ._base import AnyRelease, BoundScenario, Scenario, offers
-from ._facts import Fact, OutputSensitivity
 
 __all__ = ["DependenceScenario"]
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from skpuffer.distributions._distributions import Distribution
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Fact, OutputDistributions
 from skpuffer.releases import PublicContext
 
 from ._base import AnyRelease, BoundScenario, Scenario, offers
-from ._facts import Fact, OutputDistributions
 
 __all__ = ["LawsScenario"]
 

@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike
 
 from skpuffer.distributions._distributions import Discrete, PointMass, Samples
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Fact, OutputDistributions
+from skpuffer.kernel.numbers import Floats, check_count, check_option
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.schema._cells import cell_key
-from skpuffer.utils._checks import check_count, check_option
-from skpuffer.utils._types import Floats
 
 from ._base import AnyRelease, BoundScenario, Pairs, Scenario, offers
-from ._facts import Fact, OutputDistributions
 from ._simulation import check_running, remembered_simulation, run_tables
 from .attribute import AttributeScenario
 from .attribute._bound import BoundAttribute

@@ -14,10 +14,11 @@ from scipy.special import entr
 
 from skpuffer.distributions._distributions import Discrete
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Adjacency, Fact, OutputDistributions, OutputSamples
+from skpuffer.kernel.numbers import Floats, check_option
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.utils._checks import check_masses, check_option, check_sizes
-from skpuffer.utils._types import Floats
+from skpuffer.utils._checks import check_masses, check_sizes
 
 from ._base import (
     AnyRelease,
@@ -30,7 +31,6 @@ from ._base import (
     protected_records,
     stated,
 )
-from ._facts import Adjacency, Fact, OutputDistributions, OutputSamples
 
 __all__ = ["JointTableScenario"]
 

@@ -1,13 +1,12 @@
 """Differential privacy and group privacy as a scenario."""
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.facts import Adjacency, Fact
+from skpuffer.kernel.numbers import Indices, check_count, check_option
 from skpuffer.releases import PublicContext
-from skpuffer.utils._checks import check_count, check_option
-from skpuffer.utils._types import Indices
 
 from ._base import AnyRelease, BoundScenario, Scenario, offers, refuse_repeated
 from ._coupling import relabelling
-from ._facts import Adjacency, Fact
 
 __all__ = ["RecordScenario"]
 

@@ -11,10 +11,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer.distributions._weak_cache import MEMORY, life_of
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Floats, check_option
 from skpuffer.releases import QueryRelease
-from skpuffer.utils._checks import check_jobs, check_option
+from skpuffer.utils._checks import check_jobs
 from skpuffer.utils._content import content_of
-from skpuffer.utils._types import Floats
 
 from ._base import finite_output
 

@@ -8,11 +8,16 @@ import numpy as np
 
 from skpuffer.distributions._distributions import Samples, cached_distribution_distance
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import (
+    CoupledSamples,
+    Fact,
+    OutputDistributions,
+    OutputSamples,
+)
+from skpuffer.kernel.numbers import Floats, check_count, check_probability
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.utils._checks import check_count, check_probability
 from skpuffer.utils._reading import is_frame, row_count
-from skpuffer.utils._types import Floats
 
 from ._base import (
     AnyRelease,
@@ -22,7 +27,6 @@ from ._base import (
     offers,
     resolve_pairs,
 )
-from ._facts import CoupledSamples, Fact, OutputDistributions, OutputSamples
 from ._simulation import (
     check_running,
     fresh_generator,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count
+from skpuffer.kernel.numbers import check_count
 
 from ._columns import MOST_BINS, Category, Column, Number
 from ._values import AT_ONCE, column_arrays, level_codes, numbers
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats, Indices, Table
+    from skpuffer.kernel.numbers import Floats, Indices
+    from skpuffer.utils._types import Table
 
     from ._schema import Schema
 

@@ -22,7 +22,8 @@ from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import object_cells
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
+    from skpuffer.utils._types import Array
 
 __all__ = [
     "DATE",

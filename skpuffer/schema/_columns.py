@@ -13,17 +13,13 @@ import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
-    check_count,
-    check_interval,
-    check_option,
-    check_positive,
-)
+from skpuffer.kernel.numbers import check_count, check_option, check_positive
+from skpuffer.utils._checks import check_interval
 
 from ._cells import cell_key, is_missing, refuse_ambiguous
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["MOST_BINS", "Category", "Column", "Number", "as_column"]
 

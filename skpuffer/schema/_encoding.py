@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_option
+from skpuffer.kernel.numbers import check_option
 from skpuffer.utils._clipping import clip_rows
 
 from ._columns import Category, Number
 from ._values import column_arrays, level_codes, numbers
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Floats, Table
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.utils._types import Array, Table
 
     from ._columns import Column
     from ._schema import Schema

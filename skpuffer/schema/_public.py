@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count
+from skpuffer.kernel.numbers import check_count
 from skpuffer.utils._reading import column_names, to_pandas
 
 from ._columns import Category, Column, Number

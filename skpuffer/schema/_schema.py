@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats, Indices, Table
+    from skpuffer.kernel.numbers import Floats, Indices
+    from skpuffer.utils._types import Table
 
 __all__ = ["Schema"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_option
+from skpuffer.kernel.numbers import check_option
 
 from ._cells import cell_numbers
 from ._columns import Number

@@ -26,7 +26,8 @@ from skpuffer.utils._reading import (
 from ._cells import cell_numbers, level_places
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Booleans, Floats, Indices
+    from skpuffer.kernel.numbers import Booleans, Floats, Indices
+    from skpuffer.utils._types import Array
 
     from ._columns import Category, Number
 

@@ -9,10 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import check_count, check_finite, check_probability
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.schema._columns import MOST_BINS
-from skpuffer.utils._checks import check_count, check_finite, check_probability
 from skpuffer.utils._sklearn import StrOptions
 
 from ._cells import Stacked
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
-    from skpuffer.utils._types import BoundsLike, Floats, RandomState
+    from skpuffer.utils._types import BoundsLike, RandomState
 
 __all__ = ["PrivateCDF"]
 

@@ -11,16 +11,21 @@ import narwhals as nw
 import numpy as np
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.releases import (
+    Part,
+    grouped_sensitivity,
+    of_each_record,
+    stacked_sensitivity,
+)
 from skpuffer.releases import Sensitivity
-from skpuffer.releases._sensitivity import grouped_sensitivity, stacked_sensitivity
-from skpuffer.utils._elsewhere import Part, of_each_record
 
 from ._moments import row_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Array, Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
+    from skpuffer.utils._types import Array
 
 __all__ = [
     "Bins",

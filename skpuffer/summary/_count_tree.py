@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.kernel.releases import Part
 from skpuffer.releases import Sensitivity
-from skpuffer.utils._elsewhere import Part
 
 from ._cells import Bins, one_hot, stepwise
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Array, Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
+    from skpuffer.utils._types import Array
 
 __all__ = ["CountTree", "consistent_leaves", "tree_shape"]
 

@@ -21,7 +21,7 @@ from ._schema import Column
 from ._statistics import grid_quantiles, usable_counts
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["ColumnRequest", "SummaryContext", "SummaryLayout"]
 

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from skpuffer._lazy_tables import clipped
+from skpuffer.kernel.releases import Part, of_each_record, stacked_sensitivity
 from skpuffer.releases import Sensitivity
-from skpuffer.releases._sensitivity import stacked_sensitivity
 from skpuffer.utils._bounds import Bounds
 from skpuffer.utils._clipping import slices
-from skpuffer.utils._elsewhere import Part, of_each_record
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats, Indices, Numbers
+    from skpuffer.kernel.numbers import Floats, Indices, Numbers
 
 __all__ = [
     "MINIMAL_VARIANCE",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.schema import Number
 from skpuffer.utils._bounds import (
     are_empirical,
@@ -16,7 +17,6 @@ from skpuffer.utils._bounds import (
     declared_bounds,
     resolve_bounds,
 )
-from skpuffer.utils._checks import check_count, check_probability
 
 from ._schema import check_levels
 

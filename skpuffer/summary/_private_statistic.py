@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
-    from skpuffer.utils._types import Floats, RandomState
+    from skpuffer.utils._types import RandomState
 
 __all__ = ["PrivateStatistic"]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import check_positive, check_probability
 from skpuffer.releases import SelectionRelease
 from skpuffer.scenarios import LawsScenario
-from skpuffer.utils._checks import check_positive, check_probability
 from skpuffer.utils._sklearn import StrOptions
 
 from ._mean import BoundedColumnsMixin
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
-    from skpuffer.utils._types import BoundsLike, Floats, Indices, RandomState
+    from skpuffer.utils._types import BoundsLike, RandomState
 
 __all__ = ["PrivateQuantile"]
 

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.releases import QueryRelease
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
-    from skpuffer.utils._types import Array, BoundsLike, Floats, RandomState, Table
+    from skpuffer.utils._types import Array, BoundsLike, RandomState, Table
 
 __all__ = ["PrivateStandardScaler"]
 

@@ -18,6 +18,7 @@ from skpuffer._lazy_tables import (
     number_of_book,
 )
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import floats
 from skpuffer.schema import Encoding, Number
 from skpuffer.schema._cells import (
     UNLISTED,
@@ -29,7 +30,6 @@ from skpuffer.schema._values import AT_ONCE, column_arrays, level_codes, numbers
 from skpuffer.utils._clipping import slices
 from skpuffer.utils._reading import (
     cells_of,
-    floats,
     held_as_codes,
     is_frame,
     missing_cells,
@@ -38,8 +38,9 @@ from skpuffer.utils._reading import (
 
 if TYPE_CHECKING:
     from skpuffer._lazy_tables import LazyTable
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.schema import Schema
-    from skpuffer.utils._types import Floats, Table
+    from skpuffer.utils._types import Table
 
 __all__ = [
     "Column",

@@ -6,11 +6,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_positive
 from skpuffer.linear_model._base_output import OutputClassifier
 from skpuffer.linear_model._minimiser_constants import MarginConstants
 from skpuffer.linear_model._model_rows import SignedRecord
 from skpuffer.training import HuberHinge, make_loss
-from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:

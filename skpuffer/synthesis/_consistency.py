@@ -13,7 +13,7 @@ from ._counts import independent_table
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = [
     "WeightedMean",

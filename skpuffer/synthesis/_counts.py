@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = ["dependence_scores", "independent_table", "joint_counts", "pairs_of"]
 

@@ -20,9 +20,9 @@ from ._model import TableModel, group_cells, sum_groups
 from ._structure import MARGINS, SCORES, TABLES, Structure
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.releases import AdaptiveRelease
-    from skpuffer.utils._types import Floats, Indices
 
 __all__ = ["Mechanism"]
 

@@ -17,9 +17,10 @@ from ._mechanism import Mechanism
 from ._structure import Budget, Structure, affordable
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.releases import AdaptiveRelease
-    from skpuffer.utils._types import Floats, Indices, Table
+    from skpuffer.utils._types import Table
 
     from ._model import TableModel
 

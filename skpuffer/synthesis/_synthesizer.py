@@ -21,11 +21,11 @@ from skpuffer._raw_tables import (
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
 from skpuffer.exceptions import PrivacyWarning, Statement
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import check_count, floats
 from skpuffer.releases import AdaptiveRelease, PublicContext
 from skpuffer.scenarios import AttributeScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
-from skpuffer.utils._checks import check_count, noise_generator
-from skpuffer.utils._reading import floats
 from skpuffer.utils._warn import warn
 
 from ._counts import joint_counts
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from skpuffer.accountants import Accountant
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import BoundsLike, Floats, RandomState, Table
+    from skpuffer.utils._types import BoundsLike, RandomState, Table
 
     from ._mechanism import Mechanism
 

@@ -4,6 +4,6 @@ Nothing here knows of scenarios, budgets or accountants. No example's gradient i
 built: its norm follows from what enters and what leaves a layer.
 """
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

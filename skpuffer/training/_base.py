@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.releases import GradientRelease
-    from skpuffer.utils._types import Array, Booleans, Floats, Indices, Matrix, Table
+    from skpuffer.utils._types import Array, Matrix, Table
 
     from ._losses import Loss
 

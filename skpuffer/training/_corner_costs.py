@@ -13,8 +13,8 @@ from ._rows import Rows
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.releases import GradientRelease
-    from skpuffer.utils._types import Floats
 
     from ._losses import Loss
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from skpuffer.kernel.numbers import check_option
+
 # its names load when a strategy is made
 from skpuffer.noise import strategies as make
 from skpuffer.releases import FreshBinsSampling
-from skpuffer.utils._checks import check_option
 
 if TYPE_CHECKING:
     from skpuffer.noise.strategies import NoiseStrategy

@@ -10,14 +10,14 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skpuffer.exceptions import Statement
-from skpuffer.noise._on_grid import (
+from skpuffer.kernel.draws import spawned
+from skpuffer.kernel.rounding import (
     draws_exactly,
     noise_grid,
     to_grid,
     with_room_for_grid,
 )
-from skpuffer.releases._sampling import FullBatchSampling
-from skpuffer.utils._entropy import spawned
+from skpuffer.kernel.sampling import FullBatchSampling
 from skpuffer.utils._threads import threadpool
 
 from ._optimiser import OptimiserRun
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.releases import GradientRelease, Optimiser, Recalibration
-    from skpuffer.utils._types import Booleans, Floats, Indices
 
     from ._base import Gradients
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.utils._checks import check_non_negative
+from skpuffer.kernel.numbers import check_non_negative
 
 from ._base import Gradients
 from ._rows import clip_factors, largest_factor
@@ -14,8 +14,9 @@ from ._rows import clip_factors, largest_factor
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Booleans, Floats
     from skpuffer.releases import GradientRelease
-    from skpuffer.utils._types import Array, Booleans, Floats, Matrix, Table
+    from skpuffer.utils._types import Array, Matrix, Table
 
     from ._losses import Loss
 

@@ -12,10 +12,11 @@ from scipy.special import expit, logsumexp
 from sklearn.utils.extmath import softmax
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_option, check_positive
+from skpuffer.kernel.numbers import check_option, check_positive
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Indices
+    from skpuffer.kernel.numbers import Indices
+    from skpuffer.utils._types import Array
 
 __all__ = [
     "LOSSES",

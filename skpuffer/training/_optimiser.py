@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skpuffer.releases._optimiser import SCHEDULES, Recalibration
-from skpuffer.utils._checks import check_count, check_option, check_positive
+from skpuffer.kernel.gradients import SCHEDULES, Recalibration
+from skpuffer.kernel.numbers import check_count, check_option, check_positive
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Booleans, Floats
     from skpuffer.releases import Optimiser
-    from skpuffer.utils._types import Booleans, Floats
 
 __all__ = ["OptimiserRun", "RunDefaults", "run_defaults"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy.special import expit
 
-from skpuffer.utils._checks import check_count, check_option
+from skpuffer.kernel.numbers import check_count, check_option
 from skpuffer.utils._clipping import joint_norms, rounded_up, upper_norms
 
 from ._base import Gradients
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Booleans, Floats
     from skpuffer.releases import GradientRelease
-    from skpuffer.utils._types import Array, Booleans, Floats, Matrix, Table
+    from skpuffer.utils._types import Array, Matrix, Table
 
     from ._losses import Loss
 

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from skpuffer.exceptions import Statement
-from skpuffer.releases._base import PUBLIC_TARGET
-from skpuffer.utils._checks import check_non_negative, check_positive
+from skpuffer.kernel.numbers import check_non_negative, check_positive
+from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.utils._clipping import clip_rows
 
 from ._corner_costs import corner_costs
@@ -19,8 +19,8 @@ from ._linear import LinearGradients
 from ._losses import Huber, HuberHinge, Logistic, Multinomial, Squared
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.releases import GradientRelease
-    from skpuffer.utils._types import Floats
 
     from ._base import Gradients
     from ._losses import Loss

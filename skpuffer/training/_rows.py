@@ -21,7 +21,8 @@ from skpuffer.utils._clipping import (
 )
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Floats, Indices, Matrix
+    from skpuffer.kernel.numbers import Floats, Indices
+    from skpuffer.utils._types import Array, Matrix
 
 __all__ = ["Rows", "aligned", "clip_factors", "largest_factor", "products"]
 

@@ -18,7 +18,7 @@ from skpuffer.utils._threads import threadpool
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
     from ._base import Gradients
 

@@ -11,6 +11,6 @@ least cost in several dimensions come from POT where it is installed and from Sc
 otherwise, and are then made exact.
 """
 
-from skpuffer.utils._rooms import attach
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,10 +1,10 @@
 from skpuffer.extensions.sliced import (
-    Ball,
     Box,
     SliceProfile,
     dkw_sliced_distances,
     sliced_distances,
 )
+from skpuffer.kernel.queries import Ball as Ball
 
 from ._bottleneck import BottleneckResult, bottleneck_distance, bottleneck_transport
 from ._continuous import continuous_near_radius, continuous_wasserstein

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from skpuffer.utils._checks import check_at_least_one, check_real
+from skpuffer.kernel.numbers import check_at_least_one, check_real
 
 from ._line import wasserstein_distance
 from ._masses import common_masses

@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from skpuffer.utils._types import Floats, Indices, Integers
+from skpuffer.kernel.numbers import Floats, Indices, Integers
 
 from ._masses import MeantMasses
 from ._match import match

@@ -8,8 +8,7 @@ from scipy import stats
 from scipy.stats import rv_continuous
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_probability, check_share
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_probability, check_share
 
 __all__ = ["continuous_near_radius", "continuous_wasserstein"]
 

@@ -17,14 +17,16 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
+    Indices,
+    Integers,
     check_at_least_one,
     check_count,
     check_non_negative,
     check_positive,
+    unit_near,
 )
-from skpuffer.utils._lengths import unit_near
-from skpuffer.utils._types import Floats, Indices, Integers
 
 from ._line import _shares
 from ._masses import common_masses

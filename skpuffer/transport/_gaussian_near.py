@@ -10,15 +10,15 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import chi2
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_at_least_one,
-    check_covariance,
     check_option,
     check_real,
     check_share,
+    lengths_of,
 )
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._types import Floats
+from skpuffer.utils._checks import check_covariance
 
 __all__ = ["gaussian_near_radius"]
 

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_at_least_one, check_real
-from skpuffer.utils._types import Floats, Integers
+from skpuffer.kernel.numbers import Floats, Integers, check_at_least_one, check_real
 
 from ._line import _atoms, _merge, wasserstein_distance
 from ._masses import _LARGEST_DENOMINATOR, common_masses

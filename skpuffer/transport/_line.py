@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_at_least_one
-from skpuffer.utils._types import Floats, Integers
+from skpuffer.kernel.numbers import Floats, Integers, check_at_least_one
 
 from ._buckets import gap_by_buckets
 from ._masses import MeantMasses, in_one_unit, read_masses

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, Indices, Integers
 from skpuffer.utils._checks import check_masses
-from skpuffer.utils._types import Floats, Indices, Integers
 
 # Common denominators looked for in float weights. Far below 2**26, above which some
 # fraction lies within round-off of every float and the search would mean nothing.

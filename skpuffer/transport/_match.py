@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skpuffer.utils._types import Indices, Integers
+from skpuffer.kernel.numbers import Indices, Integers
 
 
 def match(a: Integers, b: Integers) -> tuple[Indices, Indices, Integers]:

@@ -18,9 +18,16 @@ from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_at_least_one, check_option, check_real
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._types import Booleans, Floats, Indices, Integers
+from skpuffer.kernel.numbers import (
+    Booleans,
+    Floats,
+    Indices,
+    Integers,
+    check_at_least_one,
+    check_option,
+    check_real,
+    lengths_of,
+)
 
 from ._bottleneck import bottleneck_distance
 from ._line import _shares, wasserstein_distance

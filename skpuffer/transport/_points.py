@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._types import Floats, Integers
+from skpuffer.kernel.numbers import Floats, Integers
 
 
 def check_points(

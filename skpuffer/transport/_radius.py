@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from scipy.spatial import KDTree
 
-from skpuffer.utils._types import Booleans, Floats, Indices, Integers
+from skpuffer.kernel.numbers import Booleans, Floats, Indices, Integers
 
 from ._points import finest_grid, merge, round_to_grid
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, check_option
 
-from ._checks import check_interval, check_option
-from ._types import Floats
+from ._checks import check_interval
 
 if TYPE_CHECKING:
     from skpuffer.releases import PublicContext

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skpuffer.exceptions import Statement
-
-from ._checks import check_positive
-from ._types import Floats, Numbers
+from skpuffer.kernel.numbers import Floats, Numbers, check_positive
 
 __all__ = [
     "check_clipping",

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any, Protocol
 
-from ._entropy import own_stream
+from skpuffer.kernel.draws import own_stream
 
 __all__ = [
     "Carried",

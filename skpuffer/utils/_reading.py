@@ -21,8 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from skpuffer.exceptions import Statement
-
-from ._types import Booleans, Floats, Indices
+from skpuffer.kernel.numbers import Booleans, Indices, floats, refuse_mask
 
 __all__ = [
     "COLLECT",
@@ -35,7 +34,6 @@ __all__ = [
     "cells_of",
     "column_names",
     "drop_position",
-    "floats",
     "held_as_codes",
     "is_frame",
     "is_lazy",
@@ -48,7 +46,6 @@ __all__ = [
     "read_labels",
     "read_numbers",
     "read_table",
-    "refuse_mask",
     "row_count",
     "to_pandas",
     "validate_labels",
@@ -124,13 +121,6 @@ def object_rows(X: Any) -> Any:
         return np.asarray(X, dtype=object)
     except Exception:  # refused later, where nothing of it is quoted
         return X
-
-
-def refuse_mask(values: object, name: str) -> None:
-    """Refuse a masked array, whose masked values would be read."""
-    # `asarray` drops the mask, and what was hidden would be computed with
-    if np.ma.is_masked(values):
-        raise ValueError(Statement("table.masked_array", name=name))
 
 
 def column_names(X: Any) -> tuple[Any, ...] | None:
@@ -557,16 +547,6 @@ def bounded(X: Any, mapped: bool = False) -> Any:
         return X
     large = (np.abs(X) > LARGEST) & (mapped | np.isfinite(X))
     return np.where(large, np.clip(X, -LARGEST, LARGEST), X) if large.any() else X
-
-
-def floats(values: Any) -> Floats | None:
-    """Return values as an array of floats, or None if they are not."""
-    try:
-        values = np.asarray(values)
-        # complex numbers and dates can be cast, and must not be
-        return None if values.dtype.kind in "cmM" else values.astype(float)
-    except (TypeError, ValueError, ArithmeticError):
-        return None
 
 
 def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:

@@ -1,64 +1,59 @@
-"""Load what a lazy room has not loaded yet."""
+"""Rooms that load what they offer when it is asked for."""
 
 import ast
 import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import resolve_name
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
-import lazy_loader as lazy
+from skpuffer.exceptions import Statement
 
-__all__ = ["attach", "load_room"]
-
-_Attached = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
+__all__ = ["attach_stub", "load_room"]
 
 
-def attach(name: str, file: str) -> _Attached:
-    """Return what loads the names of a stub when they are first used.
+def attach_stub(
+    name: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Make the names in the stub of a package load when they are asked for.
 
-    As ``lazy_loader.attach_stub``, and the stub may also take names out of
-    `skpuffer.extensions`. Only this door leads there: nothing else imports them.
+    As ``lazy_loader.attach_stub`` does, and of modules of other packages too.
 
     Parameters
     ----------
-    name : str
-        Of the package.
-    file : str
-        Path of its ``__init__.py``, beside which the stub is.
+    name, file : str
+        ``__name__`` and ``__file__`` of the package.
 
     Returns
     -------
-    getattr, dir : callable
-    all : list of str
+    tuple
+        ``__getattr__``, ``__dir__`` and ``__all__`` of the package.
     """
-    own: dict[str, list[str]] = {}
-    parts: set[str] = set()
-    elsewhere: dict[str, str] = {}
-    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    for node in stub.body:
-        if not isinstance(node, ast.ImportFrom):
-            continue
-        names = [each.name for each in node.names]
-        if not node.level:
-            elsewhere |= dict.fromkeys(names, str(node.module))
-        elif node.module:
-            own.setdefault(node.module, []).extend(names)
-        else:
-            parts.update(names)
-    of_own, _, all_own = lazy.attach(name, parts, own)
-    everything = sorted([*all_own, *elsewhere])
+    homes: dict[str, tuple[str, str]] = {}
+    for node in ast.parse(Path(file).with_suffix(".pyi").read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            home = resolve_name("." * node.level + (node.module or ""), name)
+            for one in node.names:
+                homes[one.asname or one.name] = home, one.name
 
-    def get(attribute: str) -> Any:
-        if attribute not in elsewhere:
-            return of_own(attribute)
-        found = getattr(import_module(elsewhere[attribute]), attribute)
-        setattr(sys.modules[name], attribute, found)
+    def get(asked: str) -> Any:
+        if asked not in homes:
+            raise AttributeError(Statement("room.no_such_name", room=name, name=asked))
+        home, own = homes[asked]
+        # a room within the package, or what another module holds
+        found = (
+            import_module(f"{name}.{own}")
+            if home == name
+            else getattr(import_module(home), own)
+        )
+        # found at once the next time
+        setattr(sys.modules[name], asked, found)
         return found
 
-    return get, everything.copy, everything
+    return get, lambda: sorted(homes), sorted(homes)
 
 
 # once is enough: to find the modules of a room takes milliseconds every time

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["project_on_simplex"]
 

@@ -1,7 +1,7 @@
 """Types that annotations share: arrays, tables and numbers."""
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,30 +10,11 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame, IntoLazyFrame
     from scipy import sparse
 
-__all__ = [
-    "Array",
-    "Booleans",
-    "BoundsLike",
-    "Complexes",
-    "Floats",
-    "Indices",
-    "Integers",
-    "Matrix",
-    "Number",
-    "Numbers",
-    "RandomState",
-    "Table",
-]
+__all__ = ["Array", "BoundsLike", "Matrix", "RandomState", "Table"]
 
 #: Of any dtype, such as one of labels, or of float32 as well as float64.
 Array = NDArray[Any]
-Booleans = NDArray[np.bool_]
-Complexes = NDArray[np.complex128]
-Floats = NDArray[np.float64]
-Indices = NDArray[np.integer[Any]]
 
-#: int64, or Python integers where those would overflow.
-Integers = NDArray[Any]
 
 #: Rows as they are computed with.
 Matrix: TypeAlias = "NDArray[Any] | sparse.csr_matrix | sparse.csr_array"
@@ -51,9 +32,3 @@ BoundsLike: TypeAlias = (
 
 #: What noise is drawn from; None is the operating system's entropy.
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
-
-#: One number, or an array of them.
-Numbers = float | Floats
-
-#: The same of functions that answer a number with a number, and an array with an array.
-Number = TypeVar("Number", float, Floats, Numbers)

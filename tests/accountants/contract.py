@@ -31,6 +31,7 @@ from skpuffer.exceptions import (
     UnsupportedError,
     stated,
 )
+from skpuffer.kernel.releases import PublicContext, Release
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
@@ -47,8 +48,6 @@ from skpuffer.releases import (
     SamplingScheme,
     Sensitivity,
 )
-from skpuffer.releases._base import Release
-from skpuffer.releases._context import PublicContext
 from skpuffer.scenarios import Adjacency, BoundScenario, Fact
 from tests.refused import refused
 

@@ -16,9 +16,9 @@ from skpuffer.accountants import (
     PrivacyLoss,
     RenyiDP,
 )
+from skpuffer.kernel.curves import gaussian_delta
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate
-from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import (
     AttributeScenario,

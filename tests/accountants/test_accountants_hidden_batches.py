@@ -17,6 +17,7 @@ from scipy.stats import binom, hypergeom, norm
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.kernel.pairs import seen_excess
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.papers import SampledPrivacyLoss
 from skpuffer.privacy import Certificate, Notion, compose
@@ -28,7 +29,6 @@ from skpuffer.privacy_loss import (
     PrivacyLossCurve,
     SubsetGroupPair,
 )
-from skpuffer.privacy_loss._quadrature import seen_excess
 from skpuffer.releases import GradientRelease, PublicContext, VoteRelease
 from skpuffer.scenarios import (
     Adjacency,

@@ -13,11 +13,11 @@ from scipy.special import ndtri
 
 from skpuffer.accountants import OverlapAmplification
 from skpuffer.exceptions import CompositionError, ScenarioError, UnsupportedError
+from skpuffer.kernel.curves import gaussian_mu
 from skpuffer.linear_model import PrivateSGDClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import GaussianCurve, hockey_stick_divergence
-from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.privacy_loss.overlap import (
     FiniteOverlap,
     NormalOverlap,

@@ -11,16 +11,16 @@ from sklearn.preprocessing import StandardScaler
 from skpuffer._template._on_grid import proved
 from skpuffer.accountants import Best, OverlapAmplification
 from skpuffer.compose import PublicPreprocessing
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.rounding import noise_grid
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
-from skpuffer.noise._on_grid import noise_grid
 from skpuffer.privacy import Certificate, compose
 from skpuffer.privacy_loss.overlap import PairwiseOverlapCurve
 from skpuffer.privacy_loss.overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario, BinnedLaw, BoundedOdds
 from skpuffer.training import Logistic, RecordGradient
-from skpuffer.utils._checks import noise_generator
 
 #: Masses of four numbers given either value of the secret.
 VALUES = (0.0, 0.6, 0.8, 1.0)

@@ -22,20 +22,20 @@ from skpuffer.accountants import (
 )
 from skpuffer.accountants._compatibility import _releases, _scenarios
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
-from skpuffer.privacy import Notion, compose
-from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, RenyiCurve
-from skpuffer.privacy_loss._distribution import Reversed
-from skpuffer.privacy_loss._dominating_pairs import (
+from skpuffer.kernel.distribution import Reversed
+from skpuffer.kernel.loss_grid import on_grid
+from skpuffer.kernel.pairs import (
     MixturePair,
     PoissonPair,
     ReplacePoissonPair,
     ShiftPair,
     SubsetPair,
+    participation,
 )
-from skpuffer.privacy_loss._grid import on_grid
-from skpuffer.privacy_loss._participation import participation
-from skpuffer.privacy_loss._poisson_groups import GaussianPoissonPair
+from skpuffer.kernel.poisson_groups import GaussianPoissonPair
+from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
+from skpuffer.privacy import Notion, compose
+from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, RenyiCurve
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,

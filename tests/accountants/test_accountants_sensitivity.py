@@ -12,6 +12,7 @@ from skpuffer.accountants.additive._base import (
     sensitivity_bound,
 )
 from skpuffer.distributions import Discrete, PointMass
+from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,
@@ -20,7 +21,6 @@ from skpuffer.scenarios import (
     OutputDistributions,
     OutputSensitivity,
 )
-from skpuffer.scenarios._facts import arbitrary_coupling
 from tests.refused import refused
 
 TRUST = {

@@ -14,11 +14,11 @@ from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.curves import gaussian_epsilon
+from skpuffer.kernel.pairs import ShiftPair
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._dominating_pairs import ShiftPair
-from skpuffer.privacy_loss._gaussian import gaussian_epsilon
 from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, PoissonSampling
 from skpuffer.scenarios import Adjacency, JointTableScenario, RecordScenario
 from tests.refused import refused

@@ -23,9 +23,9 @@ from skpuffer.accountants.additive._couplings import has_masses
 from skpuffer.distributions import Discrete, Support, distribution_distance
 from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.kernel.poisson_groups import GaussianPoissonGroup
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._poisson_groups import GaussianPoissonGroup
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,

@@ -15,6 +15,14 @@ from skpuffer.accountants.additive._coupling_curve import (
     CouplingCurve,
     GaussianMoves,
 )
+from skpuffer.kernel.composed_curves import CountLawCurve, RepeatedCurve, WorstCurve
+from skpuffer.kernel.pairs import (
+    MovedPair,
+    ReplacePoissonPair,
+    SubsetGroupPair,
+    SubsetPair,
+)
+from skpuffer.kernel.poisson_groups import GaussianPoissonGroup, GaussianPoissonPair
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     GaussianNoise,
@@ -33,17 +41,6 @@ from skpuffer.privacy_loss import (
     PurePair,
     RandomRuns,
     RenyiCurve,
-)
-from skpuffer.privacy_loss._curves import CountLawCurve, RepeatedCurve, WorstCurve
-from skpuffer.privacy_loss._dominating_pairs import (
-    MovedPair,
-    ReplacePoissonPair,
-    SubsetGroupPair,
-    SubsetPair,
-)
-from skpuffer.privacy_loss._poisson_groups import (
-    GaussianPoissonGroup,
-    GaussianPoissonPair,
 )
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 from skpuffer.privacy_loss.overlap._kinds import (

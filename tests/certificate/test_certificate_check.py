@@ -17,14 +17,14 @@ from skpuffer.certificate._check import _moved, _numbers, _setter
 from skpuffer.certificate._rules import findings_of
 from skpuffer.certificate._structure import CertificateFileError, check_structure
 from skpuffer.exceptions import stated
+from skpuffer.kernel import plain as _plain
+from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import BestRunCurve, GaussianCurve, RandomRuns
-from skpuffer.privacy_loss._curves import WorstCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve
 from skpuffer.privacy_loss.overlap._kinds import OddsOverlap
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils import _plain
 from skpuffer.utils._digest import digest_of_plain
 
 from .certificates import (

@@ -10,6 +10,10 @@ from scipy import integrate, stats
 from skpuffer.certificate._composition import composed_delta, composed_epsilon
 from skpuffer.certificate._curves import alternatives, recomputed
 from skpuffer.certificate._pairs import pairs_of, renyi_of
+from skpuffer.kernel.composed_curves import SymmetricPair
+from skpuffer.kernel.distribution import _directions
+from skpuffer.kernel.pairs import ReplacePoissonPair, SubsetGroupPair, renyi_of_pair
+from skpuffer.kernel.poisson_groups import GaussianPoissonPair
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy_loss import (
     BoundedRangePair,
@@ -19,11 +23,6 @@ from skpuffer.privacy_loss import (
     ShiftPair,
     SubsetPair,
 )
-from skpuffer.privacy_loss._curves import SymmetricPair
-from skpuffer.privacy_loss._distribution import _directions
-from skpuffer.privacy_loss._dominating_pairs import ReplacePoissonPair, SubsetGroupPair
-from skpuffer.privacy_loss._poisson_groups import GaussianPoissonPair
-from skpuffer.privacy_loss._renyi import renyi_of_pair
 
 from .test_certificate_costs import MU, SYMMETRIC, batch, moved
 from .test_certificate_rules import gaussian, losses, normal_delta, pair, shifted

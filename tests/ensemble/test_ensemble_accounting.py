@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss, RenyiDP
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.kernel.curves import gaussian_epsilon
 from skpuffer.noise import (
     GaussianNoise,
     GeneralizedCauchyNoise,
@@ -19,7 +20,6 @@ from skpuffer.noise import (
     LaplaceNoise,
 )
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss._gaussian import gaussian_epsilon
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import AttributeScenario, RecordScenario, SimulatorScenario
 from tests.refused import refused

@@ -16,10 +16,10 @@ from skpuffer.accountants import PrivacyLoss
 from skpuffer.compose import PrivatePipeline
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import LedgerRefusal
+from skpuffer.kernel.rounding import add_noise
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateRidge
 from skpuffer.model_selection import PrivateGridSearchCV
-from skpuffer.noise._on_grid import add_noise
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
 from skpuffer.utils._listeners import listen, listeners, stop_listening
 

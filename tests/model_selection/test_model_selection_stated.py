@@ -31,13 +31,13 @@ from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
 )
+from skpuffer.kernel.rounding import noise_grid
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.model_selection import _base as searches
 from skpuffer.model_selection._candidates import held_out_context, read_part
 from skpuffer.naive_bayes import PrivateGaussianNB
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
-from skpuffer.noise._on_grid import noise_grid
 from skpuffer.scenarios import (
     AttributeScenario,
     BinnedLaw,

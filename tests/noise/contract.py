@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skpuffer.exceptions import InfiniteDistanceError
+from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import Noise, Shift, ShiftCurve
-from skpuffer.utils._plain import from_plain
 from tests.refused import refused
 
 from ..attack import assert_tight, promise_of

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skpuffer.exceptions import InfiniteDistanceError, Statement
+from skpuffer.kernel.families import LARGEST_SCALE
 from skpuffer.noise import DiscreteLaplaceNoise, LaplaceNoise, Noise, Shift
-from skpuffer.noise._discrete_laplace import LARGEST_SCALE
 from tests.refused import refused
 
 from ..attack import assert_tight, promise_of

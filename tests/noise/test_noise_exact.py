@@ -10,6 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from skpuffer.kernel.draws import (
+    _below,
+    exact_exponential,
+    exact_normal,
+    is_secret,
+    rounded_multiple,
+    secret_generator,
+    spawned,
+)
+from skpuffer.kernel.rounding import (
+    add_noise,
+    draws_exactly,
+    noise_grid,
+    sample_on_grid,
+    to_grid,
+    with_room_for_grid,
+)
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DiscreteLaplaceNoise,
@@ -18,21 +35,6 @@ from skpuffer.noise import (
     L2LaplaceNoise,
     LaplaceNoise,
 )
-from skpuffer.noise._exact import (
-    _below,
-    exact_exponential,
-    exact_normal,
-    rounded_multiple,
-)
-from skpuffer.noise._on_grid import (
-    add_noise,
-    draws_exactly,
-    noise_grid,
-    sample_on_grid,
-    to_grid,
-    with_room_for_grid,
-)
-from skpuffer.utils._entropy import is_secret, secret_generator, spawned
 from tests.refused import refused
 
 from ..last_digits import reachable

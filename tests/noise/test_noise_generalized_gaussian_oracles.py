@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from skpuffer.kernel.pairs import PoissonPair, ShiftPair
 from skpuffer.noise import GeneralizedGaussianNoise, Shift
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._dominating_pairs import PoissonPair, ShiftPair
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "generalized_gaussian.json").read_text(

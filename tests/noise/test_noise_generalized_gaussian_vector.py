@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import norm as gauss
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.loss_grid import Sum, on_grid
+from skpuffer.kernel.pairs import ShiftPair
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, Shift
 from skpuffer.noise.generalized_gaussian._noise import Euclidean, Splits
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._dominating_pairs import ShiftPair
 from skpuffer.privacy_loss._envelopes import hull
-from skpuffer.privacy_loss._grid import Sum, on_grid
 from tests.refused import refused as is_refused
 
 SHAPES = (1.05, 1.25, 1.5, 1.75, 3.0, 4.0)

@@ -21,10 +21,10 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import L2LaplaceNoise, LaplaceNoise, Noise, Shift
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._plain import from_plain
 from tests.refused import refused
 
 from ..attack import assert_tight, promise_of

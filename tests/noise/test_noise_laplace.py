@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
+from skpuffer.kernel.noise import MagnitudeNoise
 from skpuffer.noise import LaplaceNoise, Shift
-from skpuffer.noise._base import MagnitudeNoise
 from tests.refused import refused
 
 from .contract import NoiseContract, examples

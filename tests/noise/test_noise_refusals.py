@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skpuffer.exceptions import InfiniteDistanceError, Statement
+from skpuffer.kernel.rounding import sample_on_grid
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
@@ -17,7 +18,6 @@ from skpuffer.noise import (
     LaplaceNoise,
     Shift,
 )
-from skpuffer.noise._on_grid import sample_on_grid
 from skpuffer.noise.strategies import (
     BandedRows,
     BufferedToeplitz,

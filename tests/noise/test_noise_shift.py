@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
@@ -18,7 +19,6 @@ from skpuffer.noise import (
     LaplaceNoise,
     Shift,
 )
-from skpuffer.utils._plain import from_plain
 from tests.refused import refused
 
 from .contract import examples

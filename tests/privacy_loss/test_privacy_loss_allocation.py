@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from skpuffer.kernel.curves import gaussian_delta
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PoissonPair, PrivacyLossCurve
-from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.privacy_loss.allocation import AllocationPair, _lattice
 from skpuffer.privacy_loss.allocation._lattice import sum_of_terms
 

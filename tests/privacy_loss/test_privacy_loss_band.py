@@ -8,13 +8,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skpuffer.accountants import PrivacyLoss
+from skpuffer.kernel import distribution as composition
+from skpuffer.kernel import loss_grid as grids
+from skpuffer.kernel.loss_grid import (
+    GridTooLargeError,
+    Sum,
+    band_of,
+    low_frequencies,
+    on_grid,
+)
+from skpuffer.kernel.pairs import PoissonPair, ShiftPair
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
-from skpuffer.privacy_loss import _distribution as composition
-from skpuffer.privacy_loss import _grid as grids
-from skpuffer.privacy_loss._band import band_of, low_frequencies
-from skpuffer.privacy_loss._dominating_pairs import PoissonPair, ShiftPair
-from skpuffer.privacy_loss._grid import GridTooLargeError, Sum, on_grid
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from tests.refused import says

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import GumbelNoise
 from skpuffer.privacy_loss import BoundedRangePair, PrivacyLossCurve
-from skpuffer.utils._plain import from_plain
 from tests.refused import refused
 
 ETAS = st.floats(1e-4, 30)

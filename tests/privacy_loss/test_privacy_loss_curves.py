@@ -9,6 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.composed_curves import (
+    CountLawCurve,
+    RepeatedCurve,
+    SymmetricPair,
+    WorstCurve,
+    costs_at,
+)
+from skpuffer.kernel.curves import gaussian_delta
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy_loss import (
     BoundedRangePair,
@@ -18,14 +26,6 @@ from skpuffer.privacy_loss import (
     RenyiCurve,
     compose_curves,
 )
-from skpuffer.privacy_loss._curves import (
-    CountLawCurve,
-    RepeatedCurve,
-    SymmetricPair,
-    WorstCurve,
-    costs_at,
-)
-from skpuffer.privacy_loss._gaussian import gaussian_delta
 from tests.refused import refused
 
 mus = st.floats(0.01, 5)

@@ -11,6 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from skpuffer.kernel.composed_curves import SymmetricPair
+from skpuffer.kernel.distribution import TOLERANCE
+from skpuffer.kernel.loss_grid import GridTooLargeError, excess, on_grid, tail_quantile
+from skpuffer.kernel.pairs import PoissonPair, ShiftPair, renyi_of_pair
 from skpuffer.noise import (
     GaussianNoise,
     GeneralizedCauchyNoise,
@@ -24,16 +28,6 @@ from skpuffer.privacy_loss import (
     compose_curves,
     renyi_divergence,
 )
-from skpuffer.privacy_loss._curves import SymmetricPair
-from skpuffer.privacy_loss._distribution import TOLERANCE
-from skpuffer.privacy_loss._dominating_pairs import PoissonPair, ShiftPair
-from skpuffer.privacy_loss._grid import (
-    GridTooLargeError,
-    excess,
-    on_grid,
-    tail_quantile,
-)
-from skpuffer.privacy_loss._renyi import renyi_of_pair
 from tests.refused import refused
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
+from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy_loss import MovedPair, ReplacePoissonPair
-from skpuffer.utils._plain import from_plain, to_plain
 
 GRID = np.linspace(-10, 10, 6001)
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0])

@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import ndtri
 
+from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss.overlap import (
@@ -24,7 +25,6 @@ from skpuffer.privacy_loss.overlap import (
     amplified_budgets,
     amplified_target,
 )
-from skpuffer.utils._plain import from_plain, to_plain
 
 COIN = FiniteOverlap((0.6, 0.4), (0.4, 0.6))
 THREE = FiniteOverlap((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss.overlap import (
@@ -19,7 +20,6 @@ from skpuffer.privacy_loss.overlap import (
     pairwise_overlap,
 )
 from skpuffer.privacy_loss.overlap._pair_splitting import GAP, PairSplitting
-from skpuffer.utils._plain import from_plain, to_plain
 from tests.refused import refused
 
 #: What a bound may exceed the least one by.

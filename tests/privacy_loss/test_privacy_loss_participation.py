@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skpuffer.privacy_loss._participation import (
+from skpuffer.kernel.pairs import (
     log_mixed,
     participation,
     participation_of_subset,

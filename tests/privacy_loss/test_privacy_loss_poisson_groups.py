@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
-from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
-from skpuffer.privacy import compose
-from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._dominating_pairs import MixturePair, PoissonPair
-from skpuffer.privacy_loss._poisson_groups import (
+from skpuffer.kernel.pairs import MixturePair, PoissonPair, renyi_of_pair
+from skpuffer.kernel.poisson_groups import (
     GaussianPoissonGroup,
     GaussianPoissonPair,
     _mixture,
 )
-from skpuffer.privacy_loss._renyi import renyi_of_pair
+from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
+from skpuffer.privacy import compose
+from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 

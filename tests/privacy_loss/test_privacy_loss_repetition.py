@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import geom, logser, nbinom, norm, poisson
 
+from skpuffer.kernel.composed_curves import WorstCurve
+from skpuffer.kernel.plain import from_plain
 from skpuffer.privacy_loss import (
     BestRunCurve,
     GaussianCurve,
@@ -24,11 +26,9 @@ from skpuffer.privacy_loss import (
     RenyiCurve,
     compose_curves,
 )
-from skpuffer.privacy_loss._curves import WorstCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve
 from skpuffer.privacy_loss.overlap._kinds import finite_overlap
 from skpuffer.privacy_loss.repetition._curve import _largest, _least_of_lines
-from skpuffer.utils._plain import from_plain
 from tests.refused import refused
 
 SHAPES = [0.0, 0.2, 0.5, 1.0, 4.0, math.inf]

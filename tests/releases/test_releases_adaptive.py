@@ -19,6 +19,8 @@ from skpuffer.accountants._compatibility import _scenarios
 from skpuffer.accountants._gain import gain_over_records
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.draws import secret_generator
+from skpuffer.kernel.rounding import noise_grid
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     GaussianNoise,
@@ -26,7 +28,6 @@ from skpuffer.noise import (
     GeneralizedGaussianNoise,
     LaplaceNoise,
 )
-from skpuffer.noise._on_grid import noise_grid
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import AdaptiveRelease, QueryRelease, Sensitivity, Stage
@@ -37,7 +38,6 @@ from skpuffer.scenarios import (
     MarkovChainScenario,
     RecordScenario,
 )
-from skpuffer.utils._entropy import secret_generator
 from tests.refused import refused
 
 from ..attack import assert_tight

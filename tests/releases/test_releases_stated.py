@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.releases import NORMS, grouped_sensitivity, stacked_sensitivity
 from skpuffer.noise import GaussianNoise
 from skpuffer.noise.strategies import banded_square_root, identity, prefix_sum_tree
 from skpuffer.releases import (
@@ -21,11 +22,6 @@ from skpuffer.releases import (
     Sensitivity,
     Stage,
     VoteRelease,
-)
-from skpuffer.releases._sensitivity import (
-    NORMS,
-    grouped_sensitivity,
-    stacked_sensitivity,
 )
 from tests.refused import refused
 
@@ -601,7 +597,7 @@ def test_how_many_teachers_consecutive_records_lie_with_is_counted_out(seed):
 
 def test_only_rows_of_an_array_are_summed_block_by_block(monkeypatch):
     """What is sliced by names elsewhere, or not at all, is summed as it is."""
-    monkeypatch.setattr("skpuffer.releases._query._BLOCK", 8)
+    monkeypatch.setattr("skpuffer.kernel.queries._BLOCK", 8)
     seen = []
 
     def contribution(X, y):

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.draws import secret_generator
+from skpuffer.kernel.votes import noisy_counts
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise
 from skpuffer.releases import PublicContext, VoteRelease
-from skpuffer.releases._votes import noisy_counts
-from skpuffer.utils._entropy import secret_generator
 from tests.refused import refused
 
 

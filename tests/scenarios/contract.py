@@ -20,8 +20,9 @@ from skpuffer.accountants.additive._base import sensitivity_bound
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import arbitrary_coupling
+from skpuffer.kernel.releases import Release
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
-from skpuffer.releases._base import Release
 from skpuffer.scenarios import (
     Adjacency,
     BoundScenario,
@@ -30,7 +31,6 @@ from skpuffer.scenarios import (
     OutputDistributions,
     OutputSensitivity,
 )
-from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.scenarios.quilts._base import Quilts
 from tests.refused import refused
 

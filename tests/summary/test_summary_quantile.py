@@ -20,6 +20,7 @@ from skpuffer.accountants import (
 )
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import (
     ExponentialNoise,
     GaussianNoise,
@@ -31,7 +32,6 @@ from skpuffer.releases import QueryRelease, SelectionRelease, Sensitivity
 from skpuffer.scenarios import DependenceScenario, LawsScenario, RecordScenario
 from skpuffer.summary import PrivateQuantile
 from skpuffer.summary._quantile import RankScores, grid_size, halvings
-from skpuffer.utils._plain import from_plain
 from tests.attack import assert_tight
 from tests.refused import refused
 

@@ -5,15 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_all_positive,
     check_at_least_one,
-    check_covariance,
-    check_masses,
     check_option,
     check_positive,
     check_share,
 )
+from skpuffer.utils._checks import check_covariance, check_masses
 from tests.refused import refused
 
 

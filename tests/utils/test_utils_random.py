@@ -11,10 +11,10 @@ from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import SEEDED
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import LedgerRefusal, SeededNoiseWarning
+from skpuffer.kernel.draws import noise_generator
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
-from skpuffer.utils._checks import noise_generator
 from tests.refused import refused
 
 SEEDS = {

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.kernel.curves import log_delta_of_orders, mirrored
+from skpuffer.kernel.solve import root_above, smallest_argument
 from skpuffer.noise import (
     GaussianNoise,
     GeneralizedCauchyNoise,
     GeneralizedGaussianNoise,
 )
-from skpuffer.privacy_loss._tradeoff import log_delta_of_orders, mirrored
-from skpuffer.utils._solve import root_above, smallest_argument
 
 
 @given(st.floats(1e-250, 0.9), st.floats(1e-6, 1e6))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skpuffer.accountants._base import Calibration
+from skpuffer.accountants._base import Found
 from skpuffer.distributions import Distribution, Gaussian
 from skpuffer.distributions._distributions import (
     cached_distribution_distance,
@@ -19,8 +19,11 @@ from skpuffer.distributions._distributions import (
 from skpuffer.distributions._lattice_coupling import largest_near_gap, on_one_lattice
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError, Statement
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.facts import Fact
+from skpuffer.kernel.numbers import check_option, check_probability, lengths_of
+from skpuffer.kernel.solve import MARGIN
 from skpuffer.noise import Noise
-from skpuffer.privacy import Certificate
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
@@ -30,11 +33,7 @@ from skpuffer.scenarios import (
     OutputSensitivity,
     RecordDistributions,
 )
-from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import continuous_near_radius, gaussian_near_radius, near_radius
-from skpuffer.utils._checks import check_option, check_probability
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._solve import MARGIN
 
 from ._base import SensitivityBound, _AdditiveAccountant, sensitivity_bound
 from ._couplings import has_masses, left_out_text, mass_error
@@ -188,7 +187,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         bound: BoundScenario,
         noise: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of noise to the least that keeps the promise."""
         if self.bound == "two_sided":
             return super()._calibrate(fact, release, bound, noise, rng)
@@ -199,11 +198,11 @@ class ApproximateWasserstein(_AdditiveAccountant):
         inner = clone(self).set_params(bound="two_sided", epsilon=budget)
         noise = inner.calibrate(release, bound).noise
         certificate = self._certificate(noise, sensitivity, release, bound)
-        return Calibration(noise, certificate)
+        return Found(noise, certificate)
 
     def _certify(
         self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise promises."""
         # every choice of the mass gives a valid promise of one and the same noise,
         # which was drawn without regard to the choice: state the smallest
@@ -307,7 +306,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         sensitivity: SensitivityBound,
         release: QueryRelease,
         bound: BoundScenario,
-    ) -> Certificate:
+    ) -> Claim:
         # the base accounts for the noise given the event, which is the two-sided bound
         certificate = super()._certificate(noise, sensitivity, release, bound)
         if self.bound == "two_sided":

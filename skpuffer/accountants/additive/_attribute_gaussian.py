@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.accountants._base import Calibration
+from skpuffer.accountants._base import Found
 from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.numbers import Floats
+from skpuffer.kernel.solve import root_above
 from skpuffer.noise import GaussianNoise, Noise
-from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputDistributions
-from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats
 
 from ._base import SensitivityBound, _AdditiveAccountant
 
@@ -136,7 +136,7 @@ class AttributeGaussian(_AdditiveAccountant):
         bound: BoundScenario,
         noise: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of noise to the least that keeps the promise."""
         if not self.use_prior_variance:
             return super()._calibrate(fact, release, bound, noise, rng)
@@ -166,11 +166,11 @@ class AttributeGaussian(_AdditiveAccountant):
             scale = root_above(distance, target, 0.0, most)
         noise = GaussianNoise().with_scale(scale * units)
         certificate = self._prior_certificate(noise, sensitivity, pairs, release, bound)
-        return Calibration(noise, certificate)
+        return Found(noise, certificate)
 
     def _certify(
         self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise promises."""
         if not self.use_prior_variance:
             return super()._certify(fact, release, bound, noise)
@@ -239,7 +239,7 @@ class AttributeGaussian(_AdditiveAccountant):
         pairs: _Pairs,
         release: QueryRelease,
         bound: BoundScenario,
-    ) -> Certificate:
+    ) -> Claim:
         added = noise.covariance_matrix(len(pairs[0][0]))
         # the base states sensitivity and assumptions; its curve and epsilon, those of
         # the noise alone, are replaced

@@ -12,7 +12,7 @@ import numpy as np
 from skpuffer.accountants._base import (
     Account,
     Accountant,
-    Calibration,
+    Found,
     accounts_for,
     check_pure,
 )
@@ -20,8 +20,17 @@ from skpuffer.accountants._families import FAMILIES
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.facts import Fact, arbitrary_coupling
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_extent,
+    check_order,
+    check_positive,
+    lengths_of,
+)
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import AdaptiveRelease, QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
@@ -31,14 +40,6 @@ from skpuffer.scenarios import (
     OutputSensitivity,
     RecordDistributions,
 )
-from skpuffer.scenarios._facts import Fact, arbitrary_coupling
-from skpuffer.utils._checks import (
-    check_extent,
-    check_order,
-    check_positive,
-)
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._types import Floats
 
 #: What is read of a query: what bounds its sensitivity, its units, its assumptions.
 QUERY_FIELDS: frozenset[str] = frozenset(
@@ -341,8 +342,8 @@ def check_stage_noise(noise: Noise, release: AdaptiveRelease) -> None:
     )
 
 
-def _composed(certificate: Certificate) -> Certificate:
-    """Certificate that names the theorem by which stages are one vector."""
+def _composed(certificate: Claim) -> Claim:
+    """Claim that names the theorem by which stages are one vector."""
     return replace_fields(
         certificate,
         source=Statement("source.adaptive_stages", source=certificate.source),
@@ -489,14 +490,14 @@ class _AdditiveAccountant(Accountant):
             )
         account = self._account_of_query(fact, release, bound)
 
-        def calibrate(noise: Noise, rng: Any) -> Calibration:
+        def calibrate(noise: Noise, rng: Any) -> Found:
             check_stage_noise(noise, release)
             found = account.calibrate(noise, rng)
-            return replace_fields(found, certificate=_composed(found.certificate))
+            return replace_fields(found, claim=_composed(found.claim))
 
-        def certify(noise: Noise) -> Certificate:
+        def certify(noise: Noise) -> Claim:
             check_stage_noise(noise, release)
-            return _composed(account.certify(noise))
+            return _composed(account.claim(noise))
 
         check = partial(check_stage_noise, release=release)
         return Account(calibrate, certify, check, account.by_sensitivity)
@@ -508,7 +509,7 @@ class _AdditiveAccountant(Accountant):
         bound: BoundScenario,
         noise: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of noise to the least that keeps the promise."""
         sensitivity = self._sensitivity_bound(fact, release, bound, noise.norm)
         # no noise at all only for what is known: in a sample, rare moves are missing
@@ -534,11 +535,11 @@ class _AdditiveAccountant(Accountant):
         noise = noise.with_scale(scale)
         # read off the noise as it is, not off the target: they cannot differ unnoticed
         certificate = self._certificate(noise, sensitivity, release, bound)
-        return Calibration(noise, certificate)
+        return Found(noise, certificate)
 
     def _certify(
         self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise promises."""
         sensitivity = self._sensitivity_bound(fact, release, bound, noise.norm)
         return self._certificate(noise, sensitivity, release, bound)
@@ -631,7 +632,7 @@ class _AdditiveAccountant(Accountant):
         sensitivity: SensitivityBound,
         release: QueryRelease,
         bound: BoundScenario,
-    ) -> Certificate:
+    ) -> Claim:
         notion, shift = self._notion(sensitivity), self._shift(sensitivity, release)
         curve = noise.curve(shift)
         unproved = curve.evidence(renyi=self.delta is None)
@@ -651,7 +652,7 @@ class _AdditiveAccountant(Accountant):
             and sensitivity.delta == 0
             and sensitivity.coupling_id is not None
         )
-        return Certificate(
+        return Claim(
             notion=notion,
             epsilon=epsilon,
             alpha=alpha,
@@ -678,5 +679,4 @@ class _AdditiveAccountant(Accountant):
                 else None
             ),
             source=self._source,
-            **self._identity(bound, release),
         )

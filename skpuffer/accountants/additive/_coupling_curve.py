@@ -9,6 +9,10 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.curves import DEFAULT_ORDERS
+from skpuffer.kernel.numbers import Floats, check_order, check_real
+from skpuffer.kernel.plain import Plain
+from skpuffer.kernel.solve import MARGIN, smallest_argument
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
@@ -17,11 +21,6 @@ from skpuffer.noise import (
     Shift,
 )
 from skpuffer.privacy_loss import renyi_to_delta
-from skpuffer.privacy_loss._conversions import DEFAULT_ORDERS
-from skpuffer.utils._checks import check_order, check_real
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._solve import MARGIN, smallest_argument
-from skpuffer.utils._types import Floats
 
 __all__ = ["AtomMoves", "CouplingCurve", "GaussianMoves", "Moves", "of_balls"]
 

@@ -14,6 +14,8 @@ from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_coupling import monotone_gaps, on_one_lattice
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.facts import Fact
+from skpuffer.kernel.numbers import Floats, lengths_of
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -21,10 +23,7 @@ from skpuffer.scenarios import (
     OutputDistributions,
     RecordDistributions,
 )
-from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import quantile_coupling, transport_plan
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._types import Floats
 
 from ._base import SensitivityBound
 from ._coupling_curve import AtomMoves, GaussianMoves, Moves, of_balls

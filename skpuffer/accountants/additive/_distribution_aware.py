@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.accountants._base import Calibration
+from skpuffer.accountants._base import Found
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.numbers import check_real
+from skpuffer.kernel.solve import root_above
 from skpuffer.noise import Noise
-from skpuffer.privacy import Certificate
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
@@ -20,8 +22,6 @@ from skpuffer.scenarios import (
     OutputSensitivity,
     RecordDistributions,
 )
-from skpuffer.utils._checks import check_real
-from skpuffer.utils._solve import root_above
 
 from ._base import (
     SensitivityBound,
@@ -167,7 +167,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         bound: BoundScenario,
         unit: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of noise to the least that keeps the promise."""
         # two ways to calibrate from one fact: by the longest move and by the mean cost
         sensitivity, aware = self._bounds(fact, release, unit.norm)
@@ -199,11 +199,11 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         else:
             curve = self._curve(noise, moves, coupled, aware, release)
             certificate = self._aware_certificate(curve, aware, release, bound)
-        return Calibration(noise, certificate)
+        return Found(noise, certificate)
 
     def _certify(
         self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise promises."""
         sensitivity, aware = self._bounds(fact, release, noise.norm)
         worst = self._certificate(noise, sensitivity, release, bound)
@@ -358,7 +358,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         aware: SensitivityBound,
         release: QueryRelease,
         bound: BoundScenario,
-    ) -> Certificate:
+    ) -> Claim:
         # the base states assumptions and notion; curve and epsilon, of the worst case
         # there, are replaced by those of the mean
         base = self._certificate(curve.noise, aware, release, bound)
@@ -391,7 +391,7 @@ def _smaller(found: float, worst: float) -> bool:
     return found < worst * (1 - 1e-9)
 
 
-def _stated(certificate: Certificate) -> float:
+def _stated(certificate: Claim) -> float:
     """Return the epsilon of a certificate, infinite if it states none."""
     return math.inf if certificate.epsilon is None else certificate.epsilon
 

@@ -3,18 +3,19 @@
 import math
 from typing import Any, ClassVar
 
-from skpuffer.accountants._base import Account, Calibration, accounts_for
+from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants._selection import (
     SELECTION_FIELDS,
     selection_curve,
     selection_noises,
 )
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.facts import arbitrary_coupling
+from skpuffer.kernel.notions import Notion
 from skpuffer.noise import Noise
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import AdaptiveRelease, SelectionRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.scenarios._facts import arbitrary_coupling
 
 from ._base import STAGE_FIELDS, _AdditiveAccountant
 
@@ -58,7 +59,7 @@ def pure_account(
         )
     count, relation = int(fact.count), fact.relation
 
-    def certify(noise: Noise) -> Certificate:
+    def certify(noise: Noise) -> Claim:
         curve, shift, source, statement = selection_curve(
             noise, release, relation, count
         )
@@ -67,7 +68,7 @@ def pure_account(
         if not math.isinf(fact.move) or fact.relabelled:
             coupling = arbitrary_coupling(relation, count)
         compared = count == 1 and not fact.any_records
-        return Certificate(
+        return Claim(
             notion=Notion.PURE_DP if fact.certified else Notion.ESTIMATED,
             epsilon=float(curve.renyi(math.inf)),
             alpha=math.inf,
@@ -82,15 +83,14 @@ def pure_account(
             norm=float(shift.norm),
             record_sensitivity=float(shift.radius) if compared else None,
             source=source,
-            **accountant._identity(bound, release),
         )
 
-    def calibrate(noise: Noise, rng: Any) -> Calibration:
+    def calibrate(noise: Noise, rng: Any) -> Found:
         # both families cost the same, and the first errs less
         family = selection_noises(noise, release)[0]
         total = count * sum(release.ranges(relation))
         chosen = family(total / float(accountant.epsilon) * (1 + _DIGITS))
-        return Calibration(chosen, certify(chosen))
+        return Found(chosen, certify(chosen))
 
     return Account(calibrate, certify)
 

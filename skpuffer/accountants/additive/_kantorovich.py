@@ -11,6 +11,8 @@ from skpuffer.distributions import Distribution
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError, Statement
+from skpuffer.kernel.numbers import check_positive, check_probability, lengths_of
+from skpuffer.kernel.solve import MARGIN
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -19,9 +21,6 @@ from skpuffer.scenarios import (
     RecordDistributions,
 )
 from skpuffer.transport import transport_plan
-from skpuffer.utils._checks import check_positive, check_probability
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._solve import MARGIN
 
 from ._base import SensitivityBound, _AdditiveAccountant, distribution_sensitivity
 from ._couplings import has_masses, lattice_moves, left_out_text, mass_error

@@ -18,16 +18,12 @@ from skpuffer.accountants._base import (
 from skpuffer.accountants._families import TRIED, compared, mean_square
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.accountants.composition import PrivacyLoss
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.numbers import check_count, check_positive
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import BoundScenario, Scenario
-from skpuffer.utils._checks import (
-    check_count,
-    check_positive,
-)
-from skpuffer.utils._reasons import reason_of
 
 from ._candidates import all_candidates, is_valid, usual_alpha
 from ._choice import least_of, spent_by

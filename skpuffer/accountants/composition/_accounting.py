@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.curves import Events
+from skpuffer.kernel.noise import Evidence
+from skpuffer.kernel.releases import Release
 from skpuffer.noise import Noise, Shift
-from skpuffer.noise._base import Evidence
-from skpuffer.privacy._events import Events
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
-from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency
 
 __all__ = ["Accounting", "StepsOfRelease"]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import Account, Calibration, accounts_for
+from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants._selection import SELECTION_FIELDS, selection_noises
 from skpuffer.accountants.additive._base import (
     QUERY_FIELDS,
@@ -18,12 +18,17 @@ from skpuffer.accountants.additive._base import (
     _AdditiveAccountant,
     delta_left,
 )
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.curves import PrivacyCurve
+from skpuffer.kernel.distribution import TOLERANCE
+from skpuffer.kernel.facts import arbitrary_coupling
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import check_probability
+from skpuffer.kernel.releases import Release
+from skpuffer.kernel.solve import largest_argument, raise_until
 from skpuffer.noise import Noise
-from skpuffer.privacy import Certificate, Notion
-from skpuffer.privacy._curve import Curve
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
-from skpuffer.privacy_loss._distribution import TOLERANCE
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -31,12 +36,7 @@ from skpuffer.releases import (
     SelectionRelease,
     VoteRelease,
 )
-from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.scenarios._facts import arbitrary_coupling
-from skpuffer.utils._checks import check_probability
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._accounting import Accounting, StepsOfRelease
 from ._count_law import law_account, law_scale
@@ -46,7 +46,7 @@ from ._selection import SelectionSteps
 from ._votes import VOTE_FIELDS
 
 #: Epsilon, a lower bound of it or None, the curve to certify, and remarks on both.
-Reading = tuple[float, float | None, Curve, tuple[Statement, ...]]
+Reading = tuple[float, float | None, PrivacyCurve, tuple[Statement, ...]]
 
 #: How much larger a scale of exponential noise may be than of Gumbel noise.
 _WORTH = 1.05
@@ -159,7 +159,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         steps = self._steps(fact, release, bound)
         assert isinstance(steps, SelectionSteps)  # as registered for the release
 
-        def calibrate(noise: Noise, rng: Any) -> Calibration:
+        def calibrate(noise: Noise, rng: Any) -> Found:
             found = [
                 self._calibrate_steps(
                     replace_fields(steps, family=family),
@@ -184,7 +184,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         bound: BoundScenario,
         noise: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of each step's noise to the least that keeps the promise."""
         # a budget too small for the event is refused before any scale is searched for
         self._delta_left(steps)
@@ -195,7 +195,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             # exact for mixtures too, whose noise is not in proportion to their shifts
             gain = self._scale_of_any_record(steps) / scale
             certificate = replace_fields(certificate, noise_gain=gain)
-        return Calibration(noise, certificate)
+        return Found(noise, certificate)
 
     def _scale_of_any_record(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise if a record that differs may become any other."""
@@ -289,7 +289,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         epsilon : float
         lower : float or None
             A lower bound, if the dominating pairs are attained.
-        curve : Curve
+        curve : PrivacyCurve
             The one to be written in the certificate.
         remarks : tuple of str
             What else the certificate should say.
@@ -398,7 +398,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         fact: Adjacency,
         bound: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise of each step promises."""
         # from the noise itself, as calibrated or as given: the certificate's own
         # account
@@ -439,7 +439,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         # one record against one; under differential privacy the two are the same by
         # definition
         compared = fact.count == 1 and not fact.any_records
-        return Certificate(
+        return Claim(
             notion=notion if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
             alpha=getattr(self, "alpha", None),
@@ -467,12 +467,11 @@ class _CompositionAccountant(_AdditiveAccountant):
             norm=float(found.shift.norm),
             record_sensitivity=steps.any_record(found.shift) if compared else None,
             source=found.source,
-            **self._identity(bound, release),
         )
 
     def _account_by_law(
         self, steps: StepsOfRelease, noise: Noise
-    ) -> tuple[float, Curve, Accounting]:
+    ) -> tuple[float, PrivacyCurve, Accounting]:
         """Epsilon, curve and account by the law of how many records differ."""
         delta = check_probability(delta=self.delta)
         curve, found = law_account(steps, noise, delta, self.max_memory)

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import CountLawCurve, GaussianCurve
-from skpuffer.utils._types import Floats
 
 from ._accounting import Accounting, StepsOfRelease
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.noise import ShiftCurve
 from skpuffer.noise import Noise, Shift
-from skpuffer.noise._base import ShiftCurve
 from skpuffer.privacy_loss import (
     GaussianCurve,
     GaussianPoissonGroup,
@@ -34,7 +34,6 @@ from skpuffer.releases import (
     WithReplacementSampling,
 )
 from skpuffer.scenarios import Adjacency
-from skpuffer.utils._reasons import reason_of
 
 from ._accounting import Accounting, StepsOfRelease
 

@@ -3,12 +3,12 @@
 from typing import Any, cast
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.distribution import LOOSE
+from skpuffer.kernel.numbers import check_positive, check_probability
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
-from skpuffer.privacy_loss._distribution import LOOSE
-from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.utils._checks import check_positive, check_probability
 
 from ._base import Reading, _CompositionAccountant, _is_of_bins
 from ._gradients import GradientSteps

@@ -4,6 +4,9 @@ import math
 
 from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.distribution import ORDERS
+from skpuffer.kernel.numbers import check_positive
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import (
@@ -12,9 +15,6 @@ from skpuffer.privacy_loss import (
     RenyiCurve,
     renyi_to_approximate,
 )
-from skpuffer.privacy_loss._distribution import ORDERS
-from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.utils._checks import check_positive
 
 from ._base import Reading, _CompositionAccountant
 from ._privacy_loss import PrivacyLoss

@@ -10,15 +10,18 @@ from skpuffer.accountants._base import (
     Account,
     Accountant,
     Calibration,
+    Found,
     accounts_for,
 )
 from skpuffer.accountants.additive._base import delta_left
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import check_option, check_positive, check_probability
 from skpuffer.noise import Noise
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.privacy_loss.overlap import (
     OverlapCurve,
     PairwiseOverlap,
@@ -39,7 +42,6 @@ from skpuffer.scenarios import (
     RecordBelief,
     RecordScenario,
 )
-from skpuffer.utils._checks import check_option, check_positive, check_probability
 
 __all__ = ["OverlapAmplification"]
 
@@ -186,7 +188,7 @@ default='auto'
         anyone: BoundScenario,
         noise: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the noise to the least that keeps the promise, and the fallback."""
         epsilon, delta = float(self.epsilon), float(self.delta)
         left = delta_left(delta, fact.delta)
@@ -204,7 +206,7 @@ default='auto'
         def least(epsilon: float, delta: float) -> Calibration:
             return self._plain(epsilon, delta).calibrate(release, anyone)
 
-        def plainly(noise: Noise) -> Certificate:
+        def plainly(noise: Noise) -> Claim:
             return self._plain(epsilon, delta).certify(noise, release, anyone)
 
         made = [least(*target) for target in targets]
@@ -219,7 +221,7 @@ default='auto'
         if not found.noise.is_zero:
             gain = _size(least(epsilon, delta).noise) / _size(found.noise)
             certificate = replace(certificate, noise_gain=gain)
-        return replace(found, certificate=certificate)
+        return Found(found.noise, certificate, found.warnings)
 
     def _targets(
         self,
@@ -249,7 +251,7 @@ default='auto'
         bound: BoundScenario,
         anyone: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise promises."""
         plain = self._plain(self.epsilon, self.delta).certify(noise, release, anyone)
         return self._certificate(fact, release, bound, plain)
@@ -265,9 +267,9 @@ default='auto'
         fact: RecordBelief,
         release: Any,
         bound: BoundScenario,
-        plain: Certificate,
-    ) -> Certificate:
-        """Certificate of a noise, given what it promises to everyone."""
+        plain: Claim,
+    ) -> Claim:
+        """Claim of a noise, given what it promises to everyone."""
         assert plain.curve is not None
         delta = float(self.delta)
         left = delta_left(delta, fact.delta)
@@ -283,7 +285,7 @@ default='auto'
             if fact.together
             else ""
         )
-        return Certificate(
+        return Claim(
             notion=Notion.APPROXIMATE_PUFFERFISH
             if fact.certified
             else Notion.ESTIMATED,
@@ -312,7 +314,6 @@ default='auto'
             sensitivity=plain.sensitivity,
             norm=plain.norm,
             source=Statement("source.amplification_by_overlap", source=plain.source),
-            **self._identity(bound, release),
         )
 
 
@@ -323,7 +324,7 @@ def _whatever_is_believed(fact: RecordBelief, bound: BoundScenario) -> BoundScen
     return found
 
 
-def _epsilon(plain: Certificate) -> float:
+def _epsilon(plain: Claim) -> float:
     assert plain.epsilon is not None  # as of every (epsilon, delta) promise
     return plain.epsilon
 

@@ -10,6 +10,10 @@ import numpy as np
 
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.curves import conversion_terms
+from skpuffer.kernel.numbers import Floats, check_order, check_probability
+from skpuffer.kernel.plain import Plain, to_plain
+from skpuffer.kernel.solve import root_above
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     GaussianNoise,
@@ -18,12 +22,7 @@ from skpuffer.noise import (
     Shift,
 )
 from skpuffer.privacy_loss import renyi_to_delta
-from skpuffer.privacy_loss._conversions import conversion_terms
 from skpuffer.scenarios import MaxInfluence
-from skpuffer.utils._checks import check_order, check_probability
-from skpuffer.utils._plain import Plain, to_plain
-from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats
 
 from ._run import RunPart
 

@@ -11,7 +11,7 @@ import numpy as np
 from skpuffer.accountants._base import (
     Account,
     Accountant,
-    Calibration,
+    Found,
     accounts_for,
     bind,
     check_pure,
@@ -30,9 +30,20 @@ from skpuffer.exceptions import (
     InfiniteDistanceError,
     Statement,
     UnsupportedError,
+    reason_of,
 )
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_count,
+    check_option,
+    check_order,
+    check_positive,
+    check_probability,
+)
+from skpuffer.kernel.solve import root_above
 from skpuffer.noise import Noise, Shift
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -40,16 +51,6 @@ from skpuffer.releases import (
     VoteRelease,
 )
 from skpuffer.scenarios import BoundScenario, MaxInfluence, Scenario
-from skpuffer.utils._checks import (
-    check_count,
-    check_option,
-    check_order,
-    check_positive,
-    check_probability,
-)
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats
 
 from ._curve import QuiltCurve, QuiltPart, orders_by_term
 from ._run import RunPart, check_run, is_drawn
@@ -253,7 +254,7 @@ class MarkovQuilt(Accountant):
         bound: BoundScenario,
         unit: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of noise to the least that keeps the promise."""
         part = self._part(unit, fact, release)
         # scales of coordinates keep the proportions of their units, so that one
@@ -276,7 +277,7 @@ class MarkovQuilt(Accountant):
         certificate = self._certificate(
             fact, (replace_fields(part, noise=noise),), [release], bound
         )
-        return Calibration(noise, certificate)
+        return Found(noise, certificate)
 
     def _multiplier(
         self, fact: MaxInfluence, part: Part, unit: Noise, proportions: Floats | float
@@ -317,7 +318,7 @@ class MarkovQuilt(Accountant):
         release: AnyRelease,
         bound: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise promises."""
         part = self._part(noise, fact, release)
         return self._certificate(fact, (part,), [release], bound)
@@ -326,7 +327,7 @@ class MarkovQuilt(Accountant):
         self,
         parts: Sequence[tuple[Noise, AnyRelease]],
         scenario: Scenario | BoundScenario,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what several noisy releases about the same records promise together.
 
         Parameters
@@ -338,7 +339,7 @@ class MarkovQuilt(Accountant):
 
         Returns
         -------
-        Certificate
+        Claim
             The influence of a quilt is paid for once; the same quilts serve all.
 
         Raises
@@ -502,7 +503,7 @@ class MarkovQuilt(Accountant):
         parts: tuple[Part, ...],
         releases: Sequence[AnyRelease],
         bound: BoundScenario,
-    ) -> Certificate:
+    ) -> Claim:
         curve = self._curve(fact, parts)
         alpha: float | None
         if self.delta is None:
@@ -539,7 +540,7 @@ class MarkovQuilt(Accountant):
             *(a for part in parts for a in part.assumptions),
             *(a for release in releases for a in release.assumptions),
         ]
-        return Certificate(
+        return Claim(
             notion=notion if fact.certified else Notion.ESTIMATED,
             epsilon=float(epsilon),
             alpha=alpha,
@@ -557,7 +558,6 @@ class MarkovQuilt(Accountant):
             if alpha == math.inf
             else Statement("source.markov_quilt_chain_rule", source=_SOURCE),
             n_releases=len(parts),
-            **self._identity(bound, *releases),
         )
 
 

@@ -12,9 +12,11 @@ from skpuffer.accountants.composition._accounting import Accounting
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.curves import gaussian_delta
+from skpuffer.kernel.numbers import Floats, Indices
+from skpuffer.kernel.plain import Plain, to_plain
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.releases import (
     FullBatchSampling,
     GradientRelease,
@@ -23,8 +25,6 @@ from skpuffer.releases import (
     VoteRelease,
 )
 from skpuffer.scenarios import Adjacency, MaxInfluence
-from skpuffer.utils._plain import Plain, to_plain
-from skpuffer.utils._types import Floats, Indices
 
 __all__ = ["RunPart"]
 

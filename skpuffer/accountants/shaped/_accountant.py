@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.accountants._base import Calibration
+from skpuffer.accountants._base import Found
 from skpuffer.accountants.additive._base import (
     SensitivityBound,
     _AdditiveAccountant,
@@ -14,22 +14,22 @@ from skpuffer.accountants.additive._base import (
 )
 from skpuffer.accountants.additive._couplings import left_out_text
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.noise import (
-    CorrelatedGaussianNoise,
-    DegenerateGaussianNoise,
-    Noise,
-)
-from skpuffer.privacy import Certificate
-from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
-from skpuffer.utils._checks import (
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
     check_non_negative,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._types import Floats
+from skpuffer.noise import (
+    CorrelatedGaussianNoise,
+    DegenerateGaussianNoise,
+    Noise,
+)
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
 
 from ._alternation import found_shape
 from ._cover import GAUSSIAN, Cover, covariance_in_units, cover
@@ -208,7 +208,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         bound: BoundScenario,
         noise: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set shape and scale of noise to the least that keeps the promise."""
         outputs, whole = self._outputs(fact, release, bound)
         if whole.radius == 0:
@@ -229,11 +229,11 @@ class ShapedWasserstein(_AdditiveAccountant):
         # one coordinate has no shape, and its noise covers all alike
         brittle = outputs.least and outputs.dim > 1 and self.slack is None
         warnings = (_BRITTLE,) if brittle else ()
-        return Calibration(noise, found, warnings)
+        return Found(noise, found, warnings)
 
     def _certify(
         self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise promises."""
         outputs, whole = self._outputs(fact, release, bound)
         if type(noise) not in GAUSSIAN:
@@ -386,8 +386,8 @@ class ShapedWasserstein(_AdditiveAccountant):
         fact: Any,
         release: QueryRelease,
         bound: BoundScenario,
-    ) -> Certificate:
-        """Certificate of a noise whose longest move is known in its own norm."""
+    ) -> Claim:
+        """Claim of a noise whose longest move is known in its own norm."""
         # notion, assumptions and identity; the curve there is that of a ball
         base = self._certificate(noise, sensitivity, release, bound)
         slack = 0.0 if self.slack is None else float(self.slack)

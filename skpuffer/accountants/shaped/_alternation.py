@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._moves import Image, OpenPair, OutputMoves
 from ._programme import GAP, LARGEST_GAP, least_shape

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from skpuffer.kernel.numbers import Floats
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
     GaussianNoise,
     Noise,
 )
-from skpuffer.utils._types import Floats
 
 from ._moves import Image, OutputMoves
 from ._slack import longest_within

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass, replace
 
+from skpuffer.kernel.curves import GaussianCurve
+from skpuffer.kernel.plain import Plain
 from skpuffer.noise import Noise, Shift
-from skpuffer.privacy_loss._gaussian import GaussianCurve
-from skpuffer.utils._plain import Plain
 
 __all__ = ["EllipsoidCurve"]
 

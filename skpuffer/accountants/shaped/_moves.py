@@ -17,15 +17,15 @@ from skpuffer.distributions import (
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_coupling import on_one_lattice
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.facts import Fact
+from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import CoupledSamples, OutputDistributions
-from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import (
     near_plan_in_image,
     transport_plan,
     wasserstein_distance,
 )
-from skpuffer.utils._types import Floats
 
 __all__ = ["FixedMoves", "Image", "OpenPair", "OutputMoves", "moves_of"]
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import nnls
 
+from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.noise._degenerate_gaussian import ROUNDED
-from skpuffer.utils._types import Floats, Indices
 
 __all__ = ["LeastShape", "least_shape", "span_of"]
 

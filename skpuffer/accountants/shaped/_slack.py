@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 __all__ = ["longest_within", "with_room"]
 

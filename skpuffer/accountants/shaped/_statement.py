@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._types import Booleans, Floats
+from skpuffer.kernel.numbers import Booleans, Floats
 
 from ._moves import OutputMoves
 from ._programme import LARGEST_GAP, least_shape

@@ -14,10 +14,12 @@ from skpuffer.accountants.composition._accounting import Accounting, StepsOfRele
 from skpuffer.accountants.composition._base import Reading, _CompositionAccountant
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import Floats, check_positive
 from skpuffer.noise import Noise, Shift
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
-from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import (
     FixedSizeSampling,
     FullBatchSampling,
@@ -28,8 +30,6 @@ from skpuffer.releases import (
     WithReplacementSampling,
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.utils._checks import check_positive
-from skpuffer.utils._types import Floats
 
 from ._conditions import check_contracts, check_hidden, longest_step
 from ._iteration import last_iterate_mu
@@ -420,7 +420,7 @@ class IterationAmplification(_CompositionAccountant):
         fact: Adjacency,
         bound: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise of each step promises."""
         certificate = super()._certify_steps(steps, fact, bound, noise)
         # the one that is promised where none is named

@@ -14,15 +14,16 @@ from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from skpuffer.exceptions import PrivacyWarning, Statement
-from skpuffer.utils._checks import (
-    check_covariance,
+from skpuffer.kernel.numbers import (
+    Floats,
+    Indices,
     check_non_negative,
     check_option,
     check_order,
     check_positive,
     check_real,
 )
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.utils._checks import check_covariance
 
 __all__ = [
     "allocate_shifts",

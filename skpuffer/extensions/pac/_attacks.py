@@ -12,18 +12,18 @@ from skpuffer.audit import clopper_pearson
 from skpuffer.audit._released import gaussian_noise
 from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
 from skpuffer.information import posterior_success
+from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.privacy import Notion
 from skpuffer.scenarios import OutputSamples
-from skpuffer.utils._checks import check_count, check_probability
 
 from .information._atoms import Atoms
 from .information._channel import MixtureChannel
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Calibration
+    from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.noise import GaussianNoise, Noise
     from skpuffer.privacy import Certificate
-    from skpuffer.utils._types import Booleans, Floats, Indices
 
 __all__ = ["InformationAttack", "bayes_attack", "budget_of", "pool_attack"]
 

@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants import Accountant, Calibration
-from skpuffer.accountants._base import Account, accounts_for
+from skpuffer.accountants import Accountant
+from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants.additive._base import QUERY_FIELDS
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.draws import noise_generator, spawned
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import check_positive
 from skpuffer.noise import Noise
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputSamples
-from skpuffer.utils._checks import check_positive, noise_generator
-from skpuffer.utils._entropy import spawned
-from skpuffer.utils._reasons import reason_of
 
 from ._outputs import Outputs
 from ._statement import meaning
@@ -138,7 +138,7 @@ class _InformationAccountant(Accountant):
 
     def _calibrate(
         self, outputs: Outputs, bound: BoundScenario, unit: Noise, random_state: Any
-    ) -> Calibration:
+    ) -> Found:
         """Set noise, and bound what leaks through it."""
         seed = seed_of(_spawned(random_state))
         rng = np.random.default_rng(seed)
@@ -155,11 +155,9 @@ class _InformationAccountant(Accountant):
                 ),
             )
         draws = bounded.draws or (seed, 1.0)
-        return Calibration(noise, certificate, warnings, draws=draws)
+        return Found(noise, certificate, warnings, draws=draws)
 
-    def _certify(
-        self, outputs: Outputs, bound: BoundScenario, noise: Noise
-    ) -> Certificate:
+    def _certify(self, outputs: Outputs, bound: BoundScenario, noise: Noise) -> Claim:
         """Find what a given noise promises."""
         # refused before anything is drawn
         self._check_noise(noise, outputs)
@@ -196,7 +194,7 @@ class _InformationAccountant(Accountant):
         outputs: Outputs,
         bound: BoundScenario,
         rng: np.random.Generator,
-    ) -> Certificate:
+    ) -> Claim:
         fact, release = outputs.fact, outputs.release
         certified = bounded.certified and fact.certified
         notion = Notion.MUTUAL_INFORMATION
@@ -204,7 +202,7 @@ class _InformationAccountant(Accountant):
             notion = _BY_COLUMN[fact.secret]
         # both may fail
         confidence = max(0.0, fact.confidence - (1 - bounded.confidence))
-        return Certificate(
+        return Claim(
             notion=notion if certified else Notion.ESTIMATED,
             mutual_information=bounded.information,
             table_information=bounded.table,
@@ -221,7 +219,6 @@ class _InformationAccountant(Accountant):
                 *release.assumptions,
             ),
             source=bounded.source,
-            **self._identity(bound, release),
         )
 
     def _worst_leakage(

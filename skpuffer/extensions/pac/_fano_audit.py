@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skpuffer.audit import clopper_pearson
 from skpuffer.exceptions import Statement
 from skpuffer.information import fano_bound
-from skpuffer.utils._checks import check_count, check_probability
+from skpuffer.kernel.numbers import check_count, check_probability
 
 from ._attacks import budget_of
 

@@ -6,7 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
+from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError, reason_of
+from skpuffer.kernel.numbers import Floats
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
@@ -16,8 +17,6 @@ from skpuffer.noise import (
 )
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import OutputSamples
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._types import Floats
 
 from .information._atoms import Atoms
 from .information._laws import GaussianLaw, NoiseLaw

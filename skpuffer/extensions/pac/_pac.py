@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.noise import Noise
-from skpuffer.releases import QueryRelease
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
     check_option,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._types import Floats
+from skpuffer.noise import Noise
+from skpuffer.releases import QueryRelease
 
 from ._base import Bounded, _InformationAccountant
 from ._outputs import Outputs
@@ -136,7 +136,7 @@ class PAC(_InformationAccountant):
     >>> found.noise.variance(1).round(4)
     array([4.1403])
     >>> found.certificate
-    Certificate(notion='mutual_information', mutual_information=0.1)
+    Claim(notion='mutual_information', mutual_information=0.1)
     """
 
     def __init__(

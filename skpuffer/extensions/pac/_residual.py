@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
-from skpuffer.noise import LaplaceNoise, Noise
-from skpuffer.releases import QueryRelease
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
-    check_covariance,
     check_option,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._types import Floats
+from skpuffer.noise import LaplaceNoise, Noise
+from skpuffer.releases import QueryRelease
+from skpuffer.utils._checks import check_covariance
 
 from ._base import Bounded, _InformationAccountant, seed_of
 from ._exact import ExactBound, ExactPrior

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import binom
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_count,
     check_order,
     check_positive,

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
+from skpuffer.kernel.pairs import PoissonPair, log_mixed
 from skpuffer.noise import GeneralizedGaussianNoise
 from skpuffer.noise.generalized_gaussian._loss import loss as privacy_loss
-from skpuffer.privacy_loss import PoissonPair
-from skpuffer.privacy_loss._participation import log_mixed
 
 if TYPE_CHECKING:
-    from skpuffer.privacy_loss import ShiftPair
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.kernel.pairs import ShiftPair
 
 __all__ = ["EmpiricalLosses", "Sampler", "samplers", "width_for"]
 

@@ -9,31 +9,32 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants import Accountant, Calibration
-from skpuffer.accountants._base import Account, accounts_for
+from skpuffer.accountants import Accountant
+from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
-from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
-from skpuffer.privacy import Certificate, Notion
-from skpuffer.privacy_loss import PoissonPair, ShiftPair
-from skpuffer.releases import GradientRelease
-from skpuffer.scenarios import Adjacency
-from skpuffer.utils._checks import (
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import (
     check_count,
     check_non_negative,
     check_positive,
     check_probability,
-    noise_generator,
 )
-from skpuffer.utils._reasons import reason_of
+from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
+from skpuffer.privacy_loss import PoissonPair, ShiftPair
+from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import Adjacency
 
 from ._empirical_losses import EmpiricalLosses, Sampler, samplers, width_for
 
 if TYPE_CHECKING:
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
     from skpuffer.scenarios import BoundScenario
-    from skpuffer.utils._types import Floats, RandomState
+    from skpuffer.utils._types import RandomState
 
 __all__ = ["SampledPrivacyLoss"]
 
@@ -270,7 +271,7 @@ class SampledPrivacyLoss(Accountant):
         bound: BoundScenario,
         unit: Noise,
         random_state: RandomState,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of noise to one whose estimated cost is the budget."""
         seed, clip = self._seed(random_state), steps.release.total_clip_norm
 
@@ -295,11 +296,11 @@ class SampledPrivacyLoss(Accountant):
             root, step = root + step, 2 * step
         noise = unit.with_scale(clip * math.exp(root))
         certificate = self._certificate(noise, steps, fact, bound, seed)
-        return Calibration(noise, certificate, draws=seed)
+        return Found(noise, certificate, draws=seed)
 
     def _certify(
         self, steps: Any, fact: Adjacency, bound: BoundScenario, noise: Noise
-    ) -> Certificate:
+    ) -> Claim:
         """Estimate what a given noise costs."""
         seed = self._seed(None) if self._draws is None else self._draws
         return self._certificate(noise, steps, fact, bound, seed)
@@ -386,7 +387,7 @@ class SampledPrivacyLoss(Accountant):
         fact: Adjacency,
         bound: BoundScenario,
         seed: int,
-    ) -> Certificate:
+    ) -> Claim:
         if noise.dim not in (None, 1):
             raise UnsupportedError(
                 Statement(
@@ -396,7 +397,7 @@ class SampledPrivacyLoss(Accountant):
                 )
             )
         release = steps.release
-        return Certificate(
+        return Claim(
             # a quantile of samples may be too small by chance: never a promise
             notion=Notion.ESTIMATED,
             epsilon=self._epsilon(noise, steps, seed),
@@ -412,7 +413,6 @@ class SampledPrivacyLoss(Accountant):
             sensitivity=float(steps.dominated(noise).pair.curve.shift.radius),
             norm=float(release.clip_order),
             source=Statement("source.sampled_privacy_losses_quantile"),
-            **self._identity(bound, release),
         )
 
 

@@ -9,13 +9,15 @@ from scipy.special import gammainccinv
 
 from skpuffer.exceptions import Statement
 from skpuffer.inspection._noise_family import density
-from skpuffer.utils._checks import check_count, check_non_negative, noise_generator
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import check_count, check_non_negative
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import GeneralizedGaussianNoise
-    from skpuffer.utils._types import Floats, RandomState
+    from skpuffer.utils._types import RandomState
 
 __all__ = [
     "argmax_distribution",

@@ -10,15 +10,16 @@ from skpuffer.exceptions import Statement
 from skpuffer.inspection import equivalent_noises
 from skpuffer.inspection._drawing import line_options, pyplot
 from skpuffer.inspection._noise_family import check_betas
-from skpuffer.utils._checks import check_count, check_option
+from skpuffer.kernel.numbers import check_count, check_option
 
 from ._vote_simulation import hardmax_auc, hardmax_utility, make_vote_histograms
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import GeneralizedGaussianNoise
-    from skpuffer.utils._types import Floats, RandomState
+    from skpuffer.utils._types import RandomState
 
 __all__ = ["VoteUtilityDisplay"]
 

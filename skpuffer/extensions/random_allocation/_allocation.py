@@ -12,8 +12,9 @@ from skpuffer.accountants.composition._gradients import (
     GradientSteps,
 )
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.numbers import check_option, check_probability
 from skpuffer.noise import Noise
-from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.releases import (
     BallsInBinsSampling,
@@ -22,7 +23,6 @@ from skpuffer.releases import (
     GradientRelease,
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.utils._checks import check_option, check_probability
 
 from ._correlated_runs import bins_of, correlated_pairs, correlation_statement
 from .loss._correlated import CorrelatedAllocationPair
@@ -265,7 +265,7 @@ class RandomAllocation(PrivacyLoss):
         fact: Adjacency,
         bound: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise of each step promises."""
         certificate = super()._certify_steps(steps, fact, bound, noise)
         assert isinstance(steps, AllocationSteps)
@@ -285,7 +285,7 @@ def _bins(steps: AllocationSteps) -> Statement:
     return Statement("assume.bins_independent_per_record", kept=kept)
 
 
-def _bounds(certificate: Certificate) -> tuple[Statement, ...]:
+def _bounds(certificate: Claim) -> tuple[Statement, ...]:
     """Name the bound in each direction, where the composition does not."""
     if not isinstance(certificate.curve, PrivacyLossCurve):
         return ()

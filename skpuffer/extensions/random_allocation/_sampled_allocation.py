@@ -6,14 +6,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from skpuffer.accountants import Accountant, Calibration
-from skpuffer.accountants._base import Account, accounts_for
+from skpuffer.accountants import Accountant
+from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants.composition._accounting import StepsOfRelease
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.facts import arbitrary_coupling
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_count,
+    check_positive,
+    check_probability,
+)
 from skpuffer.noise import Noise
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss.allocation import (
     SampledDelta,
     abstention_threshold,
@@ -23,15 +32,7 @@ from skpuffer.privacy_loss.allocation._sampled import tilt_of
 from skpuffer.privacy_loss.allocation._search import crossing, sampled_crossing
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.scenarios._facts import arbitrary_coupling
-from skpuffer.utils._checks import (
-    check_count,
-    check_positive,
-    check_probability,
-    noise_generator,
-)
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._types import Floats, RandomState
+from skpuffer.utils._types import RandomState
 
 from ._allocation import check_bins, strategy_of
 from ._correlated_runs import bins_of
@@ -185,7 +186,7 @@ class SampledAllocation(Accountant):
         bound: BoundScenario,
         unit: Noise,
         random_state: RandomState,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale to the least that the sample is for."""
         seed = self._seed(random_state)
         release, epsilon, delta = steps.release, float(self.epsilon), float(self.delta)
@@ -217,7 +218,7 @@ class SampledAllocation(Accountant):
         noise = unit.with_scale(clip * part * units)
         certificate = self._certify(steps, fact, bound, seed, noise)
         # what verifies is drawn anew each time
-        return Calibration(noise, certificate, draws=None if self.abstain else seed)
+        return Found(noise, certificate, draws=None if self.abstain else seed)
 
     def _certify(
         self,
@@ -226,7 +227,7 @@ class SampledAllocation(Accountant):
         bound: BoundScenario,
         seed: int | None,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Estimate what a noise costs, or verify that it keeps the promise."""
         gram = self._gram(steps, noise)
         release, relation = steps.release, steps.relation
@@ -247,7 +248,7 @@ class SampledAllocation(Accountant):
                 n_samples=int(self.n_samples),
                 confidence=float(self.confidence),
             )
-        return Certificate(
+        return Claim(
             # a sample that nobody acts upon may be wrong by chance: never a promise
             notion=Notion.APPROXIMATE_DP if certified else Notion.ESTIMATED,
             epsilon=epsilon,
@@ -265,7 +266,6 @@ class SampledAllocation(Accountant):
             sensitivity=release.total_clip_norm,
             norm=float(release.clip_order),
             source=_SOURCE,
-            **self._identity(bound, release),
         )
 
     # -- the parts ----------------------------------------------------------------

@@ -12,12 +12,11 @@ from ._published import group_privacy_costs, layer_caps, sliced_variance
 from ._sinkhorn import SinkhornWasserstein
 from ._sliced_wasserstein import SlicedWasserstein
 from .history._uniform_cap import HistoryUniformCap
-from .transport._dkw import Ball, Box, dkw_sliced_distances
+from .transport._dkw import Box, dkw_sliced_distances
 from .transport._profile import SliceProfile
 from .transport._sliced import sliced_distances
 
 __all__ = [
-    "Ball",
     "Box",
     "HistoryUniformCap",
     "SinkhornWasserstein",

@@ -11,15 +11,15 @@ from scipy.special import logsumexp
 
 from skpuffer.audit._released import Released, gaussian_noise, read_outputs
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.utils._checks import check_order
+from skpuffer.kernel.numbers import check_order
 
 from ._divergences import averaged_divergence, joint_divergence
 from .transport._profile import SliceProfile
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Calibration
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import Floats
 
 __all__ = ["SliceDivergences", "slice_divergences"]
 

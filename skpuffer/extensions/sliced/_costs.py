@@ -14,19 +14,17 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from skpuffer.privacy_loss import renyi_to_delta
-from skpuffer.privacy_loss._conversions import conversion_terms
-from skpuffer.privacy_loss._protocols import PrivacyCurve
-from skpuffer.utils._checks import (
+from skpuffer.kernel.curves import PrivacyCurve, conversion_terms, renyi_to_delta
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
-    check_masses,
     check_non_negative,
     check_order,
     check_probability,
     check_real,
 )
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.plain import Plain
+from skpuffer.utils._checks import check_masses
 
 from ._divergences import joint_shift_divergence
 

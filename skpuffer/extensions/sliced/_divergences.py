@@ -7,15 +7,15 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
 from skpuffer.exceptions import Statement
-from skpuffer.privacy_loss import gaussian_renyi_divergence
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_at_least_one,
     check_count,
-    check_masses,
     check_non_negative,
     check_positive,
 )
-from skpuffer.utils._types import Floats
+from skpuffer.privacy_loss import gaussian_renyi_divergence
+from skpuffer.utils._checks import check_masses
 
 from .transport._profile import SliceProfile
 

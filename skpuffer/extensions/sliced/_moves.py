@@ -14,11 +14,13 @@ from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_sum import LatticeSum, step_gap
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.facts import Fact
+from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import CoupledSamples, Fact, OutputDistributions
-from skpuffer.utils._types import Floats
+from skpuffer.scenarios import CoupledSamples, OutputDistributions
+from skpuffer.transport import Ball
 
-from .transport._dkw import Ball, Box, dkw_sliced_distances
+from .transport._dkw import Box, dkw_sliced_distances
 from .transport._profile import SliceProfile
 from .transport._sliced import sliced_distances
 

@@ -9,17 +9,17 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skpuffer.exceptions import Statement
-from skpuffer.noise import GaussianNoise
-from skpuffer.privacy_loss import GaussianPoissonPair
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_count,
-    check_masses,
     check_option,
     check_order,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._solve import root_above
+from skpuffer.kernel.solve import root_above
+from skpuffer.noise import GaussianNoise
+from skpuffer.privacy_loss import GaussianPoissonPair
+from skpuffer.utils._checks import check_masses
 
 from .history._slices import layer_caps
 

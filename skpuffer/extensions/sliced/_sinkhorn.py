@@ -11,11 +11,11 @@ from skpuffer.accountants.additive._couplings import has_masses, mass_error
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import check_positive
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputDistributions
 from skpuffer.transport import entropic_distance
-from skpuffer.utils._checks import check_positive
 
 __all__ = ["SinkhornWasserstein"]
 

@@ -8,27 +8,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants import Accountant, Calibration
-from skpuffer.accountants._base import Account, accounts_for
+from skpuffer.accountants import Accountant
+from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants.additive._base import (
     QUERY_FIELDS,
     record_sensitivity_bound,
     sensitivity_bound,
 )
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
-from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
-from skpuffer.privacy import Certificate, Notion
-from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
-from skpuffer.utils._checks import (
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
     check_option,
     check_order,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._solve import raise_until, root_above
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.solve import raise_until, root_above
+from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
+from skpuffer.transport import Ball
 
 from ._costs import (
     AveragedSlices,
@@ -39,7 +41,7 @@ from ._costs import (
     WorstSlice,
 )
 from ._moves import SampledWorlds, diameter, moves_along, sampled_worlds, shift_lengths
-from .transport._dkw import Ball, Box
+from .transport._dkw import Box
 from .transport._profile import SliceProfile
 
 __all__ = ["SlicedWasserstein"]
@@ -409,10 +411,10 @@ class SlicedWasserstein(Accountant):
         self,
         known: _Known,
         release: QueryRelease,
-        certify: Callable[[Noise], Certificate],
+        certify: Callable[[Noise], Claim],
         noise: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of noise to the least that keeps the promise."""
         alpha, epsilon = float(self.alpha), float(self.epsilon)
 
@@ -436,7 +438,7 @@ class SlicedWasserstein(Accountant):
         below = float(least) * (1 - 1e-9)
         if least < most and cost(below) > epsilon:
             scale = root_above(cost, epsilon, below, scale)
-        return Calibration(scaled(scale), certify(scaled(scale)))
+        return Found(scaled(scale), certify(scaled(scale)))
 
     def _certify(
         self,
@@ -445,7 +447,7 @@ class SlicedWasserstein(Accountant):
         release: QueryRelease,
         bound: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise promises."""
         alpha = float(self.alpha)
         variances = self._variances(noise, known, release)
@@ -453,7 +455,7 @@ class SlicedWasserstein(Accountant):
         vector = noise.curve(shift)
         curve = replace(known.costs.curve(variances), vector=vector)
         rpp = float(vector.renyi(alpha))
-        return Certificate(
+        return Claim(
             notion=self._notion if known.certified else Notion.ESTIMATED,
             epsilon=curve.renyi(alpha),
             alpha=alpha,
@@ -470,7 +472,6 @@ class SlicedWasserstein(Accountant):
             source=Statement(
                 "source.sliced_wasserstein", paper=_PAPER, source=known.source
             ),
-            **self._identity(bound, release),
         )
 
     def _remarks(

@@ -9,11 +9,10 @@ import numpy as np
 from scipy.special import betaln, logsumexp, stdtr
 
 from skpuffer.exceptions import PrivacyWarning, Statement
-from skpuffer.noise._base import Costs, Evidence, MagnitudeNoise, Shift, plain
-from skpuffer.privacy_loss._tradeoff import log_delta_of_orders, mirrored
-from skpuffer.utils._checks import check_positive
-from skpuffer.utils._solve import largest_argument, smallest_argument
-from skpuffer.utils._types import Floats, Indices, Numbers
+from skpuffer.kernel.curves import log_delta_of_orders, mirrored
+from skpuffer.kernel.noise import Costs, Evidence, MagnitudeNoise, Shift, plain
+from skpuffer.kernel.numbers import Floats, Indices, Numbers, check_positive
+from skpuffer.kernel.solve import largest_argument, smallest_argument
 
 #: Exponents below which quadrature would miss some of the mass in the tails.
 LEAST_EXPONENT = 1.05

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import gamma, gammainc, gammaincc, gammainccinv
 
-from skpuffer.privacy_loss._tradeoff import mirrored
-from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats, Numbers
+from skpuffer.kernel.curves import mirrored
+from skpuffer.kernel.numbers import Floats, Numbers
+from skpuffer.kernel.solve import root_above
 
 __all__ = [
     "cdf",

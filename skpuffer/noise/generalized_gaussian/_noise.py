@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import gamma
 
 from skpuffer.exceptions import Statement
-from skpuffer.noise._base import (
+from skpuffer.kernel.families import GaussianNoise, LaplaceNoise
+from skpuffer.kernel.noise import (
     Costs,
     Evidence,
     MagnitudeNoise,
@@ -18,12 +19,16 @@ from skpuffer.noise._base import (
     one_coordinate,
     plain,
 )
-from skpuffer.noise._gaussian import GaussianNoise
-from skpuffer.noise._laplace import LaplaceNoise
+from skpuffer.kernel.numbers import (
+    Floats,
+    Number,
+    Numbers,
+    check_each,
+    check_non_negative,
+    check_real,
+)
+from skpuffer.kernel.solve import largest_argument, root_below
 from skpuffer.privacy_loss._envelopes import Hull, hull
-from skpuffer.utils._checks import check_each, check_non_negative, check_real
-from skpuffer.utils._solve import largest_argument, root_below
-from skpuffer.utils._types import Floats, Number, Numbers
 
 from . import _loss
 from . import _loss as loss

@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gamma
 
-from skpuffer.noise._laplace import exp_remainder
-from skpuffer.utils._types import Floats, Numbers
+from skpuffer.kernel.families import exp_remainder
+from skpuffer.kernel.numbers import Floats, Numbers
 
 from ._loss import loss
 

@@ -12,11 +12,10 @@ from itertools import count
 
 import numpy as np
 
+from skpuffer.kernel.curves import gaussian_delta, log_delta_of_orders
+from skpuffer.kernel.loss_grid import Sum, loss_range, on_grid, tail_quantile
+from skpuffer.kernel.numbers import Floats
 from skpuffer.privacy_loss._envelopes import Hull, hull
-from skpuffer.privacy_loss._gaussian import gaussian_delta
-from skpuffer.privacy_loss._grid import Sum, loss_range, on_grid, tail_quantile
-from skpuffer.privacy_loss._tradeoff import log_delta_of_orders
-from skpuffer.utils._types import Floats
 
 from ._loss import fisher_information, hockey_stick
 from ._renyi import renyi

@@ -5,6 +5,6 @@ A strategy says how, by a matrix C: the run's noise is ``C^-1 Z`` for independen
 Z, and what is accounted for is C.
 """
 
-from skpuffer.utils._rooms import attach
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -6,6 +6,6 @@ apart depends on nothing but the inner products of the components' means, in uni
 the noise: their Gram matrix. Under independent noise it is a diagonal.
 """
 
-from skpuffer.utils._rooms import attach
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

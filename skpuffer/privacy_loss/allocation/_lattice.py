@@ -13,7 +13,8 @@ import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from skpuffer.utils._types import Array, Floats, Integers
+from skpuffer.kernel.numbers import Floats, Integers
+from skpuffer.utils._types import Array
 
 __all__ = ["Group", "PutLaw", "between"]
 

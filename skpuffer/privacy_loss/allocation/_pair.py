@@ -10,13 +10,11 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import gammaln, log_ndtr, logsumexp
 
-from skpuffer.privacy_loss._distribution import Reversed
-from skpuffer.privacy_loss._dominating_pairs import DominatingPair
-from skpuffer.privacy_loss._gaussian import gaussian_delta
-from skpuffer.privacy_loss._grid import tail_quantile
-from skpuffer.privacy_loss._protocols import Pair
-from skpuffer.privacy_loss._renyi import renyi_of_pair
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.curves import Pair, gaussian_delta
+from skpuffer.kernel.distribution import Reversed
+from skpuffer.kernel.loss_grid import tail_quantile
+from skpuffer.kernel.numbers import Floats
+from skpuffer.kernel.pairs import DominatingPair, renyi_of_pair
 
 from ._lattice import Group, PutLaw
 from ._replaced import replaced_delta

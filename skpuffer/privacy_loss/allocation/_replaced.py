@@ -12,7 +12,7 @@ from scipy.fft import next_fast_len
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-from skpuffer.utils._types import Floats, Integers
+from skpuffer.kernel.numbers import Floats, Integers
 
 from ._lattice import Group, between, sum_of_terms
 

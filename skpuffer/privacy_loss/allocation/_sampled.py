@@ -16,14 +16,14 @@ from scipy.special import rel_entr
 from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
     check_finite,
     check_option,
     check_probability,
     check_real,
 )
-from skpuffer.utils._types import Floats
 
 __all__ = [
     "DIRECTIONS",

@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.privacy_loss._protocols import TradeOffs
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.curves import TradeOffs
+from skpuffer.kernel.numbers import Floats
 
 from ._sampled import sampled_delta
 

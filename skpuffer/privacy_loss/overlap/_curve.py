@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skpuffer.exceptions import Statement
-from skpuffer.privacy_loss._protocols import PrivacyCurve
-from skpuffer.utils._checks import check_non_negative, check_real
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._solve import smallest_argument
+from skpuffer.kernel.curves import BeliefCurve, PrivacyCurve
+from skpuffer.kernel.numbers import check_non_negative, check_real
+from skpuffer.kernel.plain import Plain
+from skpuffer.kernel.solve import smallest_argument
 
 from ._kinds import Overlap
 from ._rounding import DIGITS, FARTHEST
@@ -77,7 +77,7 @@ def amplified_budgets(
 
 
 @dataclass(frozen=True)
-class OverlapCurve(Plain, kind="overlap"):
+class OverlapCurve(Plain, BeliefCurve, kind="overlap"):
     """Privacy curve of a mechanism, for whoever believes that one record overlaps.
 
     Parameters
@@ -115,6 +115,10 @@ class OverlapCurve(Plain, kind="overlap"):
     wider: tuple[tuple[Statement | str, Overlap], ...] = ()
 
     gaussian_mu: ClassVar[None] = None
+
+    def without_belief(self) -> PrivacyCurve:
+        """Return the curve of a record that becomes any other."""
+        return self.curve
 
     def renyi(self, alpha: float) -> float:
         """Return the Rényi cost at an order: what holds whatever is believed."""

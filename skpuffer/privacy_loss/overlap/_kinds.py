@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from skpuffer.privacy_loss._gaussian import gaussian_delta
-from skpuffer.utils._checks import check_real
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.curves import gaussian_delta
+from skpuffer.kernel.numbers import Floats, check_real
+from skpuffer.kernel.plain import Plain
 
 from ._rounding import FARTHEST, ROUNDING
 

@@ -11,8 +11,8 @@ from scipy.optimize import brentq, linprog
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
-from skpuffer.privacy_loss._gaussian import gaussian_delta
-from skpuffer.utils._types import Booleans, Floats, Indices
+from skpuffer.kernel.curves import gaussian_delta
+from skpuffer.kernel.numbers import Booleans, Floats, Indices
 
 __all__ = ["PairSplitting"]
 

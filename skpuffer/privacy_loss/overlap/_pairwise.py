@@ -14,7 +14,7 @@ import scipy
 from scipy.spatial.distance import squareform
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices
 
 from ._kinds import FiniteOverlap, Overlap
 from ._rounding import ROUNDING

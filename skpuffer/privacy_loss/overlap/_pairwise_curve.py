@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
-from skpuffer.privacy_loss._gaussian import GaussianCurve, gaussian_mu
-from skpuffer.utils._checks import check_non_negative, check_real
+from skpuffer.kernel.curves import GaussianCurve, gaussian_mu
+from skpuffer.kernel.numbers import check_non_negative, check_real
 
 from ._curve import OverlapCurve, amplified_budgets, amplified_target
 from ._pair_splitting import GAP, PairSplitting

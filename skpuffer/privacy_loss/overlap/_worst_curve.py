@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from skpuffer.exceptions import Statement
-from skpuffer.privacy_loss._curves import WorstCurve
+from skpuffer.kernel.composed_curves import WorstCurve
+from skpuffer.kernel.curves import BeliefCurve
 
 from ._curve import OverlapCurve
 from ._kinds import WorstOverlap
@@ -12,7 +13,7 @@ __all__ = ["WorstOverlapCurve"]
 
 
 @dataclass(frozen=True)
-class WorstOverlapCurve(WorstCurve, kind="worst_overlap_curve"):
+class WorstOverlapCurve(WorstCurve, BeliefCurve, kind="worst_overlap_curve"):
     """The largest of several amplified curves: of any one of them.
 
     Each is amplified by its own belief before they are compared.
@@ -39,6 +40,10 @@ class WorstOverlapCurve(WorstCurve, kind="worst_overlap_curve"):
     def curve(self) -> WorstCurve:
         """What holds of any one whatever is believed."""
         return WorstCurve(tuple(each.curve for each in self.curves))
+
+    def without_belief(self) -> WorstCurve:
+        """Return what holds of any one whatever is believed."""
+        return self.curve
 
     @property
     def overlap(self) -> WorstOverlap:

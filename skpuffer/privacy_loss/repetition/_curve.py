@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from skpuffer.privacy_loss._conversions import renyi_to_approximate, renyi_to_delta
-from skpuffer.privacy_loss._curves import costs_at
-from skpuffer.privacy_loss._distribution import ORDERS
-from skpuffer.privacy_loss._protocols import PrivacyCurve
-from skpuffer.utils._checks import check_order, check_probability, check_real
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.composed_curves import costs_at
+from skpuffer.kernel.curves import PrivacyCurve, renyi_to_approximate, renyi_to_delta
+from skpuffer.kernel.distribution import ORDERS
+from skpuffer.kernel.numbers import Floats, check_order, check_probability, check_real
+from skpuffer.kernel.plain import Plain
 
 from ._runs import RandomRuns
 
 __all__ = ["BestRunCurve"]
 if TYPE_CHECKING:
-    from skpuffer.privacy_loss._protocols import PrivacyCurve
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.curves import PrivacyCurve
+    from skpuffer.kernel.numbers import Floats
 
 
 #: Epsilons at which a curve is read. Fewer prove less, and nothing false.

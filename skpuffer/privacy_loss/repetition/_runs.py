@@ -11,13 +11,13 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_real
-from skpuffer.utils._plain import Plain
+from skpuffer.kernel.numbers import check_real
+from skpuffer.kernel.plain import Plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skpuffer.utils._types import Floats
+    from skpuffer.kernel.numbers import Floats
 
 __all__ = ["LEAST_MEAN", "MOST_RUNS", "MOST_SHAPE", "RandomRuns"]
 

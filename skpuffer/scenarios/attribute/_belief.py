@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 
 from skpuffer.exceptions import PrivacyWarning, ScenarioError, Statement
+from skpuffer.kernel.facts import Adjacency, Fact, RecordBelief
 from skpuffer.privacy_loss.overlap import (
     Overlap,
     PairwiseOverlap,
@@ -17,7 +18,6 @@ from skpuffer.privacy_loss.overlap import (
 from skpuffer.privacy_loss.overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
-from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
 from skpuffer.scenarios.priors._rows import RowBelief
 from skpuffer.scenarios.priors._tables import bound_arrays

@@ -15,6 +15,14 @@ from skpuffer.distributions._distributions import (
 )
 from skpuffer.distributions._weak_cache import life_of, remembered_with
 from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError, Statement
+from skpuffer.kernel.facts import (
+    Adjacency,
+    CoupledSamples,
+    Fact,
+    OutputDistributions,
+    OutputSamples,
+    RecordDistributions,
+)
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
@@ -23,14 +31,6 @@ from skpuffer.scenarios._base import (
     resolve_pairs,
 )
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
-from skpuffer.scenarios._facts import (
-    Adjacency,
-    CoupledSamples,
-    Fact,
-    OutputDistributions,
-    OutputSamples,
-    RecordDistributions,
-)
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,
     ordered,

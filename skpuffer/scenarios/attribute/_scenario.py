@@ -10,6 +10,13 @@ from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import (
+    Floats,
+    Indices,
+    check_count,
+    check_option,
+    check_probability,
+)
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import (
     BoundScenario,
@@ -31,14 +38,8 @@ from skpuffer.scenarios.priors._tables import (
 )
 from skpuffer.schema import Schema
 from skpuffer.schema._cells import cell_key
-from skpuffer.utils._checks import (
-    check_count,
-    check_name,
-    check_option,
-    check_probability,
-)
+from skpuffer.utils._checks import check_name
 from skpuffer.utils._reading import matching_names, to_pandas
-from skpuffer.utils._types import Floats, Indices
 
 from ._belief import BoundBelief, believed
 from ._bound import DISTRIBUTION_TYPES, MAX_SECRETS, BoundAttribute

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.facts import CoupledSamples, OutputSamples
+from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios._facts import CoupledSamples, OutputSamples
 from skpuffer.scenarios._simulation import (
     fresh_generator,
     remembered_simulation,
     run_tables,
 )
-from skpuffer.utils._types import Floats
 
 __all__ = ["coupled_samples", "output_samples", "positions"]
 

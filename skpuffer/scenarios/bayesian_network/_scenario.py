@@ -8,6 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Adjacency, Fact, MaxInfluence
+from skpuffer.kernel.numbers import (
+    check_count,
+    check_extent,
+    check_finite,
+    check_option,
+)
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import (
     TARGETS_OF_RECORDS,
@@ -17,15 +24,8 @@ from skpuffer.scenarios._base import (
     offers,
     stated,
 )
-from skpuffer.scenarios._facts import Adjacency, Fact, MaxInfluence
 from skpuffer.scenarios.quilts._base import ListedQuilts
-from skpuffer.utils._checks import (
-    check_count,
-    check_extent,
-    check_finite,
-    check_masses,
-    check_option,
-)
+from skpuffer.utils._checks import check_masses
 
 from ._graph import Graph
 

@@ -9,6 +9,13 @@ from scipy.linalg import cho_factor, cho_solve
 
 from skpuffer.distributions._distributions import Gaussian
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import (
+    Adjacency,
+    Fact,
+    OutputDistributions,
+    OutputSensitivity,
+)
+from skpuffer.kernel.numbers import Floats, check_extent, lengths_of
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
@@ -17,15 +24,6 @@ from skpuffer.scenarios._base import (
     protected_records,
 )
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
-from skpuffer.scenarios._facts import (
-    Adjacency,
-    Fact,
-    OutputDistributions,
-    OutputSensitivity,
-)
-from skpuffer.utils._checks import check_extent
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._types import Floats
 
 from ._diffusion import operator_norm
 

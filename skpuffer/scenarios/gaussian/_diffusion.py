@@ -6,6 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Adjacency, Fact, OutputSensitivity
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_option,
+    check_positive,
+    check_real,
+    lengths_of,
+)
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
@@ -15,16 +23,7 @@ from skpuffer.scenarios._base import (
     stated,
 )
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
-from skpuffer.scenarios._facts import Adjacency, Fact, OutputSensitivity
-from skpuffer.utils._checks import (
-    check_name,
-    check_option,
-    check_positive,
-    check_real,
-    check_sizes,
-)
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._types import Floats
+from skpuffer.utils._checks import check_name, check_sizes
 
 __all__ = ["DiffusionScenario"]
 

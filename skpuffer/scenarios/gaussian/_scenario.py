@@ -7,14 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import check_option
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import BoundScenario, Scenario, stated
-from skpuffer.utils._checks import (
-    check_covariance,
-    check_name,
-    check_option,
-    check_sizes,
-)
+from skpuffer.utils._checks import check_covariance, check_name, check_sizes
 
 from ._bound import BoundGaussian, slopes_of
 from ._diffusion import MOST_CORNERS, half_the_signs

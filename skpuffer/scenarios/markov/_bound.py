@@ -11,6 +11,14 @@ from scipy import sparse
 from skpuffer.distributions._lattice_sum import lattice_of
 from skpuffer.distributions._weak_cache import life_of, remembered_with
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import (
+    Adjacency,
+    Fact,
+    MaxInfluence,
+    OutputDistributions,
+    arbitrary_coupling,
+)
+from skpuffer.kernel.numbers import Floats, lengths_of
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     TARGETS_OF_RECORDS,
@@ -22,15 +30,6 @@ from skpuffer.scenarios._base import (
     protected_records,
 )
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
-from skpuffer.scenarios._facts import (
-    Adjacency,
-    Fact,
-    MaxInfluence,
-    OutputDistributions,
-    arbitrary_coupling,
-)
-from skpuffer.utils._lengths import lengths_of
-from skpuffer.utils._types import Floats
 
 from ._chains import Chains, settling_marginals, smallest_window
 from ._quilts import chain_influence

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import Statement
-from skpuffer.utils._types import Booleans, Floats
+from skpuffer.kernel.numbers import Booleans, Floats
 
 __all__ = [
     "Chains",

@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY, remembered_with
 from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
-from skpuffer.scenarios._facts import MaxInfluence
+from skpuffer.kernel.facts import MaxInfluence
+from skpuffer.kernel.numbers import Floats, Numbers
+from skpuffer.kernel.plain import to_plain
 from skpuffer.scenarios.quilts._influences import (
     RenyiInfluence,
     measure_of,
     relative_error,
 )
 from skpuffer.scenarios.quilts._sides import SideQuilts
-from skpuffer.utils._plain import to_plain
-from skpuffer.utils._types import Floats, Numbers
 
 from ._chains import irreducible_stationary, settling_marginals
 

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Floats, check_finite, check_option, check_share
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import (
     BoundScenario,
@@ -15,15 +16,7 @@ from skpuffer.scenarios._base import (
     stated,
 )
 from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.utils._checks import (
-    check_finite,
-    check_masses,
-    check_name,
-    check_option,
-    check_share,
-    check_sizes,
-)
-from skpuffer.utils._types import Floats
+from skpuffer.utils._checks import check_masses, check_name, check_sizes
 
 from ._bound import BoundMarkovChain
 from ._chains import stationary_distribution

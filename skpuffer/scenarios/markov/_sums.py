@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.utils._types import Floats, Indices, Integers
+from skpuffer.kernel.numbers import Floats, Indices, Integers
 
 __all__ = [
     "TINY",

@@ -8,6 +8,16 @@ import numpy as np
 from scipy import stats
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.facts import Adjacency, Fact, arbitrary_coupling
+from skpuffer.kernel.numbers import (
+    Floats,
+    Indices,
+    check_count,
+    check_option,
+    check_real,
+    check_share,
+)
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
@@ -17,16 +27,7 @@ from skpuffer.scenarios._base import (
     refuse_repeated,
 )
 from skpuffer.scenarios._coupling import relabelling
-from skpuffer.scenarios._facts import Adjacency, Fact, arbitrary_coupling
-from skpuffer.utils._checks import (
-    check_count,
-    check_option,
-    check_real,
-    check_share,
-    noise_generator,
-)
 from skpuffer.utils._reading import row_count
-from skpuffer.utils._types import Floats, Indices
 
 from ._worlds import ranking, relabelled
 

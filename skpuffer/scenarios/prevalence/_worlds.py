@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Indices
 from skpuffer.schema._cells import cell_key
 from skpuffer.utils._reading import cells_of, is_frame, row_count
-from skpuffer.utils._types import Indices
 
 __all__ = ["Ranking", "ranking", "relabelled"]
 

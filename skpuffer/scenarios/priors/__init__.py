@@ -1,5 +1,5 @@
 """Beliefs of an attacker: declared, or read from public tables."""
 
-import lazy_loader as lazy
+from skpuffer.utils._rooms import attach_stub
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -6,9 +6,9 @@ from typing import Any
 from scipy.special import ndtri
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import check_probability
 from skpuffer.privacy_loss.overlap import NormalOverlap, Overlap
 from skpuffer.releases import PublicContext
-from skpuffer.utils._checks import check_probability
 
 from ._belief import Belief
 from ._bounded_odds import BoundedOdds, check_rest

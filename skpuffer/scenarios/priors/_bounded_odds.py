@@ -3,9 +3,9 @@
 from typing import Any
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import check_at_least_one, check_share
 from skpuffer.privacy_loss.overlap import OddsOverlap, Overlap
 from skpuffer.releases import PublicContext
-from skpuffer.utils._checks import check_at_least_one, check_share
 
 from ._belief import Belief
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.schema import Binning, Schema
 from skpuffer.schema._cells import (
     cell_key,
@@ -18,7 +19,6 @@ from skpuffer.schema._cells import (
     level_places,
     refuse_ambiguous,
 )
-from skpuffer.utils._types import Floats, Indices
 
 __all__ = ["Cells", "Coding", "Levels", "Numbers", "coding_of"]
 

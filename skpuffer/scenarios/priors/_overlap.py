@@ -8,8 +8,8 @@ import pandas as pd
 from scipy import sparse
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats
 from skpuffer.utils._reading import matching_names, to_pandas
-from skpuffer.utils._types import Floats
 
 from ._tables import ReferenceTable
 from ._target import text_of

@@ -14,6 +14,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.privacy_loss.overlap import (
     FiniteOverlap,
     NearOverlap,
@@ -22,7 +23,6 @@ from skpuffer.privacy_loss.overlap import (
     finite_overlap,
 )
 from skpuffer.releases import PublicContext
-from skpuffer.utils._types import Floats, Indices
 
 from ._belief import Belief
 from ._bounded_odds import BoundedOdds, check_rest

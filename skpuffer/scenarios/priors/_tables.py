@@ -10,17 +10,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Floats, floats, refuse_mask
 from skpuffer.releases import PublicContext
 from skpuffer.schema._cells import level_places
-from skpuffer.utils._reading import (
-    column_names,
-    floats,
-    is_frame,
-    matching_names,
-    refuse_mask,
-    to_pandas,
-)
-from skpuffer.utils._types import Floats
+from skpuffer.utils._reading import column_names, is_frame, matching_names, to_pandas
 
 __all__ = [
     "ReferenceTable",

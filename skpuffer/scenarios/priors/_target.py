@@ -8,8 +8,8 @@ import pandas as pd
 from scipy import special, stats
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Indices
 from skpuffer.releases import PublicContext
-from skpuffer.utils._types import Indices
 
 __all__ = ["check_target", "target_leaks", "target_of", "target_statement", "text_of"]
 

@@ -19,8 +19,8 @@ from typing import Any, Self
 import numpy as np
 
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.utils._plain import Plain, to_plain
-from skpuffer.utils._types import Booleans, Floats
+from skpuffer.kernel.numbers import Booleans, Floats
+from skpuffer.kernel.plain import Plain, to_plain
 
 from ._influences import measure_of
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skpuffer.utils._types import Booleans, Floats, Indices
+from skpuffer.kernel.numbers import Booleans, Floats, Indices
 
 __all__ = ["TOTAL_VARIATION", "RenyiInfluence", "VariationInfluence", "measure_of"]
 

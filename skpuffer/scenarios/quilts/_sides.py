@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices
 
 from ._base import QuiltChoice, Quilts
 from ._influences import measure_of

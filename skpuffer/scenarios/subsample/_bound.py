@@ -12,16 +12,16 @@ from scipy.special import entr
 from sklearn.utils import _safe_indexing
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.facts import Fact, OutputSamples
+from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
-from skpuffer.scenarios._facts import Fact, OutputSamples
 from skpuffer.scenarios._simulation import (
     fresh_generator,
     remembered_simulation,
     run_tables,
 )
 from skpuffer.utils._reading import read_groups, row_count
-from skpuffer.utils._types import Floats, Indices
 
 from ._laws import IndependentRecords, Masks, SubsetLaw, UniformSubset, shares
 from ._pool import check_classes, pool_arrays, pool_digest, taken_of

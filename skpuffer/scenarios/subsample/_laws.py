@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, gammaln
 
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = ["IndependentRecords", "Masks", "SubsetLaw", "UniformSubset", "shares"]
 

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.kernel.numbers import Indices, check_count, check_option, check_real
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import BoundScenario, Scenario, refuse_repeated
 from skpuffer.scenarios._simulation import check_running
-from skpuffer.utils._checks import check_count, check_option, check_real
 from skpuffer.utils._reading import read_groups, row_count
-from skpuffer.utils._types import Indices, Table
+from skpuffer.utils._types import Table
 
 from ._bound import BoundSubsample
 from ._pool import check_classes, check_pool, pool_rows

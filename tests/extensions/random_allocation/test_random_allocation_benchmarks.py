@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from skpuffer.extensions.random_allocation.loss._hazards import Hazards
+from skpuffer.kernel.curves import gaussian_delta
 from skpuffer.noise.strategies import banded_square_root, identity
-from skpuffer.privacy_loss._gaussian import gaussian_delta
 
 ROOT = Path(__file__).parents[3]
 

@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 from skpuffer.accountants import RandomAllocation, RenyiDP
 from skpuffer.exceptions import CompositionError, UnsupportedError
+from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.noise.strategies import (
     BandedRows,
@@ -22,7 +23,6 @@ from skpuffer.privacy import Certificate, compose
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._plain import from_plain, to_plain
 from tests.refused import refused, says
 
 STRATEGY, ADDED = banded_square_root(2), RecordScenario()

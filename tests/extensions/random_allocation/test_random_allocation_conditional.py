@@ -15,8 +15,8 @@ from skpuffer.extensions.random_allocation.loss._conditional import (
     StepPair,
 )
 from skpuffer.extensions.random_allocation.loss._hazards import Hazards, merged
+from skpuffer.kernel.distribution import Reversed, _delta_on
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss._distribution import Reversed, _delta_on
 from skpuffer.privacy_loss.allocation import (
     closed_add_delta,
     conditional_delta,

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from scipy.special import entr
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.utils._checks import check_masses, check_sizes
-from skpuffer.utils._types import Floats, Indices
 
 #: Up to which share of its largest entry a projection is rounded. Two atoms that
 #: differ by less are one there.

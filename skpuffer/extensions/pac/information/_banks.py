@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import log_expit
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices, check_count
 
 from ._atoms import Atoms
 

@@ -8,13 +8,13 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_finite,
     check_option,
     check_probability,
     check_real,
 )
-from skpuffer.utils._types import Floats
 
 __all__ = ["mean_lower_bound", "mean_upper_bound"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement, UncertifiedError
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
     check_count,
     check_finite,
     check_non_negative,

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count, check_positive, noise_generator
-from skpuffer.utils._types import Floats, Indices, RandomState
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import Floats, Indices, check_count, check_positive
+from skpuffer.utils._types import RandomState
 
 from ._atoms import Atoms
 from ._banks import Bank, two_point_information

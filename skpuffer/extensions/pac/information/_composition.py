@@ -12,13 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
 from skpuffer.exceptions import CompositionError, Statement
-from skpuffer.utils._checks import (
-    check_covariance,
-    check_finite,
-    check_non_negative,
-    check_sizes,
-)
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_finite, check_non_negative
+from skpuffer.utils._checks import check_covariance, check_sizes
 
 __all__ = [
     "compose_additive",

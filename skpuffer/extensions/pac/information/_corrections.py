@@ -15,18 +15,16 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, ndtr, ndtri
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
-    check_covariance,
     check_finite,
-    check_masses,
     check_non_negative,
     check_option,
     check_positive,
     check_probability,
-    check_sizes,
 )
-from skpuffer.utils._types import Floats
+from skpuffer.utils._checks import check_covariance, check_masses, check_sizes
 
 from ._bounded_mean import mean_lower_bound, mean_upper_bound
 

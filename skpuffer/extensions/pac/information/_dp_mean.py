@@ -2,8 +2,8 @@
 
 from scipy.stats import binom
 
-from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.utils._checks import (
+from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.numbers import (
     check_count,
     check_option,
     check_positive,

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_finite, check_positive
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_finite, check_positive
 
 from ._atoms import Atoms
 from ._banks import Bank

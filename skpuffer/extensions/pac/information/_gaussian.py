@@ -14,15 +14,15 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
-    check_covariance,
     check_finite,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._solve import MARGIN
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.solve import MARGIN
+from skpuffer.utils._checks import check_covariance
 
 __all__ = [
     "algorithm1",

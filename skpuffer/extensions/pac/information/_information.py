@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skpuffer.utils._checks import check_option
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices, check_option
 
 from ._banks import Bank
 

@@ -10,9 +10,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_covariance, check_positive
-from skpuffer.utils._reading import floats
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices, check_positive, floats
+from skpuffer.utils._checks import check_covariance
 
 from ._atoms import cells_along
 

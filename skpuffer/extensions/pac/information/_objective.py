@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._atoms import Atoms
 from ._banks import Bank

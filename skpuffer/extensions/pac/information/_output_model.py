@@ -10,15 +10,15 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.numbers import (
+    Floats,
+    Indices,
     check_count,
-    check_covariance,
     check_finite,
     check_positive,
     check_probability,
-    check_sizes,
 )
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.utils._checks import check_covariance, check_sizes
 
 from ._certification import InformationBound, density_bound
 from ._gaussian import log_det

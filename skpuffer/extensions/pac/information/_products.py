@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_finite, check_masses, check_positive
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices, check_finite, check_positive
+from skpuffer.utils._checks import check_masses
 
 #: Halvings by which a quantile is found.
 _HALVINGS = 60

@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import (
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import (
+    Booleans,
+    Floats,
     check_count,
-    check_covariance,
     check_non_negative,
     check_option,
     check_positive,
-    noise_generator,
 )
-from skpuffer.utils._types import Booleans, Floats, RandomState
+from skpuffer.utils._checks import check_covariance
+from skpuffer.utils._types import RandomState
 
 from ._atoms import Atoms
 from ._banks import Bank

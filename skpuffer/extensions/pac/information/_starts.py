@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._types import Booleans, Floats
+from skpuffer.kernel.numbers import Booleans, Floats
 
 from ._atoms import Atoms
 from ._banks import Bank

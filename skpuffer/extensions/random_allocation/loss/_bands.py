@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count, check_finite
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_count, check_finite
 
 from ._counts import (
     counts_within,

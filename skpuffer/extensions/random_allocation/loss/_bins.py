@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
+from skpuffer.kernel.plain import Plain
 
 __all__ = ["Bins", "Means"]
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.fft import next_fast_len
 
+from skpuffer.kernel.numbers import Floats
 from skpuffer.privacy_loss.allocation._lattice import between, sum_of_terms
-from skpuffer.utils._types import Floats
 
 from ._bins import Bins, cyclic_lags, linear_lags
 from ._chain import ChainLaw

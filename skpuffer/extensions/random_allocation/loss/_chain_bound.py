@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 from ._bins import Bins
 from ._chain import Accuracy, ChainLaw, chain_law, chain_state, outside

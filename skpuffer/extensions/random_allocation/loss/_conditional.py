@@ -11,19 +11,18 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import Statement
-from skpuffer.privacy_loss._distribution import Reversed, Steps, _delta_on, _epsilon_on
-from skpuffer.privacy_loss._gaussian import gaussian_delta
-from skpuffer.privacy_loss._grid import GridTooLargeError
-from skpuffer.privacy_loss._poisson_groups import _mixed_delta, _Mixture
-from skpuffer.privacy_loss._protocols import Pair
-from skpuffer.utils._checks import (
+from skpuffer.kernel.curves import Pair, gaussian_delta
+from skpuffer.kernel.distribution import Reversed, Steps, _delta_on, _epsilon_on
+from skpuffer.kernel.loss_grid import GridTooLargeError
+from skpuffer.kernel.numbers import (
+    Floats,
     check_finite,
     check_non_negative,
     check_option,
     check_positive,
     check_probability,
 )
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.poisson_groups import _mixed_delta, _Mixture
 
 from ._hazards import Hazards, merged
 

@@ -9,14 +9,11 @@ from typing import cast
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.privacy_loss import DominatingPair
-from skpuffer.privacy_loss._distribution import Reversed
-from skpuffer.privacy_loss._gaussian import gaussian_delta
-from skpuffer.privacy_loss._protocols import Pair
-from skpuffer.privacy_loss._tradeoff import log_delta_of_orders
+from skpuffer.kernel.curves import Pair, gaussian_delta, log_delta_of_orders
+from skpuffer.kernel.distribution import Reversed
+from skpuffer.kernel.numbers import Floats, check_probability
+from skpuffer.kernel.pairs import DominatingPair
 from skpuffer.privacy_loss.allocation._search import least_epsilon
-from skpuffer.utils._checks import check_probability
-from skpuffer.utils._types import Floats
 
 from ._bins import Bins, Means
 from ._blocks import block_delta

@@ -18,8 +18,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_finite
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_finite
 
 __all__ = ["States", "divergences", "interpolated", "largest_order", "products"]
 

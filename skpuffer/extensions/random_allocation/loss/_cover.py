@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_non_negative
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_non_negative
 
 __all__ = ["Cover", "check_cover", "geometric_covers"]
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, log_softmax, ndtr, ndtri, xlogy
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 __all__ = ["Hazards", "Row", "merged"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.fft import irfft, rfft
 from scipy.special import ndtr
 
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
 
 __all__ = ["Axis", "State", "Summed", "axis", "normal_mass", "split_normal", "summed"]
 

@@ -9,18 +9,21 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import Statement
-from skpuffer.privacy_loss._conversions import conversion_terms
-from skpuffer.privacy_loss._gaussian import gaussian_delta, gaussian_epsilon
-from skpuffer.privacy_loss._tradeoff import log_delta_of_orders
-from skpuffer.privacy_loss.allocation._sampled import check_gram
-from skpuffer.utils._checks import (
+from skpuffer.kernel.curves import (
+    conversion_terms,
+    gaussian_delta,
+    gaussian_epsilon,
+    log_delta_of_orders,
+)
+from skpuffer.kernel.numbers import (
+    Floats,
     check_count,
     check_finite,
     check_option,
     check_probability,
 )
-from skpuffer.utils._solve import root_above
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.solve import root_above
+from skpuffer.privacy_loss.allocation._sampled import check_gram
 
 from ._bands import Band, Renewal, Way
 from ._counts import interpolated, largest_order

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from skpuffer.utils._plain import Plain
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats
+from skpuffer.kernel.plain import Plain
 
 __all__ = ["NoiseStrategy"]
 

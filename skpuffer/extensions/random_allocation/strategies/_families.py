@@ -9,8 +9,7 @@ from scipy.linalg import solve_banded
 from scipy.optimize import minimize
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count, check_option
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_count, check_option
 
 from ._base import NoiseStrategy
 from ._optimised import (

@@ -13,8 +13,7 @@ from scipy.optimize import minimize, nnls
 from scipy.special import expit, logit
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_all_positive
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_all_positive
 
 from ._rows import in_blocks
 from ._toeplitz import (

@@ -9,8 +9,7 @@ from itertools import islice
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_count
 
 from ._base import NoiseStrategy
 

@@ -11,8 +11,13 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_count, check_finite, check_positive
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import (
+    Floats,
+    Indices,
+    check_count,
+    check_finite,
+    check_positive,
+)
 
 from ._base import NoiseStrategy
 

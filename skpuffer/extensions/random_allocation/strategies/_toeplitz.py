@@ -11,8 +11,7 @@ import scipy
 from scipy.linalg import solve_triangular, toeplitz
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_finite, check_positive
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_finite, check_positive
 
 from ._base import NoiseStrategy
 from ._rows import windowed

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from scipy.stats import binom, hypergeom
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.numbers import Floats
+from skpuffer.kernel.pairs import seen_excess
 from skpuffer.noise import Noise, Shift
-from skpuffer.privacy_loss._quadrature import seen_excess
 from skpuffer.releases import (
     FixedSizeSampling,
     FullBatchSampling,
@@ -22,8 +23,6 @@ from skpuffer.releases import (
     SamplingScheme,
     WithReplacementSampling,
 )
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._types import Floats
 
 from ._slices import Slices
 

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_non_negative
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_non_negative
 
 from ..transport._profile import SliceProfile
 

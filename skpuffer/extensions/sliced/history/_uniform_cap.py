@@ -8,15 +8,25 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.accountants import Accountant, Calibration
-from skpuffer.accountants._base import Account, accounts_for
+from skpuffer.accountants import Accountant
+from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants.composition import RenyiDP
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.distribution import ORDERS
+from skpuffer.kernel.facts import arbitrary_coupling
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import (
+    check_each,
+    check_non_negative,
+    check_option,
+    check_order,
+    check_positive,
+)
+from skpuffer.kernel.solve import largest_argument, raise_until
 from skpuffer.noise import GaussianNoise, Noise
-from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
-from skpuffer.privacy_loss._distribution import ORDERS
 from skpuffer.releases import (
     FullBatchSampling,
     GradientRelease,
@@ -24,16 +34,6 @@ from skpuffer.releases import (
     ShuffledEpochsSampling,
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.scenarios._facts import arbitrary_coupling
-from skpuffer.utils._checks import (
-    check_each,
-    check_non_negative,
-    check_option,
-    check_order,
-    check_positive,
-)
-from skpuffer.utils._reasons import reason_of
-from skpuffer.utils._solve import largest_argument, raise_until
 
 from ..transport._profile import SliceProfile
 from ._run import DISCREPANCIES, CappedRun, StepMoves, one_clipped, step_moves
@@ -312,7 +312,7 @@ class HistoryUniformCap(Accountant):
         certify: Any,
         noise: Noise,
         rng: Any,
-    ) -> Calibration:
+    ) -> Found:
         """Set the scale of each step's noise to the least that keeps the promise."""
         unit = noise.with_scale(1.0 * run.release.unit_array)
         length = one_clipped(run.release, unit, profile)
@@ -334,7 +334,7 @@ class HistoryUniformCap(Accountant):
                 )
             scale = raise_until(lambda s: cost(s) <= epsilon, length / most)
         noise = noise.with_scale(scale * run.release.unit_array)
-        return Calibration(noise, certify(noise))
+        return Found(noise, certify(noise))
 
     def _with_hidden_batches(
         self, run: CappedRun, bound: BoundScenario, own: float
@@ -377,7 +377,7 @@ class HistoryUniformCap(Accountant):
         fact: Adjacency,
         bound: BoundScenario,
         noise: Noise,
-    ) -> Certificate:
+    ) -> Claim:
         """Find what a given noise promises."""
         _only_gaussian(noise)
         release, alpha = run.release, float(self.alpha)
@@ -401,7 +401,7 @@ class HistoryUniformCap(Accountant):
         # by slice are of one step
         alone = by_law or profile is not None
         values = fact.relation == "replace" and fact.certified
-        certificate = Certificate(
+        certificate = Claim(
             notion=self._notion(fact) if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
             alpha=alpha,
@@ -422,7 +422,6 @@ class HistoryUniformCap(Accountant):
             sensitivity=None if by_law else run.largest * release.total_clip_norm,
             norm=None if by_law else release.clip_order,
             source=_SOURCES[self.subsampling],
-            **self._identity(bound, release),
         )
         return certificate
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from skpuffer.utils._types import Floats, Indices, Integers
+from skpuffer.kernel.numbers import Floats, Indices, Integers
 
 __all__ = ["Match", "gaps_by_buckets"]
 

@@ -8,8 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.utils._checks import check_finite, check_positive, check_probability
-from skpuffer.utils._types import Floats, Indices
+from skpuffer.kernel.numbers import (
+    Floats,
+    Indices,
+    check_finite,
+    check_probability,
+)
+from skpuffer.kernel.queries import Ball, _vector
 
 from ._profile import SliceProfile
 from ._sliced import (
@@ -22,74 +27,10 @@ from ._sliced import (
     unordered,
 )
 
-__all__ = ["Ball", "Box", "dkw_sliced_distances"]
+__all__ = ["Box", "dkw_sliced_distances"]
 
 #: What positions in a sample are raised by, so that round-off never lowers one.
 _NUDGE = 1e-9
-
-#: Relative room for round-off when samples are held to their declared support.
-_ROOM = 1e-9
-
-
-@dataclass(frozen=True)
-class Ball:
-    """All points within a distance of a centre, as the range of a query.
-
-    Parameters
-    ----------
-    radius : float
-    center : float or array-like of shape (dim,), default=0.0
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.transport import Ball
-    >>> ball = Ball(radius=1.0)
-    >>> ball.holds(np.array([[0.6, 0.8], [0.0, 0.0]]))
-    True
-    >>> ball.project(np.array([3.0, 4.0]))
-    array([0.6, 0.8])
-    """
-
-    radius: float
-    center: ArrayLike = 0.0
-
-    def __post_init__(self) -> None:
-        check_positive(radius=self.radius)
-        check_finite(center=self.center)
-
-    def ranges(self, directions: Floats) -> tuple[Floats, Floats]:
-        """Return least and largest projection, each of shape (n_directions,)."""
-        middle = directions @ _vector(directions.shape[1], center=self.center)
-        reach = self.radius * np.linalg.norm(directions, axis=1)
-        return middle - reach, middle + reach
-
-    def holds(self, points: Floats) -> bool:
-        """Whether all points are within, to round-off."""
-        center = np.asarray(self.center, dtype=float)
-        lengths = np.linalg.norm(points - center, axis=1)
-        room = _ROOM * (self.radius + float(np.abs(center).max()))
-        return bool(np.all(lengths <= self.radius + room))
-
-    def project(self, points: Floats) -> Floats:
-        """Return the nearest point within, for each of the points.
-
-        Parameters
-        ----------
-        points : ndarray of shape (dim,) or (n_points, dim)
-
-        Returns
-        -------
-        ndarray of the same shape
-            Points that are within stay as they are, to the last digit.
-        """
-        center = _vector(points.shape[-1], center=self.center)
-        away = points - center
-        # one that is infinitely far has no direction, and stays what it is: not finite
-        with np.errstate(invalid="ignore", over="ignore"):
-            lengths = np.linalg.norm(away, axis=-1, keepdims=True)
-            nearer = center + away * (self.radius / np.maximum(lengths, self.radius))
-        return np.asarray(np.where(lengths <= self.radius, points, nearer))
 
 
 @dataclass(frozen=True)
@@ -250,19 +191,6 @@ def dkw_sliced_distances(
     used = {at: Atoms(points[at]) for pair in wanted for at in pair}
     table = over_blocks(used, directions, measure, n_jobs, max_memory)
     return for_each(compared, wanted, table, len(directions))
-
-
-def _vector(dim: int, **named: ArrayLike) -> Floats:
-    """Return the one named value, a number or one for each coordinate, as a vector."""
-    ((name, raw),) = named.items()
-    array = np.asarray(raw, dtype=float)
-    if array.shape not in ((), (1,), (dim,)):
-        raise ValueError(
-            Statement(
-                "transport.vector_shape_invalid", name=name, dim=dim, shape=array.shape
-            )
-        )
-    return np.broadcast_to(array, (dim,))
 
 
 def _upper_positions(n: int, m: int, band: float) -> Indices:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import PrivacyWarning, Statement
-from skpuffer.utils._checks import check_count, check_masses
-from skpuffer.utils._types import Floats
+from skpuffer.kernel.numbers import Floats, check_count
+from skpuffer.utils._checks import check_masses
 
 __all__ = ["SliceProfile"]
 

@@ -18,10 +18,9 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, Indices, Integers, check_positive
 from skpuffer.transport._masses import integer_masses, rescale
 from skpuffer.transport._match import match
-from skpuffer.utils._checks import check_positive
-from skpuffer.utils._types import Floats, Indices, Integers
 
 from ._buckets import Match, gaps_by_buckets
 from ._profile import SliceProfile

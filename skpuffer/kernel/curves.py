@@ -1,0 +1,490 @@
+"""Privacy curves and what converts them.
+
+Every statement holds for any pair of distributions, hence for Pufferfish privacy as for
+differential privacy.
+
+Noise families and certificates both need it, so it stands below either.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr
+
+from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import (
+    Floats,
+    Number,
+    Numbers,
+    check_non_negative,
+    check_option,
+    check_order,
+    check_probability,
+    check_real,
+)
+from skpuffer.kernel.plain import Plain
+from skpuffer.kernel.solve import largest_argument, root_above
+
+__all__ = [
+    "BeliefCurve",
+    "ComposedPair",
+    "DescribedPair",
+    "Events",
+    "HasDelta",
+    "NoiseCurve",
+    "Pair",
+    "PairFamily",
+    "PrivacyCurve",
+    "TradeOffs",
+    "approximate_renyi_to_approximate",
+    "renyi_to_approximate",
+    "renyi_to_delta",
+]
+
+
+class PrivacyCurve(Protocol):
+    """Privacy curve of one mechanism: its cost in every form of a promise."""
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """The mu of mu-Gaussian privacy where that is the exact curve, else None."""
+
+    def renyi(self, alpha: float) -> float:
+        """Rényi cost at order `alpha`, in nats."""
+
+    def delta(self, epsilon: float) -> float:
+        """Delta at `epsilon`, rounded up."""
+
+    def epsilon(self, delta: float) -> float:
+        """Epsilon at `delta`, rounded up."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+
+
+class BeliefCurve(ABC):
+    """Base of curves under a declared belief."""
+
+    @abstractmethod
+    def without_belief(self) -> PrivacyCurve:
+        """Return the curve of differential privacy, whatever is believed."""
+
+
+class NoiseCurve(Protocol):
+    """The exact curve of additive symmetric noise against one shift."""
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """The shift in standard deviations where the noise is Gaussian, else None."""
+
+    def renyi(self, alpha: Number) -> Number:
+        """Rényi cost at one order or an array of orders."""
+
+    def delta(self, epsilon: Number) -> Number:
+        """Hockey-stick divergence at one epsilon or an array of them."""
+
+    def times(self, factor: float) -> "NoiseCurve":
+        """Return the curve of the same noise against a multiple of the shift."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+
+
+class HasDelta(Protocol):
+    """One direction of a pair of distributions."""
+
+    def delta(self, epsilon: Floats) -> Floats:
+        """Hockey-stick divergence of the first distribution from the second."""
+
+
+class TradeOffs(HasDelta, Protocol):
+    """Both trade-offs of a pair of distributions, at arrays of ``epsilon >= 0``."""
+
+    def reverse(self, epsilon: Floats) -> Floats:
+        """Hockey-stick divergence of the second distribution from the first."""
+
+
+class Pair(TradeOffs, Protocol):
+    """A dominating pair in one direction.
+
+    It may have an exact `renyi(alpha)`, or `renyi_costs(orders)` for many at once.
+    """
+
+    def __hash__(self) -> int:
+        """Equal pairs are accounted once."""
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both orders of the distributions have the same trade-off."""
+
+
+class DescribedPair(Pair, Protocol):
+    """A dominating pair that a certificate can list."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+
+
+class PairFamily(Protocol):
+    """Dominating pairs, one of which, not known which, dominates all steps."""
+
+    def __hash__(self) -> int:
+        """Equal families are accounted once."""
+
+    @property
+    def directions(self) -> tuple[Pair, ...]:
+        """The pairs, each in both directions."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+
+
+#: What a step of a composition is dominated by.
+ComposedPair = DescribedPair | PairFamily
+
+#: Dominating pairs, and how many releases or steps each one dominates.
+Events = tuple[tuple[ComposedPair, int], ...]
+
+
+def mirrored(epsilon: Floats, delta: Floats) -> Floats:
+    """Hockey-stick divergence of a symmetric pair, at epsilons of any sign.
+
+    Parameters
+    ----------
+    epsilon : ndarray
+        In nats, of any sign.
+    delta : ndarray
+        The divergence at ``exp(abs(epsilon))``.
+
+    Returns
+    -------
+    delta : ndarray
+        At ``exp(epsilon)``: delta(-e) = 1 - exp(-e) (1 - delta(e)).
+    """
+    # Where epsilon is negative, 1 - exp(epsilon) (1 - delta(-epsilon)). Exchanging the
+    # two distributions gives that identity for any pair; a symmetric one is its own
+    # exchange. Elsewhere it leaves delta as it is.
+    below = np.minimum(epsilon, 0.0)
+    return np.exp(below) * delta - np.expm1(below)
+
+
+def log_delta_of_orders(alphas: Floats, costs: Floats, epsilons: Numbers) -> Floats:
+    """Log of the least delta that Rényi costs imply at each epsilon.
+
+    Parameters
+    ----------
+    alphas, costs : ndarray of shape (n_orders,)
+        Orders above one and the cost at each, in nats. Where either is infinite, it
+        implies nothing here.
+    epsilons : float or ndarray
+        In nats.
+
+    Returns
+    -------
+    log_deltas : ndarray of the shape of `epsilons`
+        At most zero.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke (2020), The discrete Gaussian for differential privacy,
+    Proposition 12.
+    """
+    known = np.isfinite(alphas) & np.isfinite(costs)
+    alphas, costs = alphas[known], costs[known]
+    # Proposition 12, in logarithms:
+    # delta <= exp((alpha - 1) (cost - epsilon)) (1 - 1 / alpha)^(alpha - 1) / alpha
+    gaps = costs - np.asarray(epsilons, float)[..., np.newaxis]
+    found = (alphas - 1) * (gaps + np.log1p(-1 / alphas)) - np.log(alphas)
+    best: Floats = found.min(axis=-1, initial=0.0)
+    return best
+
+
+#: Orders over which a curve known at every order is minimised.
+DEFAULT_ORDERS = np.unique(
+    np.concatenate([1 + 10 ** np.linspace(-3, 5, 161), np.arange(2.0, 257.0)])
+)
+
+
+def _orders_and_costs(alpha: ArrayLike, epsilon: ArrayLike) -> tuple[Floats, Floats]:
+    alpha, epsilon = np.broadcast_arrays(
+        np.asarray(alpha, float), np.asarray(epsilon, float)
+    )
+    if alpha.size == 0 or np.any(~(alpha > 1)) or np.any(~(epsilon >= 0)):
+        raise ValueError(
+            Statement("curve.orders_costs_out_of_range", alpha=alpha, epsilon=epsilon)
+        )
+    return alpha, epsilon
+
+
+def renyi_to_approximate(
+    alpha: ArrayLike, epsilon: ArrayLike, delta: float, conversion: str = "tight"
+) -> float:
+    """Turn (alpha, epsilon) Rényi promises into the best (epsilon', delta) one.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_orders,)
+        Orders in (1, inf]; at infinity the promise is a pure one and passes through.
+    epsilon : float or array-like of shape (n_orders,)
+        Cost at each order, in nats.
+    delta : float
+        In (0, 1).
+    conversion : {'tight', 'basic'}, default='tight'
+        'basic' is ``epsilon + log(1/delta)/(alpha-1)``; 'tight' is never worse.
+
+    Returns
+    -------
+    epsilon : float
+        The smallest over the orders, in nats.
+
+    References
+    ----------
+    'basic': Pierquin et al. (2024), Proposition 2.2. 'tight': Canonne, Kamath and
+    Steinke (2020), The discrete Gaussian for differential privacy, Proposition 12.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import renyi_to_approximate
+    >>> round(renyi_to_approximate(10, 0.3, 1e-5), 6)
+    1.218011
+    """
+    orders, costs = _orders_and_costs(alpha, epsilon)
+    delta = check_probability(delta=delta)
+    check_option(("tight", "basic"), conversion=conversion)
+    # Markov's inequality for exp((alpha - 1) loss) under the first distribution
+    if conversion == "basic":
+        value = costs + math.log(1 / delta) / (orders - 1)
+    else:
+        value = costs + conversion_terms(orders, delta)
+    # Each order proves its own epsilon, so the smallest holds; a negative one is a
+    # promise at zero.
+    return max(0.0, float(np.min(value)))
+
+
+def conversion_terms(orders: Floats, delta: float) -> Floats:
+    """Return what the tight conversion adds to the Rényi cost at each order.
+
+    Parameters
+    ----------
+    orders : ndarray of shape (n_orders,)
+    delta : float
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        In nats; negative where the cost is more than is needed.
+    """
+    # Proposition 12, with delta = exp((alpha - 1) (cost - epsilon)) b for
+    # b = (1 - 1/alpha)^(alpha - 1) / alpha, solved for epsilon
+    with np.errstate(invalid="ignore"):
+        terms = np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (
+            orders - 1
+        )
+    # a bounded loss: (epsilon, 0), whatever delta
+    return np.where(np.isinf(orders), 0.0, terms)
+
+
+def renyi_to_delta(alpha: ArrayLike, epsilon_renyi: ArrayLike, epsilon: float) -> float:
+    """Smallest delta at which Rényi costs imply (epsilon, delta).
+
+    The inverse of :func:`renyi_to_approximate` with ``conversion='tight'``.
+
+    Parameters
+    ----------
+    alpha, epsilon_renyi : float or array-like of shape (n_orders,)
+        Orders in (1, inf] and the cost at each, in nats.
+    epsilon : float
+        In nats.
+
+    Returns
+    -------
+    delta : float
+        In [0, 1].
+    """
+    orders, costs = _orders_and_costs(alpha, epsilon_renyi)
+    # at order infinity the cost bounds every loss: none exceeds epsilon
+    if np.any(costs[np.isinf(orders)] <= epsilon):
+        return 0.0
+    return float(np.exp(log_delta_of_orders(orders, costs, epsilon)))
+
+
+def approximate_renyi_to_approximate(
+    alpha: float,
+    epsilon: float,
+    delta_event: float,
+    delta_conversion: float | None = None,
+    conversion: str = "tight",
+) -> tuple[float, float]:
+    """Turn an approximate Rényi promise into an (epsilon, delta) one.
+
+    Parameters
+    ----------
+    alpha, epsilon : float
+        Order, and Rényi cost on the events where the promise holds.
+    delta_event : float
+        Mass outside of these events, for each pair of secrets.
+    delta_conversion : float, default=None
+        Delta of the conversion itself; None takes `delta_event` once more.
+    conversion : {'tight', 'basic'}, default='tight'
+        As in :func:`renyi_to_approximate`.
+
+    Returns
+    -------
+    epsilon : float
+    delta : float
+        ``delta_event + (1 - delta_event) * delta_conversion``, or ``2 * delta_event``
+        in the printed form (``conversion='basic'`` with `delta_conversion` None).
+
+    References
+    ----------
+    Pierquin et al. (2024), Proposition 4.1.
+    """
+    delta_event = check_probability(delta_event=delta_event)
+    if delta_conversion is None:
+        epsilon = renyi_to_approximate(alpha, epsilon, delta_event, conversion)
+        return epsilon, min(1.0, 2 * delta_event)
+    # anything may happen outside the events, and inside them the conversion may fail
+    delta_conversion = check_probability(delta_conversion=delta_conversion)
+    epsilon = renyi_to_approximate(alpha, epsilon, delta_conversion, conversion)
+    return epsilon, delta_event + (1 - delta_event) * delta_conversion
+
+
+@overload
+def gaussian_delta(epsilon: float, mu: float) -> float: ...
+
+
+@overload
+def gaussian_delta(epsilon: Floats, mu: Numbers) -> Floats: ...
+
+
+@overload
+def gaussian_delta(epsilon: Numbers, mu: Floats) -> Floats: ...
+
+
+def gaussian_delta(epsilon: Numbers, mu: Numbers) -> Numbers:
+    """Hockey-stick divergence of N(mu, 1) from N(0, 1) at exp(epsilon).
+
+    Parameters
+    ----------
+    epsilon : float or ndarray
+        In nats; negative values are meaningful.
+    mu : float or ndarray
+        Distance of the means in standard deviations, in [0, inf]. Arrays broadcast.
+
+    Returns
+    -------
+    delta : float or ndarray
+        In [0, 1].
+
+    References
+    ----------
+    Balle and Wang (2018), Improving the Gaussian mechanism, Theorem 8.
+    """
+    if isinstance(epsilon, float) and isinstance(mu, float):
+        # solvers ask for single numbers by the thousand: spare them the arrays
+        if mu == 0:
+            return max(0.0, -math.expm1(epsilon)) if epsilon < 700 else 0.0
+        if math.isinf(mu):
+            return 1.0
+        if math.isinf(epsilon):
+            return 0.0 if epsilon > 0 else 1.0
+        return float(_difference(epsilon, mu))
+    epsilon, mu = np.asarray(epsilon, float), np.asarray(mu, float)
+    # limits are put in afterwards: where mu or epsilon is infinite or zero, NaN comes
+    # out
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        value = _difference(epsilon, mu)
+        value = np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
+        value = np.where(mu == 0, np.maximum(0.0, -np.expm1(epsilon)), value)
+        value = np.where(np.isinf(mu), 1.0, value)
+    return float(value) if value.ndim == 0 else value
+
+
+def _difference(epsilon: Numbers, mu: Numbers) -> Floats:
+    """Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)."""
+    # Theorem 8 of Balle and Wang with mu the sensitivity over the standard deviation.
+    first = log_ndtr(mu / 2 - epsilon / mu)
+    # exp(epsilon) * Phi(...) in logarithms: the product is tame, its factors are not
+    second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    # as exp(first) (1 - exp(second - first)), without the cancellation of two small
+    # terms
+    difference: Floats = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+    return difference
+
+
+def gaussian_epsilon(delta: float, mu: float) -> float:
+    """Smallest epsilon >= 0 with ``gaussian_delta(epsilon, mu) <= delta``.
+
+    Rounded up: the value returned never promises more than holds.
+    """
+    # no epsilon is needed where delta covers the total variation already
+    if mu == 0 or gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    if math.isinf(mu):
+        return math.inf
+    # the loss is N(mu²/2, mu²), so that P(loss > epsilon) <= delta at this upper end
+    upper = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta)) + 1.0
+    if mu > 1e8:  # it is as good as exact, and the curve has lost its digits
+        return upper * (1 + 1e-12)
+    # bracketed by a point that misses delta and one that meets it
+    return root_above(partial(gaussian_delta, mu=mu), delta, 0.0, upper)
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Largest mu with ``gaussian_delta(epsilon, mu) <= delta``, rounded down."""
+    mu = largest_argument(partial(gaussian_delta, epsilon), delta, 1.0)
+    # evaluated once more, as it is by whoever asks the curve: down is the safe side
+    while gaussian_delta(epsilon, mu) > delta:
+        mu *= 1 - 1e-12
+    return mu
+
+
+@dataclass(frozen=True)
+class GaussianCurve(Plain, kind="gaussian"):
+    """The exact curve of two unit Gaussians at distance `mu` (mu-Gaussian privacy).
+
+    Parameters
+    ----------
+    mu : float
+        Distance of the means in standard deviations.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import GaussianCurve, compose_curves
+    >>> curve = GaussianCurve(mu=0.3)
+    >>> round(curve.epsilon(delta=1e-5), 3), round(curve.renyi(4.0), 3)
+    (1.132, 0.18)
+    >>> compose_curves([curve, GaussianCurve(mu=0.4)])
+    GaussianCurve(mu=0.5)
+    """
+
+    # one number for the whole curve: composed steps are again Gaussian (Dong et al.
+    # 2022)
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", check_non_negative(mu=self.mu))
+
+    @property
+    def gaussian_mu(self) -> float:
+        """The distance `mu`, whose squares add up under composition."""
+        return self.mu
+
+    def renyi(self, alpha: float) -> float:
+        """Rényi cost at order `alpha`, in nats."""
+        alpha = check_order(alpha=alpha)
+        # else 0 * inf at the order inf
+        return 0.0 if self.mu == 0 else alpha * self.mu**2 / 2
+
+    def delta(self, epsilon: float) -> float:
+        """Exact delta at `epsilon`."""
+        return gaussian_delta(check_real(epsilon=epsilon), self.mu)
+
+    def epsilon(self, delta: float) -> float:
+        """Exact epsilon at `delta`, rounded up."""
+        return gaussian_epsilon(check_probability(delta=delta), self.mu)

@@ -1,0 +1,728 @@
+"""Facts that a bound scenario can offer about a query, one frozen dataclass each.
+
+An accountant names the facts it can work from and a scenario those it can offer; the
+two meet nowhere else. A new need is a new fact here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import joblib
+
+from skpuffer.exceptions import Statement, stated
+from skpuffer.kernel.numbers import Floats, Indices, check_count
+from skpuffer.releases import QueryRelease, VoteRelease
+
+if TYPE_CHECKING:
+    from skpuffer.distributions import Distribution
+    from skpuffer.privacy_loss.overlap import Overlap, PairwiseOverlap
+    from skpuffer.scenarios.quilts._base import QuiltChoice, Quilts
+
+__all__ = [
+    "Adjacency",
+    "CoupledSamples",
+    "Fact",
+    "MaxInfluence",
+    "OutputDistributions",
+    "OutputSamples",
+    "OutputSensitivity",
+    "RecordBelief",
+    "RecordDistributions",
+    "arbitrary_coupling",
+]
+
+
+def arbitrary_coupling(relation: str, count: int) -> str:
+    """Name, as a coupling, of any two tables that differ in `count` records.
+
+    Such a statement is about no coupling in particular, so those of one relation and
+    count may be added up whichever scenario they come from.
+    """
+    return f"{relation}:{count}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """Base of facts: their certainty and their assumptions.
+
+    Parameters
+    ----------
+    certified : bool
+        Whether the fact holds (True) or was estimated from samples (False).
+    delta : float
+        Mass, for each pair of secrets, outside of which the fact holds.
+    confidence : float
+        Probability, over a public sample, that the fact holds.
+    assumptions : tuple of Statement
+        What the fact assumes, in sentences.
+    reads_private_rows : bool
+        Whether the private rows were read for it. Then nothing that is found from it
+        is certified, not even what holds for any rows: that it was reached is read off
+        the rows.
+
+    Examples
+    --------
+    What is read off samples is an estimate, and says so:
+
+    >>> from skpuffer.distributions import Discrete, Samples
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import LawsScenario, OutputDistributions
+    >>> count = QueryRelease(query=lambda X, y: X.sum(), n_records=9, dim=1)
+    >>> for kind in (Discrete, Samples):
+    ...     bound = LawsScenario([(kind([0, 1]), kind([1, 2]))]).bind(count.context)
+    ...     print(bound.fact(OutputDistributions, count).certified)
+    True
+    False
+    """
+
+    # Defaults are those of a fact that is proved for all tables; whatever is estimated
+    # or holds on an event only has to say so.
+    certified: bool = True
+    delta: float = 0.0
+    confidence: float = 1.0
+    assumptions: tuple[Statement, ...] = ()
+    reads_private_rows: bool = False
+
+    def __post_init__(self) -> None:
+        # a scenario of one's own may say what it assumes in words
+        held = tuple(map(stated, self.assumptions))
+        object.__setattr__(self, "assumptions", held)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ConditionalDistributions(Fact):
+    """Base of facts that are distributions given each secret, under each prior."""
+
+    distributions: tuple[tuple[Distribution | None, ...], ...]
+    secrets: tuple[Any, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+    def pairs_of_distributions(
+        self,
+    ) -> Iterator[tuple[int, int, int, Distribution, Distribution]]:
+        """Yield the pairs of distributions to compare, except secrets without mass.
+
+        Yields
+        ------
+        tuple
+            (prior, i, j, distribution of i, distribution of j), with i and j as indices
+            of secrets.
+        """
+        # prior by prior: a promise is about beliefs, and an attacker holds one of them
+        for prior, given in enumerate(self.distributions):
+            for i, j in self.pairs:
+                u, v = given[i], given[j]
+                # a secret that a prior rules out is not compared under it (Kifer and
+                # Machanavajjhala)
+                if u is not None and v is not None:
+                    yield prior, i, j, u, v
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputDistributions(_ConditionalDistributions):
+    """Distributions of the query's output given each secret, under each prior.
+
+    Parameters
+    ----------
+    distributions : tuple of tuple of Distribution or None
+        ``distributions[prior][secret]``; None where the secret has no mass under the
+        prior.
+    secrets : tuple
+    pairs : tuple of (int, int)
+        Indices into `secrets` of the pairs that must look alike.
+    probabilities : tuple of tuple of float or None
+        Mass of each secret under each prior, where known.
+    common_part_removed : bool
+        Whether the distributions are those of one record's contribution, the other
+        records being independent of the secret. Shifts between the distributions are
+        unaffected, and are never larger than that of one arbitrary record; information
+        measures are affected.
+    scale : float
+        The output moves by this factor times the distributions' own coordinates.
+    corners : bool
+        Whether the pairs are the corners of a convex set of moves, all by one
+        coupling. They stand for the others in what is convex in the move, as a norm
+        is; the cost of noise need not be.
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`.
+
+    Examples
+    --------
+    >>> from skpuffer.distributions import Discrete
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import LawsScenario, OutputDistributions
+    >>> scenario = LawsScenario([(Discrete([0, 1]), Discrete([1, 2]))])
+    >>> count = QueryRelease(query=lambda X, y: X.sum(), n_records=9, dim=1)
+    >>> fact = scenario.bind(count.context).fact(OutputDistributions, count)
+    >>> for prior, i, j, first, second in fact.pairs_of_distributions():
+    ...     print((i, j), first.mean.tolist(), second.mean.tolist())
+    (0, 1) [0.5] [1.5]
+    """
+
+    # for accountants that weigh secrets: a Pufferfish promise holds pair by pair
+    # without
+    probabilities: tuple[tuple[float, ...] | None, ...] | None = None
+    # An independent summand makes no W_inf larger; an information measure is another
+    # one without it.
+    common_part_removed: bool = False
+    # kept apart from the distributions: distances found once serve every factor
+    scale: float = 1.0
+    corners: bool = False
+
+    def compared_in(
+        self, release: QueryRelease, norm: float
+    ) -> tuple[float, tuple[float, ...] | None]:
+        """Return norm and units in which the distributions are to be compared."""
+        # on one coordinate all norms are the same, and so is what is remembered
+        return 2.0 if release.dim == 1 else norm, release.units
+
+    def output_move(self, shift: float, release: QueryRelease, norm: float) -> float:
+        """Return how far the output moves where the distributions' points move so far.
+
+        Parameters
+        ----------
+        shift : float
+        release : QueryRelease
+        norm : float
+
+        Returns
+        -------
+        float
+            Without the release's `slack`.
+        """
+        # a norm is homogeneous; times zero, an infinite distance is no move
+        return self.scale * shift if self.scale else 0.0
+
+    def shift_ceiling(self, release: QueryRelease, ceiling: float) -> float:
+        """Return the shift that moves the output by a ceiling, or further."""
+        return ceiling / self.scale if self.scale else float("inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordDistributions(_ConditionalDistributions):
+    """Distributions of one record's contribution, where the query is no sum of them.
+
+    The other records are independent of it and of the secret. A coupling of two of the
+    distributions is therefore one of the tables, under which the query moves by no more
+    than the release's `record_move` makes of how far the contribution does. Of the
+    output's own distributions nothing else is known.
+
+    Parameters
+    ----------
+    distributions : tuple of tuple of Distribution or None
+        ``distributions[prior][secret]``, to be compared in the release's own
+        `shift_norm`; None where the secret has no mass under the prior.
+    secrets : tuple
+    pairs : tuple of (int, int)
+        Indices into `secrets` of the pairs that must look alike.
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`.
+
+    Examples
+    --------
+    A model is no sum of its records, and moves as its modulus of continuity says:
+
+    >>> import pandas as pd
+    >>> from skpuffer.releases import PublicContext, QueryRelease
+    >>> from skpuffer.scenarios import AttributeScenario, RecordDistributions
+    >>> public = pd.DataFrame({"sex": [0, 0, 1, 1], "x": [0.0, 0.2, 0.4, 0.5]})
+    >>> scenario = AttributeScenario(
+    ...     "sex", level="record", prior=public, prior_as="law"
+    ... )
+    >>> context = PublicContext(n_records=9, feature_names=("x",), n_features=1)
+    >>> model = QueryRelease(
+    ...     query=lambda X, y: X.mean(axis=0),
+    ...     contribution=lambda X, y: X,
+    ...     modulus=lambda shift: shift / 9,
+    ...     n_records=9,
+    ...     dim=1,
+    ...     context=context,
+    ... )
+    >>> fact = scenario.bind(context).fact(RecordDistributions, model)
+    >>> [law.mean.tolist() for law in fact.distributions[0]]
+    [[0.1], [0.45]]
+    >>> round(fact.output_move(0.9, model, norm=2), 3)
+    0.1
+    """
+
+    #: No more than one arbitrary record moves the output.
+    common_part_removed: ClassVar[bool] = True
+
+    def compared_in(self, release: QueryRelease, norm: float) -> tuple[float, None]:
+        """Return norm and units in which the distributions are to be compared."""
+        return release.shift_norm(norm), None
+
+    def output_move(self, shift: float, release: QueryRelease, norm: float) -> float:
+        """Return how far the output moves at most where a contribution moves so far.
+
+        Parameters
+        ----------
+        shift : float
+        release : QueryRelease
+        norm : float
+
+        Returns
+        -------
+        float
+            Without the release's `slack`.
+        """
+        return release.record_move(shift, norm, "replace")
+
+    def shift_ceiling(self, release: QueryRelease, ceiling: float) -> float:
+        """Return the shift from which on the output moves as by any record."""
+        return release.shift_ceiling
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoupledSamples(Fact):
+    """Joint samples of the output under two secrets, from a coupling of their tables.
+
+    Parameters
+    ----------
+    draws : tuple of (int, int, int, ndarray, ndarray)
+        (prior, i, j, outputs under i, outputs under j), the outputs of shape
+        (n_draws, dim), row against row.
+    secrets : tuple
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import CoupledSamples, SimulatorScenario
+    >>> def coupled(secret, other, rng):
+    ...     base = rng.normal(size=(9, 1))
+    ...     return base + secret, base + other
+    >>> scenario = SimulatorScenario(
+    ...     draw=lambda secret, rng: rng.normal(secret, size=(9, 1)),
+    ...     draw_pair=coupled,
+    ...     secrets=[0.0, 0.5],
+    ...     n_draws=20,
+    ... )
+    >>> mean = QueryRelease(query=lambda X, y: X.mean(axis=0), n_records=9, dim=1)
+    >>> fact = scenario.bind(mean.context).fact(CoupledSamples, mean)
+    >>> ((_, i, j, first, second),) = fact.draws
+    >>> bool(np.allclose(abs(first - second), 0.5)), fact.certified
+    (True, False)
+    """
+
+    # row against row is the coupling: to sort either side would make another one
+    draws: tuple[tuple[int, int, int, Floats, Floats], ...]
+    secrets: tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjacency(Fact):
+    """Number of records in which neighbouring tables differ, and bound on each move.
+
+    Parameters
+    ----------
+    count : int
+        At most so many records differ.
+    move : float
+        Each moves its contribution by at most this much, in the release's own
+        `shift_norm`; infinity if a record may become any other.
+    relation : {'add_remove', 'replace'}
+    coupling_id : str or None
+        Name of the coupling of neighbouring tables that this speaks of; None if it has
+        no name by which another release could be known to rest on the same one.
+    moves : ndarray of shape (count,) or None
+        Each record's own bound, in decreasing order, where they differ: the first is
+        `move`.
+    sequences : tuple of ndarray of int or None
+        Positions in the table: all records that differ are of one of these, such as a
+        household or a series. None lets them be any.
+    window : int or None
+        They are within so many consecutive ones of it; None is anywhere in it.
+    any_records : bool
+        Whether the secret is the records themselves, any `count` of them and whatever
+        they hold, all others being the same in both tables: differential privacy. They
+        are then fixed before anything is drawn, and there is nothing to compare with.
+    count_is_certain : bool
+        Whether no more records differ in any event. If not, `delta` is the mass of the
+        event in which more do.
+    relabelled : bool
+        Whether the records that differ do so in their targets alone.
+    survival : ndarray of shape (n,) or None
+        Bounds of the probability that more than 0, 1, ... records differ, under a
+        coupling that need not be that of the other fields. Zero only where it cannot
+        happen, and not where it is rarer than any float.
+    settled : bool
+        Whether the pair of secrets alone says which records differ, or of which `count`
+        records those are some: they are not drawn with the tables.
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`.
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import Adjacency
+    >>> near = Adjacency(count=2, move=0.5, relation="replace", coupling_id=None)
+    >>> anywhere = Adjacency.arbitrary(2, ("two records may be any others",))
+    >>> (near.move, near.coupling_id), (anywhere.move, anywhere.coupling_id)
+    ((0.5, None), (inf, 'replace:2'))
+    """
+
+    count: int
+    move: float
+    relation: str
+    # Promises add up only if one coupling of the tables serves all of them (Pierquin et
+    # al. 2024, Corollary 3.1); without a name that cannot be known.
+    coupling_id: str | None
+    # where `count` records are; what does not read it takes them to be anywhere
+    sequences: tuple[Indices, ...] | None = field(default=None, repr=False)
+    window: int | None = None
+    # amplification by sampling rests on it: the other records must be the same
+    any_records: bool = False
+    # not the same as `delta == 0`: no more than all records can differ
+    count_is_certain: bool = True
+    # what holds of any other records holds of these
+    relabelled: bool = False
+    # a refinement of `count` and `move`, which hold without it
+    moves: Floats | None = field(default=None, repr=False)
+    # whole runs may be weighed by it, never their steps
+    survival: Floats | None = field(default=None, repr=False)
+    # means over batches rest on it
+    settled: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # a mean number of records, say, would be cut off to a smaller group of them
+        count = check_count(least=0, count=self.count)
+        object.__setattr__(self, "count", count)
+
+    def teachers(self, release: VoteRelease) -> int:
+        """Return how many teachers hold a record that differs, at most.
+
+        Parameters
+        ----------
+        release : VoteRelease
+
+        Returns
+        -------
+        int
+        """
+        size = self.window
+        if size is None:
+            size = max(map(len, self.sequences or ()), default=self.count)
+        together = release.teachers_met(size, self.sequences)
+        return min(int(together), int(release.teachers_met(self.count)))
+
+    def in_any_event(self, n_records: int) -> Adjacency:
+        """Return what is so outside of the fact's event too: records may become any.
+
+        Parameters
+        ----------
+        n_records : int
+            Of the table: so many differ where their number is not certain.
+
+        Returns
+        -------
+        Adjacency
+        """
+        sure = self.count_is_certain
+        count = self.count if sure else n_records
+        return replace(
+            self,
+            count=count,
+            count_is_certain=True,
+            move=float("inf"),
+            moves=None,
+            # where they are was said of as many as the event leaves
+            sequences=self.sequences if sure else None,
+            window=self.window if sure else None,
+            coupling_id=arbitrary_coupling(self.relation, count),
+            delta=0.0,
+            confidence=1.0,
+            assumptions=(
+                *self.assumptions,
+                Statement("assume.delta_no_room_for_event", delta=self.delta),
+            ),
+        )
+
+    def together(self, coupling: str | None) -> str | None:
+        """Return the name of a coupling of tables that differ in these places only.
+
+        Parameters
+        ----------
+        coupling : str or None
+            Its name without a word on the places.
+
+        Returns
+        -------
+        str or None
+        """
+        # what holds for any so many records has an arbitrary name; a coupling with a
+        # name of its own knows where they are
+        if coupling != arbitrary_coupling(self.relation, self.count):
+            return coupling
+        return f"{coupling} together:{joblib.hash((self.sequences, self.window))}"
+
+    # one place for the infinite move and the name of the coupling: they go together
+    @classmethod
+    def arbitrary(
+        cls,
+        count: int,
+        assumptions: Iterable[Statement | str],
+        relation: str = "replace",
+        any_records: bool = False,
+    ) -> Adjacency:
+        """Return the fact that `count` records may become any others.
+
+        Parameters
+        ----------
+        count : int
+        assumptions : tuple of Statement
+        relation : {'add_remove', 'replace'}, default='replace'
+        any_records : bool, default=False
+            Whether these are any records of the table; see the class.
+
+        Returns
+        -------
+        Adjacency
+        """
+        return cls(
+            count=count,
+            any_records=any_records,
+            # no bound by the prior: the release's own sensitivity takes its place
+            move=float("inf"),
+            relation=relation,
+            coupling_id=arbitrary_coupling(relation, count),
+            assumptions=tuple(map(stated, assumptions)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputSensitivity(Fact):
+    """Sensitivity of the output: how far neighbouring tables move it at most.
+
+    Parameters
+    ----------
+    radius : float
+        Bound on the move, in the release's own units and the norm asked for, without
+        the release's `slack`.
+    coupling_id : str or None
+        As for :class:`Adjacency`.
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import DiffusionScenario, OutputSensitivity
+    >>> scenario = DiffusionScenario(curvature=0.5, times=(1, 2, 3), diameter=2.0)
+    >>> total = np.ones((1, 3))
+    >>> release = QueryRelease(
+    ...     query=lambda X, y: total @ X, linear=total, n_records=3, dim=1
+    ... )
+    >>> bound = scenario.bind(release.context)
+    >>> round(bound.fact(OutputSensitivity, release).radius, 4)
+    2.3951
+    """
+
+    # by any coupling, not the best one: an upper bound is all that noise needs
+    radius: float
+    coupling_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputSamples(Fact):
+    """Weighted outputs of tables under one prior, secrets mixed by mass.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_draws, dim)
+        One output for each table.
+    weights : ndarray of shape (n_draws,)
+        Sum to one.
+    groups : ndarray of shape (n_draws,)
+        Index of the secret each draw was made under.
+    regime : {'sampled', 'enumerated', 'design'}
+        What the tables are to the prior: draws of it; all that there are; or all that
+        there are since the prior was made of them, and the table that is run is one.
+    secret : {'dataset', 'record', 'groups'}
+        What a budget is about: the whole table; each record's membership, by itself; or
+        each of several functions of the table.
+    memberships : ndarray of int of shape (n_draws, n_secrets) or None
+        Value of each secret in each table, as codes from zero; None if the secret is
+        the whole table.
+    entropy : float or None
+        Shannon entropy of the table under the prior, in nats, where it is known.
+    again : callable of (n, rng) or None
+        Draws the outputs of `n` fresh tables of the prior, of shape (n, dim); `rng` is
+        a NumPy generator or a public seed.
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`: whether the tables are to the prior what `regime` says.
+        What is read off finitely many draws is an estimate all the same, unless a bound
+        of how far it may be off goes with it.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import JointTableScenario, OutputSamples
+    >>> scenario = JointTableScenario(
+    ...     tables=[[0, 0], [0, 1], [1, 0], [1, 1]],
+    ...     probabilities=[0.4, 0.1, 0.1, 0.4],
+    ... )
+    >>> total = QueryRelease(query=lambda X, y: X.sum(), n_records=2, dim=1)
+    >>> fact = scenario.bind(total.context).fact(OutputSamples, total)
+    >>> fact.draws.ravel().tolist(), fact.weights.tolist()
+    ([0.0, 1.0, 1.0, 2.0], [0.4, 0.1, 0.1, 0.4])
+    """
+
+    # samples under an empirical prior are private rows' outputs: never in a text
+    draws: Floats = field(repr=False)
+    weights: Floats = field(repr=False)
+    groups: Indices = field(repr=False)
+    regime: str = "sampled"
+    secret: str = "dataset"
+    memberships: Indices | None = field(default=None, repr=False)
+    entropy: float | None = None
+    again: Callable[[int, Any], Floats] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordBelief(Fact):
+    """What may be believed of one record, as everything that is released reads it.
+
+    Given either value of a secret the record has one of two distributions, the other
+    records are independent of it and of the secret, and it may become any other.
+
+    Parameters
+    ----------
+    overlap : Overlap
+        Divergences between the two distributions, or bounds on them.
+    belief : Statement
+        The belief, in a sentence.
+    wider : tuple of (str, Overlap)
+        What the overlap would be if the belief is off, each under a name.
+    pairwise : PairwiseOverlap or None
+        The same with how far each pair of the record's values moves the release, where
+        that is known for Gaussian noise.
+    record : str or None
+        Of what of the record this speaks, under a name that no other belief has;
+        None where the table has no name.
+    count : int
+        How many records it takes together for one, such as those of a household: all
+        of them may become any others.
+    together : Statement or None
+        Which records these are, in words; None is one by itself.
+    anyone : Scenario or None
+        What is promised whatever is believed of these: differential privacy. None is
+        :class:`RecordScenario` of as many replaced records, wherever they are.
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordBelief
+    >>> scenario = AttributeScenario("race", level="record", prior=BoundedOdds(4.0))
+    >>> run = GradientRelease(n_records=1000, n_steps=10, sampling="full_batch")
+    >>> fact = scenario.bind(run.context).fact(RecordBelief, run)
+    >>> print(fact.belief)
+    the whole row but the secret, read or not, shifts the odds of any value of the
+    secret against any other within a range of 4 (largest over smallest factor)
+    >>> [round(eta, 3) for eta in fact.overlap.etas(0.3)]
+    [0.234, 0.234]
+    """
+
+    overlap: Overlap
+    belief: Statement
+    wider: tuple[tuple[str, Overlap], ...] = ()
+    pairwise: PairwiseOverlap | None = field(default=None, repr=False)
+    record: str | None = None
+    count: int = 1
+    together: Statement | None = None
+    anyone: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaxInfluence(Fact):
+    """Markov quilts of the protected records, with their max-influence.
+
+    Parameters
+    ----------
+    quilts : tuple of Quilts
+        One for each prior.
+    move : float
+        How far one record moves its contribution, in the release's own `shift_norm`;
+        infinity if a record may become any other. With `of_output`, how far the output
+        moves for a size of one, in the release's units and the norm asked for.
+    of_output : bool
+        Whether sizes of near sets are moves of the output itself, as it is, instead of
+        numbers of records.
+    sequences : tuple of ndarray of int or None
+        Positions in the table: near sets are consecutive records of one of these. None
+        lets them be any.
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`.
+
+    References
+    ----------
+    Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated data,
+    section 4.
+
+    Examples
+    --------
+    With noise of ten times what one record adds, this is the price of the record that
+    is hidden worst:
+
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import MarkovChainScenario, MaxInfluence
+    >>> run = GradientRelease(n_records=50, n_steps=1, sampling="full_batch")
+    >>> bound = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]]).bind(run.context)
+    >>> fact = bound.fact(MaxInfluence, run)
+    >>> round(fact.worst(float("inf"), lambda size: size / 10).price, 3)
+    1.773
+    """
+
+    quilts: tuple[Quilts, ...] = field(repr=False)
+    move: float = float("inf")
+    # two meanings of a size, told apart here and not by the quilts
+    of_output: bool = False
+    sequences: tuple[Indices, ...] | None = field(default=None, repr=False)
+
+    def worst(
+        self,
+        order: float | str,
+        cost: Callable[[Floats], Floats],
+        method: str = "exact",
+        max_distance: int | None = None,
+        ceiling: float = float("inf"),
+    ) -> QuiltChoice:
+        """Largest price over priors and records, each record at its cheapest quilt.
+
+        Each prior may use quilts of its own: the promise is made prior by prior.
+
+        Parameters
+        ----------
+        order : float or 'total_variation'
+            How influence is measured: the Rényi order, or total variation.
+        cost : callable
+            Of an array of sizes; non-decreasing. A quilt's price is its influence and
+            the cost of its size.
+        method : {'exact', 'approximate'}, default='exact'
+        max_distance : int or None, default=None
+            Leave out quilts with records further away than that.
+        ceiling : float, default=inf
+            A price from which on it does not matter how large it is.
+
+        Returns
+        -------
+        QuiltChoice
+        """
+        quilts: Iterable[Quilts] = self.quilts
+        # from bounds of the influence that are quicker to find, and never below it
+        if method == "approximate":
+            quilts = [of_prior.approximate() for of_prior in quilts]
+        found = [
+            of_prior.worst(order, cost, max_distance, ceiling) for of_prior in quilts
+        ]
+        # the worst prior's, as the promise is made for each; within a prior the worst
+        # record's
+        return max(found, key=lambda choice: choice.price)

@@ -1,0 +1,666 @@
+"""Gaussian noise, kinds of Laplace noise, and the noise of scores."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NoReturn
+
+import numpy as np
+from scipy.special import hyp1f1, ndtri
+
+from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.curves import gaussian_delta, gaussian_epsilon, gaussian_mu
+from skpuffer.kernel.noise import Costs, Evidence, MagnitudeNoise, Noise, Shift
+from skpuffer.kernel.numbers import Floats, Numbers, check_count
+from skpuffer.kernel.solve import largest_argument, raise_until
+
+__all__ = ["ExponentialNoise", "GumbelNoise"]
+
+
+@dataclass(frozen=True)
+class GaussianNoise(MagnitudeNoise):
+    """Gaussian noise with independent coordinates, N(0, scale² I).
+
+    Parameters
+    ----------
+    scale : float or array-like of shape (dim,), default=1.0
+        Standard deviation, in the unit of the output, or one for each coordinate.
+
+    See Also
+    --------
+    CorrelatedGaussianNoise : Of any covariance.
+
+    Notes
+    -----
+    Every divergence of N(x, Σ) from N(0, Σ) depends on x only through its Mahalanobis
+    norm, the l2 norm of x in standard deviations, and grows with it, so the worst
+    displacement is the longest in that norm. Pierquin et al. (2024), Corollary 3.1, for
+    the Rényi divergence; Balle and Wang (2018) for the hockey-stick divergence.
+
+    Examples
+    --------
+    >>> from skpuffer.noise import GaussianNoise
+    >>> GaussianNoise(scale=2.0).renyi(8, 1.0)
+    1.0
+    """
+
+    family = "gaussian"
+    norm = 2.0
+    unit_variance = 1.0
+    _mu_per_unit = 1.0
+
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        # in floating point, where theorems take a real number: a fit's certificate
+        # names it as an assumption
+        return rng.standard_normal(shape)
+
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
+        alpha, u = np.asarray(alpha, float), np.asarray(u, float)
+        with np.errstate(over="ignore", invalid="ignore"):  # inf * 0
+            # of N(u, 1) from N(0, 1): alpha u² / 2
+            return np.where(u == 0, 0.0, alpha / 2 * u**2)
+
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
+        return gaussian_delta(epsilon, u)
+
+    def _u_for(self, alpha: float, epsilon: float) -> float:
+        # the loss is linear in the noise, hence unbounded
+        if math.isinf(alpha):
+            raise ValueError(Statement("gaussian.no_pure_epsilon"))
+        # alpha u² / 2 = epsilon; the last digit is seen to where a scale is made of it
+        return math.sqrt(2 * epsilon / alpha)
+
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
+        return gaussian_mu(epsilon, delta)
+
+    def _epsilon(self, delta: float, u: float) -> float:
+        return gaussian_epsilon(delta, u)
+
+    def _interval_width(self, level: float) -> float:
+        # each coordinate is Gaussian, also of correlated noise
+        return float(ndtri((1 + level) / 2))
+
+    def covariance_matrix(self, dim: int) -> Floats:
+        """Return the covariance of the noise in `dim` coordinates."""
+        # independent coordinates are uncorrelated
+        return np.diag(np.broadcast_to(self.variance(dim), (dim,)))
+
+    def whitened(self, displacements: Floats) -> Floats:
+        """Return displacements, one a row, in standard deviations of the noise."""
+        # after which the worst displacement is simply the longest
+        return np.asarray(displacements / np.asarray(self.scale))
+
+
+@dataclass(frozen=True)
+class LaplaceNoise(MagnitudeNoise):
+    """Independent noise with density ``exp(-|x| / scale) / (2 scale)``.
+
+    A shift is measured in the l1 norm. One that is bounded in another norm is
+    converted, which costs a power of the dimension: using an l2 bound as it stands
+    would promise too much.
+
+    Parameters
+    ----------
+    scale : float or array-like of shape (dim,), default=1.0
+        Scale of the noise, in the unit of the output; the standard deviation is
+        ``sqrt(2) * scale``.
+
+    Notes
+    -----
+    In R^d no displacement of l1 norm u costs more than the same u in one coordinate,
+    for the Rényi divergence by Pierquin et al. (2024), Lemma B.1 and Corollary 3.1.
+    It holds for every hockey-stick divergence too. Write D(e; u) for the divergence
+    of one coordinate at exp(e). For shifts a <= b of two coordinates it is the mean of
+    D(e - L; b) over the privacy loss L of the first, which has mass 1/2 at a, mass
+    exp(-a)/2 at -a, and density exp((l - a)/2)/4 between. For 0 <= e < a + b and
+    q = exp((e - a - b)/2) the integral is 1 - q - q (a + b - e)/4 if e > b - a, and
+    1 - q - q a/2 otherwise: either is at most 1 - q = D(e; a + b). By the symmetry of
+    the noise D(e; u) = 1 - exp(e) + exp(e) D(-e; u), which settles e < 0. Further
+    coordinates only average the inequality over their losses, one after the other.
+
+    Examples
+    --------
+    >>> from skpuffer.noise import LaplaceNoise
+    >>> noise = LaplaceNoise(scale=2.0)
+    >>> noise.pure_epsilon(1.0)
+    0.5
+    >>> round(noise.renyi(2, 1.0), 6)
+    0.200304
+    """
+
+    family = "laplace"
+    _exact_trade_off = True
+    norm = 1.0
+    unit_variance = 2.0
+
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        return rng.laplace(size=shape)
+
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
+        """Rényi divergence by Pierquin et al. (2024), Corollary 3.1, rearranged.
+
+        The formula log(a e^{(α-1)u} + b e^{-αu}) / (α-1), with a = α/(2α-1) and
+        b = (α-1)/(2α-1), is about αu²/2 for small u: the orders zero and one cancel.
+        As a + b = 1 and a(α-1) = bα they can be taken out beforehand, which leaves a
+        sum of positive terms. For large (α-1)u the growing factor is taken out instead.
+        """
+        alpha, u = np.asarray(alpha, float), np.asarray(u, float)
+        pure = np.isinf(alpha) | np.isinf(u)
+        alpha = np.minimum(alpha, 1e300)  # 2 alpha must not overflow
+        with np.errstate(over="ignore", invalid="ignore"):
+            rest = alpha - 1
+            a, b = alpha / (alpha + rest), rest / (alpha + rest)
+            # a exp(rest u) + b exp(-alpha u) - 1: the linear terms cancel
+            small = a * exp_remainder(rest * u) + b * exp_remainder(-alpha * u)
+            cost = np.where(
+                rest * u <= 1,
+                np.log1p(small) / rest,
+                # exp(rest u) taken out: it would overflow
+                u + np.log(a + b * np.exp(-(alpha + rest) * u)) / rest,
+            )
+        # the order inf costs u itself, and no order costs more
+        return np.where(pure, u, np.minimum(cost, u))
+
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
+        """Hockey-stick divergence: P(L > e) - exp(e) Q(L > e), in closed form.
+
+        The privacy loss L lies in [-u, u]. For e inside, P(L > e) is
+        1 - exp((e - u)/2)/2 and Q(L > e) is exp(-(e + u)/2)/2, so the difference is
+        1 - exp((e - u)/2). For e >= u it is zero, and for e <= -u it is 1 - exp(e).
+        """
+        epsilon, u = np.asarray(epsilon, float), np.asarray(u, float)
+        with np.errstate(over="ignore", invalid="ignore"):
+            inside = -np.expm1((epsilon - u) / 2)
+            # below the smallest loss every output counts: 1 - exp(epsilon)
+            value = np.where(epsilon <= -u, -np.expm1(epsilon), inside)
+        value = np.where(epsilon >= u, 0.0, value)
+        # without noise the two distributions are disjoint
+        return np.where(np.isinf(u), 1.0, value)
+
+    def _u_for(self, alpha: float, epsilon: float) -> float:
+        # the pure-epsilon cost of u is u itself
+        return epsilon if math.isinf(alpha) else super()._u_for(alpha, epsilon)
+
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
+        # 1 - exp((epsilon - u) / 2) = delta, solved for u
+        return epsilon - 2 * math.log1p(-delta)
+
+    def _interval_width(self, level: float) -> float:
+        # P(|x| > t) = exp(-t) at scale one, of variance 2
+        return -math.log1p(-level) / math.sqrt(2)
+
+    def _epsilon(self, delta: float, u: float) -> float:
+        # 1 - exp((epsilon - u) / 2) = delta, solved for epsilon
+        epsilon = u + 2 * math.log1p(-delta)
+        if epsilon <= 0 or math.isinf(u):
+            return max(0.0, epsilon)
+        return raise_until(lambda e: self._delta(e, u) <= delta, epsilon)
+
+
+def exp_remainder(x: Numbers) -> Floats:
+    """Return exp(x) - 1 - x to full relative accuracy.
+
+    Near zero by its Taylor series, x²/2 times Kummer's function M(1, 3, x).
+    """
+    # outside [-1, 1] the difference keeps its digits
+    near = np.clip(x, -1, 1)
+    return np.where(x == near, near**2 / 2 * hyp1f1(1, 3, near), np.expm1(x) - x)
+
+
+# Relative excess over an integer at which a radius is still taken for that integer: it
+# is round-off, as displacements within the radius are integers themselves.
+_ROUND_OFF = 1e-9
+
+#: Largest scale that is drawn. A geometric draw is made from an exponential one, which
+#: is known to 2**-50, so each integer keeps its mass to a relative 2**-18, and to much
+#: less as two draws are subtracted. Beyond, low bits would tell values apart.
+LARGEST_SCALE = 2.0**32
+
+
+@dataclass(frozen=True)
+class DiscreteLaplaceNoise(MagnitudeNoise):
+    r"""Independent noise on the integers, with a two-sided geometric distribution.
+
+    .. math:: P(x) = \frac{1 - t}{1 + t}\, t^{|x|}, \qquad t = e^{-1 / \rho}
+
+    with scale rho. The query must return integers, as counts do (`integer` says so);
+    then what is released is an integer too, and no low bits of it give a value away.
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        Scale rho of the noise, in the unit of the output: one number for all
+        coordinates, at most ``2**32``, beyond which draws would skip integers. The
+        variance is ``2 t / (1 - t)²``, at most ``2 rho²``.
+
+    Notes
+    -----
+    Displacements are integers. A shift is measured in the l1 norm, and its radius is
+    rounded up to an integer z. One coordinate that moves by z costs, at order alpha,
+    ``log(a exp((alpha - 1) z / rho) + (1 - a) exp(-alpha z / rho)) / (alpha - 1)``
+    with ``a = (1 - t) / (1 + t) * (1 / (1 - t) + 1 / (t**(1 - 2 alpha) - 1))``: the
+    sum over the integers is geometric. The pure-epsilon cost is ``z / rho``.
+
+    No displacement of l1 norm z over several coordinates costs more than z in one, for
+    every divergence. Count in a privacy loss of ``(z - 2 i) / rho`` the number i from 0
+    to z. One coordinate has it with probability ``1 / (1 + t)`` at i = 0,
+    ``t**z / (1 + t)`` at i = z, and ``t**i (1 - t) / (1 + t)`` between. Two coordinates
+    with shifts a and b = z - a lose the same values, at both ends with probabilities
+    smaller by ``1 + t``, and at 0 < i < z with larger ones: ``t**i / (1 + t)**2`` times
+    at least ``2 (1 - t) + (min(i, a, b, z - i) - 1) (1 - t)**2``, which is above
+    ``(1 - t) (1 + t)``. The likelihood ratio has mean one in either case. Two
+    distributions of equal mean whose masses differ with signs + - + are ordered in the
+    convex order, which is the claim; further coordinates follow one by one.
+
+    References
+    ----------
+    Ghosh, Roughgarden and Sundararajan (2012), Universally utility-maximizing privacy
+    mechanisms. Shaked and Shanthikumar (2007), Stochastic Orders, Theorem 3.A.44.
+
+    Examples
+    --------
+    >>> from skpuffer.noise import DiscreteLaplaceNoise
+    >>> noise = DiscreteLaplaceNoise(scale=2.0)
+    >>> noise.pure_epsilon(3)
+    1.5
+    >>> round(noise.renyi(2, 3), 6)
+    1.137906
+    >>> noise.sample(5, 0).tolist()
+    [-2.0, -1.0, -2.0, -1.0, -2.0]
+    """
+
+    scale: float = 1.0
+
+    family = "discrete_laplace"
+    norm = 1.0
+    integer: ClassVar[bool] = True
+    _exact_trade_off: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if np.ndim(self.scale):
+            raise ValueError(
+                Statement("noise.discrete_laplace_several_scales", scale=self.scale)
+            )
+        self._check_drawn()
+
+    def _check_drawn(self) -> None:
+        if self.scale > LARGEST_SCALE:
+            raise ValueError(
+                Statement("noise.discrete_laplace_scale_too_large", scale=self.scale)
+            )
+
+    @property
+    def unit_variance(self) -> float:  # type: ignore[override] # read, never assigned
+        """Variance at scale one; at others it is not in proportion to their square."""
+        return self.with_scale(1.0)._variance()
+
+    def _variance(self) -> float:
+        if not self.scale:
+            return 0.0
+        return 2 * math.exp(-1 / self.scale) / math.expm1(-1 / self.scale) ** 2
+
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        self._check_drawn()  # also if unpickled, which constructs nothing
+        # drawn at this scale at once: scaled draws of scale one would be no integers
+        if not self.scale:
+            return np.zeros(shape)
+        # the difference of two geometric variables with success probability 1 - t
+        rate = -math.expm1(-1 / self.scale)
+        return (rng.geometric(rate, shape) - rng.geometric(rate, shape)).astype(float)
+
+    def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        return self._sample_unit(shape, rng)
+
+    def _interval_width(self, level: float) -> float:
+        # P(|x| > k) = 2 t^(k+1) / (1 + t), at whole numbers k alone
+        t = math.exp(-1 / self.scale)
+        tail = math.log((1 - level) * (1 + t) / 2) * -self.scale
+        whole = max(0, math.ceil(tail * (1 - 1e-12)) - 1)
+        return whole / math.sqrt(self._variance())
+
+    # -- the magnitude is the displacement itself, an integer z (inf without noise) ----
+
+    def _magnitude(self, shift: Shift | Floats) -> Numbers:
+        """Smallest integer radius that covers a shift, or each one of an array."""
+        moves = shift.magnitude(1.0, self.norm) if isinstance(shift, Shift) else shift
+        spare = np.minimum(_ROUND_OFF * np.maximum(moves, 1.0), 0.5)
+        whole = np.ceil(np.maximum(moves - spare, 0.0))
+        # a positive radius within the round-off of zero still allows a move by one
+        whole = np.where(np.greater(moves, 0), np.maximum(whole, 1.0), 0.0)
+        return np.where(whole > 0, math.inf if self.is_zero else whole, 0.0)
+
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
+        """Rényi divergence, the geometric series summed; see the class.
+
+        What cancels for small shifts is taken out beforehand.
+
+        With ``b = alpha - 1/2``, w the pure-epsilon cost and the ratio r of the
+        hyperbolic tangents of ``1 / (2 rho)`` and ``b / rho``, the moment is
+        ``exp(-w/2) (cosh(b w) + r sinh(b w))``.
+        """
+        alpha, z = np.broadcast_arrays(np.asarray(alpha, float), np.asarray(u, float))
+        scale = np.asarray(self.scale)  # its zero divides in silence
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            w = np.where(z > 0, z / scale, 0.0)
+            pure = np.isinf(alpha) | np.isinf(w)
+            rest = np.minimum(alpha, 1e300) - 1
+            b = rest + 0.5
+            ratio = np.tanh(0.5 / scale) / np.tanh(b / scale)
+            # exp(w/2) (moment - 1) = cosh(b w) - cosh(w/2) + r sinh(b w) - sinh(w/2),
+            # the first difference as 2 sinh((b + 1/2) w/2) sinh((b - 1/2) w/2)
+            small = 2 * np.sinh((rest + 1) * w / 2) * np.sinh(rest * w / 2)
+            small += ratio * np.sinh(b * w) - np.sinh(w / 2)
+            # rounded up by what the last difference may have lost
+            small = np.exp(-w / 2) * (small + 1e-15 * b * w)
+            # exp(rest w) taken out of the moment: (1 + r)/2 + (1 - r)/2 exp(-2 b w) is
+            # left
+            large = (
+                np.log1p(ratio)
+                - math.log(2)
+                + np.log1p((1 - ratio) / (1 + ratio) * np.exp(-2 * b * w))
+            )
+            cost = np.where(b * w <= 1, np.log1p(small) / rest, w + large / rest)
+        # the order inf costs w itself, and no order costs more
+        return np.where(z == 0, 0.0, np.where(pure, w, np.minimum(cost, w)))
+
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
+        """Hockey-stick divergence: P(L > e) - exp(e) Q(L > e), in closed form.
+
+        The privacy loss L takes the values ``(2 m - z) / rho``; with the least m whose
+        loss exceeds epsilon, both probabilities are geometric sums.
+        """
+        epsilon, z = np.broadcast_arrays(
+            np.asarray(epsilon, float), np.asarray(u, float)
+        )
+        scale = np.asarray(self.scale)  # its zero divides in silence
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            w = np.where(z > 0, z / scale, 0.0)
+            t = np.exp(-1 / scale)
+            m = np.clip(np.floor((epsilon * scale + z) / 2) + 1, 1, None)
+            inside = -np.expm1(epsilon - m / scale)
+            inside -= t * np.expm1(-(z - m) / scale)
+            value = np.where(epsilon <= -w, -np.expm1(epsilon), inside / (1 + t))
+        value = np.where(epsilon >= w, 0.0, value)
+        return np.where(np.isinf(w), 1.0, value)
+
+    def _resolved(self, shift: Shift | Floats) -> tuple[Costs, Numbers]:
+        z = self._magnitude(shift)
+        # z is an array for many shifts, of which nobody asks for a scale
+        return _IntegerCosts(self, z), z  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _IntegerCosts:
+    """Costs of a displacement by z, which depend on z and on the scale rho apart.
+
+    A search for a scale is one for the ratio ``z / rho``, at this z.
+
+    Parameters
+    ----------
+    noise : DiscreteLaplaceNoise
+    z : float or ndarray
+    """
+
+    noise: DiscreteLaplaceNoise
+    z: float
+
+    # all of it is proved, for Rényi costs and for trade-offs
+    _evidence: ClassVar[Evidence] = ((), ())
+
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
+        return self.noise._renyi(alpha, u)
+
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
+        return self.noise._delta(epsilon, u)
+
+    def _epsilon(self, delta: float, u: float) -> float:
+        return self.noise._epsilon(delta, u)
+
+    def _u_for(self, alpha: float, epsilon: float) -> float:
+        """Largest ``z / rho`` that costs at most epsilon, rounded down."""
+        if math.isinf(alpha):
+            return epsilon
+        return self._largest_ratio(epsilon, lambda noise: noise._renyi(alpha, self.z))
+
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
+        """Largest ``z / rho`` that obeys (epsilon, delta), rounded down."""
+        return self._largest_ratio(
+            delta, lambda noise: noise._delta(epsilon, self.z), start=epsilon
+        )
+
+    def _largest_ratio(
+        self,
+        target: float,
+        cost: Callable[[DiscreteLaplaceNoise], Floats],
+        start: float | None = None,
+    ) -> float:
+        z, family = self.z, self.noise
+        if z == 0 or math.isinf(z):
+            return 1.0  # no scale needed, or none enough, whatever the ratio
+        least = z / LARGEST_SCALE
+        if cost(family.with_scale(LARGEST_SCALE)) > target:
+            # leads to a scale beyond the largest, which is refused with the reason
+            return least * (1 - _ROUND_OFF)
+        # the search may ask below, where no scale is allowed: the largest stands in
+        return largest_argument(
+            lambda ratio: float(cost(family.with_scale(z / max(ratio, least)))),
+            target,
+            start=target if start is None else start,
+        )
+
+
+@dataclass(frozen=True)
+class L2LaplaceNoise(MagnitudeNoise):
+    """Noise with density proportional to ``exp(-|x|_2 / scale)``.
+
+    Its direction is uniform and its length has a gamma distribution, so coordinates
+    depend on each other: one draw is the noise of one whole vector. A shift is measured
+    in l2, where other noise of bounded privacy loss measures it in l1; that takes less
+    noise wherever the l1 norm of a record is far above its l2 norm, as that of products
+    of its features is.
+
+    Parameters
+    ----------
+    scale : float or array-like of shape (dim,), default=1.0
+        Scale of the noise, in the unit of the output. The standard deviation of a
+        coordinate of d is ``sqrt(d + 1) * scale``.
+
+    Notes
+    -----
+    A displacement of length u in units of the scale changes the density by a factor of
+    ``exp(u)`` at most, which is all that is used: no pure promise of u tells more than
+    randomised response of u does, in any divergence (Kairouz et al. 2015, Theorem 8).
+    So orders and deltas above zero are those of randomised response: upper bounds that
+    are not attained.
+
+    It is for releases of one vector, by accountants that read how far it moves and
+    nothing more (:class:`~skpuffer.accountants.GroupPrivacy` and
+    :class:`~skpuffer.accountants.GeneralWasserstein`, given as
+    ``noise=L2LaplaceNoise()``); the others refuse it.
+
+    References
+    ----------
+    Chaudhuri, Monteleoni and Sarwate (2011), Differentially private empirical risk
+    minimization, Algorithm 1; Hardt and Talwar (2010), On the geometry of differential
+    privacy; Kairouz, Oh and Viswanath (2015), The composition theorem for differential
+    privacy.
+
+    Examples
+    --------
+    >>> from skpuffer.noise import L2LaplaceNoise, Shift
+    >>> noise = L2LaplaceNoise(scale=2.0)
+    >>> noise.pure_epsilon(Shift(1.0, norm=2, dim=100))
+    0.5
+    >>> float(noise.std(99)[0])
+    20.0
+    """
+
+    family = "l2_laplace"
+    norm = 2.0
+    joint: ClassVar[bool] = True
+
+    @property
+    def unit_variance(self) -> float:  # type: ignore[override] # read, never assigned
+        """Variance of a coordinate at scale one, which depends on how many there are.
+
+        Raises
+        ------
+        ValueError
+            If the noise has no dimension; `variance` can be told one.
+        """
+        if self.dim is None:
+            raise ValueError(Statement("noise.l2_laplace_dimension_needed"))
+        return self.dim + 1.0
+
+    def variance(self, dim: int | None = None) -> Numbers:
+        """Return the variance of each coordinate; see :class:`Noise`."""
+        if dim is None or self.dim is not None:
+            return super().variance(dim)
+        # the mean squared length d (d + 1) in equal parts
+        dim = check_count(dim=dim)
+        return np.full(dim, (dim + 1.0) * float(np.square(self.scale)))
+
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        # a number alone is a vector of one coordinate
+        whole = shape or (1,)
+        direction = rng.normal(size=whole)
+        length = np.linalg.norm(direction, axis=-1, keepdims=True)
+        radius = rng.gamma(whole[-1], size=(*whole[:-1], 1)) if whole[-1] else 0.0
+        draws: Floats = direction / length * radius
+        return draws.reshape(shape)
+
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
+        """Rényi divergence of randomised response that keeps u.
+
+        Of masses p and q = 1 - p with p = e^u q it is log cosh((α-½)u) / cosh(u/2) over
+        α-1. The quotient is 1 + 2 sinh(αu/2) sinh((α-1)u/2) / cosh(u/2), which keeps
+        its digits for small u; for large (α-1)u the growing factor is taken out.
+        """
+        alpha, u = np.asarray(alpha, float), np.asarray(u, float)
+        pure = np.isinf(alpha) | np.isinf(u)
+        alpha = np.minimum(alpha, 1e300)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rest = alpha - 1
+            grown = 2 * np.sinh(alpha * u / 2) * np.sinh(rest * u / 2) / np.cosh(u / 2)
+            tail = np.log1p(np.exp(-(alpha + rest) * u)) - np.log1p(np.exp(-u))
+            cost = np.where(alpha * u <= 10, np.log1p(grown) / rest, u + tail / rest)
+        return np.where(pure, u, np.minimum(cost, u))
+
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
+        """Hockey-stick divergence of randomised response: p - exp(e) q for |e| <= u."""
+        epsilon, u = np.asarray(epsilon, float), np.asarray(u, float)
+        with np.errstate(over="ignore", invalid="ignore"):
+            inside = -np.expm1(epsilon - u) / (1 + np.exp(-u))
+            value = np.where(epsilon <= -u, -np.expm1(epsilon), inside)
+        value = np.where(epsilon >= u, 0.0, value)
+        return np.where(np.isinf(u), 1.0, value)
+
+    def _u_for(self, alpha: float, epsilon: float) -> float:
+        # the pure-epsilon cost of u is u itself
+        return epsilon if math.isinf(alpha) else super()._u_for(alpha, epsilon)
+
+
+class _SelectionNoise(Noise):
+    """Base of noise on scores: it is no noise of numbers, and hides no vector."""
+
+    family = "selection"
+    norm = float("inf")
+
+    @property
+    def has_bounded_loss(self) -> bool:
+        """Whether a large enough scale keeps a pure promise: about choices, it does."""
+        return True
+
+    def _resolved(self, shift: Shift | Floats) -> NoReturn:
+        raise UnsupportedError(
+            Statement(
+                "noise.selection_hides_no_vector", family=self.family.capitalize()
+            )
+        )
+
+
+@dataclass(frozen=True)
+class GumbelNoise(_SelectionNoise):
+    """Independent noise of scores of which only the place of the largest leaves.
+
+    To add it to the scores of candidates and take the largest is the exponential
+    mechanism: each candidate is taken with probability proportional to
+    ``exp(score / scale)``. It is no noise of numbers: added to a vector that leaves it
+    hides nothing that is accounted for here, and what a shift of a vector costs is
+    refused.
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        In the unit of the scores.
+
+    See Also
+    --------
+    skpuffer.privacy_loss.BoundedRangePair : What one selection costs.
+
+    References
+    ----------
+    McSherry and Talwar (2007), Mechanism design via differential privacy.
+
+    Examples
+    --------
+    >>> from skpuffer.noise import GumbelNoise
+    >>> round(float(GumbelNoise(scale=2.0).std()), 6)
+    2.5651
+    """
+
+    family = "gumbel"
+    unit_variance: ClassVar[float] = np.pi**2 / 6
+
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        return rng.gumbel(size=shape)
+
+
+@dataclass(frozen=True)
+class ExponentialNoise(_SelectionNoise):
+    """Independent one-sided noise of scores of which only the largest's place leaves.
+
+    To add it to the scores of finitely many candidates and take the largest is
+    permute-and-flip: candidates are asked in random order, and each is taken with
+    probability ``exp((score - best score) / scale)``. At the same scale no number of
+    ranks is exceeded more often than by the exponential mechanism (Gumbel noise), and
+    the fewer candidates come into question, the more it gains, up to a factor of two.
+    Like that, it is no noise of numbers.
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        In the unit of the scores.
+
+    See Also
+    --------
+    skpuffer.privacy_loss.PurePair : What one selection costs.
+
+    Notes
+    -----
+    Given the noise of all others, a candidate is the largest if its own exceeds some
+    level, which has probability ``exp(-max(level, 0) / scale)``. If scores move by
+    amounts of a range of r, the level moves by r at most, and the probability by a
+    factor of ``exp(r / scale)`` at most. That a loss is at most ``r / scale`` is all
+    that is proved; unlike that of the exponential mechanism it may be as low as minus
+    that, too.
+
+    References
+    ----------
+    McKenna and Sheldon (2020), Permute-and-flip: a new mechanism for differentially
+    private selection; Ding et al. (2021), The permute-and-flip mechanism is identical
+    to report-noisy-max with exponential noise.
+
+    Examples
+    --------
+    >>> from skpuffer.noise import ExponentialNoise
+    >>> float(ExponentialNoise(scale=2.0).std())
+    2.0
+    """
+
+    family = "exponential"
+    unit_variance: ClassVar[float] = 1.0
+
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        return rng.exponential(size=shape)

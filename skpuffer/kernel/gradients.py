@@ -1,0 +1,648 @@
+"""Releases of many sums of clipped gradients, and how they are used.
+
+They belong to the release, because accounting may read them: where only the last
+iterate leaves, or steps contract, less noise may be enough. Those that take every noisy
+sum as released need none of them.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_all_positive,
+    check_at_least_one,
+    check_count,
+    check_non_negative,
+    check_option,
+    check_positive,
+    check_real,
+)
+from skpuffer.kernel.releases import PublicContext, Release, Sensitivity
+from skpuffer.kernel.sampling import (
+    FullBatchSampling,
+    PoissonSampling,
+    SamplingScheme,
+    sampling_scheme,
+)
+
+__all__ = ["SCHEDULES", "GradientRelease", "Optimiser", "Recalibration"]
+
+
+#: Share of a run that warms up, under the schedule of that name.
+_WARM_UP = 0.05
+
+
+def _warm_up_and_cosine(step: int, n_steps: int) -> float:
+    """Rise on a line for a twentieth of the run, then fall on half a cosine."""
+    warm = int(_WARM_UP * n_steps)
+    if step < warm:
+        return (step + 1) / warm
+    return (1 + math.cos(math.pi * (step - warm) / (n_steps - warm))) / 2
+
+
+#: Factor of the learning rate at a share ``t / n_steps`` of the run, or at step t, by
+#: name.
+SCHEDULES: dict[str, Callable[[int, int], float]] = {
+    "constant": lambda step, n_steps: 1.0,
+    "invscaling": lambda step, n_steps: 1 / math.sqrt(step + 1),
+    "linear": lambda step, n_steps: 1 - step / n_steps,
+    "cosine": lambda step, n_steps: (1 + math.cos(math.pi * step / n_steps)) / 2,
+    "warmup_cosine": _warm_up_and_cosine,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recalibration:
+    """Last steps of a run, which find how long its parameters should be.
+
+    Gradients are clipped to another norm there, and with their noise multiplied by the
+    ratio of the two, so that a record weighs as much against the noise as in any other
+    step.
+
+    Parameters
+    ----------
+    n_steps : int
+        How many of the last steps they are: a grid of as many factors, 2 at least.
+    clip_norm : float
+        To which gradients are clipped there. Where none is as long, they are not
+        biased.
+    shortest : float, default=0.2
+        In (0, 1): the least of the factors, of which the largest is one.
+
+    Raises
+    ------
+    TypeError
+        If a parameter is not a number.
+    ValueError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Guo et al. (2017), On calibration of modern neural networks, for one factor of all
+    scores (temperature scaling).
+
+    Examples
+    --------
+    >>> from skpuffer.releases import GradientRelease, Optimiser, Recalibration
+    >>> last = Recalibration(n_steps=4, clip_norm=2.0)
+    >>> optimiser = Optimiser(learning_rate=0.5, recalibration=last)
+    >>> run = GradientRelease(
+    ...     n_records=1000, n_steps=20, sampling="full_batch", optimiser=optimiser
+    ... )
+    >>> run.n_steps, run.optimiser.recalibration.n_steps
+    (20, 4)
+    """
+
+    n_steps: int
+    clip_norm: float
+    shortest: float = 0.2
+
+    def __post_init__(self) -> None:
+        if check_count(n_steps=self.n_steps) < 2:
+            raise ValueError(
+                Statement("training.recalibration_steps_too_few", n_steps=self.n_steps)
+            )
+        check_positive(clip_norm=self.clip_norm)
+        if not check_positive(shortest=self.shortest) < 1:
+            raise ValueError(
+                Statement(
+                    "training.recalibration_shortest_out_of_range",
+                    shortest=self.shortest,
+                )
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimiser:
+    """Stochastic gradient descent on noisy mean gradients.
+
+    It sees released numbers only, so it may do with them what it likes at no cost;
+    :class:`skpuffer.training.OptimiserRun` executes it.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Positive.
+    schedule : {'constant', 'invscaling', 'linear', 'cosine', 'warmup_cosine'}, \
+default='constant'
+        How the learning rate falls: not at all, as one over the square root of the
+        number of steps, on a line to zero at the end of the run, or on half a cosine,
+        with or without a rise over the first twentieth of the run.
+    momentum : float, default=0.0
+        In [0, 1): share of the last direction that is kept, ``v = momentum v + g``.
+    nesterov : bool, default=False
+        Whether to step along ``g + momentum v`` instead of v.
+    average : float, default=0.0
+        In [0, 1]: the mean of the iterates of so large a share of the run, counted
+        from its end, is returned. Zero (or False) returns the last one.
+    l2 : float, default=0.0
+        Coefficient of half the squared norm of the parameters, added to the objective.
+        Its step is an implicit one, which is stable for any coefficient.
+    penalise_all : bool, default=False
+        Whether `l2` is for every parameter, intercepts and biases included.
+    radius : float, default=None
+        Parameters are projected onto the l2 ball of this radius after each step.
+    restart : bool, default=False
+        Whether the direction of a parameter that is not penalised, such as an
+        intercept, is forgotten when the gradient turns against it. Momentum then takes
+        it no further past where it should stay.
+    recalibration : Recalibration, default=None
+        What the last steps of a run are, if they are others. The schedule and the
+        averages are of those before.
+
+    Raises
+    ------
+    TypeError
+        If a parameter is not a real number where one is asked for.
+    ValueError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Sutskever et al. (2013), On the importance of initialization and momentum in deep
+    learning; Rakhlin, Shamir, Sridharan (2012), Making gradient descent optimal for
+    strongly convex stochastic optimization, for averages of the end of a run;
+    O'Donoghue and Candès (2015), Adaptive restart for accelerated gradient schemes.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import Optimiser
+    >>> optimiser = Optimiser(learning_rate=0.5, schedule="linear")
+    >>> optimiser.step_sizes(4)
+    [0.5, 0.375, 0.25, 0.125]
+    """
+
+    learning_rate: float
+    schedule: str = "constant"
+    momentum: float = 0.0
+    nesterov: bool = False
+    average: float = 0.0
+    l2: float = 0.0
+    penalise_all: bool = False
+    radius: float | None = None
+    restart: bool = False
+    recalibration: Recalibration | None = None
+
+    def __post_init__(self) -> None:
+        # of any size: training itself says when a step overflows
+        if not 0 < check_real(learning_rate=self.learning_rate) < math.inf:
+            raise ValueError(
+                Statement(
+                    "training.learning_rate_out_of_range",
+                    learning_rate=self.learning_rate,
+                )
+            )
+        check_option(tuple(SCHEDULES), schedule=self.schedule)
+        # at one, no gradient would ever be forgotten
+        if not 0 <= check_real(momentum=self.momentum) < 1:
+            raise ValueError(
+                Statement("training.momentum_out_of_range", momentum=self.momentum)
+            )
+        if not 0 <= check_real(average=float(self.average)) <= 1:
+            raise ValueError(
+                Statement("training.average_out_of_range", average=self.average)
+            )
+        # a negative penalty divides by zero at some step size, or turns the step around
+        check_non_negative(l2=self.l2)
+        if self.radius is not None:
+            check_positive(radius=self.radius)
+        if not isinstance(self.recalibration, Recalibration | None):
+            raise TypeError(
+                Statement(
+                    "training.recalibration_wrong_type",
+                    recalibration=self.recalibration,
+                )
+            )
+        if self.recalibration is not None and self.radius is not None:
+            raise ValueError(Statement("training.recalibration_with_radius"))
+
+    def step_sizes(self, n_steps: int) -> list[float]:
+        """Return the learning rate at each step of a run, by the schedule."""
+        # by the step's number alone, never by a loss: the data has no say in it
+        schedule = SCHEDULES[self.schedule]
+        return [self.learning_rate * schedule(step, n_steps) for step in range(n_steps)]
+
+    def contractions(
+        self, n_steps: int, smoothness: float, *, all_penalised: bool = True
+    ) -> list[float]:
+        """Return a Lipschitz constant of each step of a run in the iterate.
+
+        Of a step against the exact gradient of a convex mean loss, the penalty and the
+        projection included: two runs that see the same gradients' noise come no
+        further apart in it than by this factor.
+
+        Parameters
+        ----------
+        n_steps : int
+        smoothness : float
+            Lipschitz constant of the gradient of the mean loss in the parameters;
+            infinity if it has none.
+        all_penalised : bool, default=True
+            Whether `l2` is for all parameters: one that is not penalised, such as an
+            intercept, need not contract.
+
+        Returns
+        -------
+        list of float
+            At most one where the step is no longer than ``2 / smoothness``. Infinite
+            with momentum, which carries more than the iterate.
+
+        Raises
+        ------
+        ValueError
+            If `smoothness` is negative or not a number.
+
+        References
+        ----------
+        Hardt, Recht and Singer (2016), Train faster, generalize better, Lemma 3.7: the
+        step of a convex smooth loss; that a proximal step divides by 1 + step * l2.
+        """
+        smoothness = check_non_negative(smoothness=smoothness)
+        if self.momentum:
+            return [math.inf] * n_steps
+        penalty = self.l2 if all_penalised else 0.0
+        # the curvature is anywhere from zero to the smoothness; a projection is
+        # 1-Lipschitz
+        return [
+            max(1.0, step * smoothness - 1) / (1 + step * penalty)
+            for step in self.step_sizes(n_steps)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientRelease(Release):
+    """Gradient release: noisy sums of clipped per-example gradients, one a step.
+
+    At each step some records are chosen, each one's gradient is scaled down to the
+    clip norm, their sum is released with noise and divided by the public
+    `divisor`. Each gradient may depend on everything released before. Whatever is
+    made of the noisy sums (momentum, averages, projections) is post-processing. A
+    gradient depends on the run as well as on its record, so its `contribution` is no
+    gradient: it is a point of each record, by whose move the gradient's is bounded at
+    every step, if `record` states such a bound.
+
+    Parameters
+    ----------
+    n_records : int
+    n_steps : int
+        Number of noisy sums.
+    batch_size : int, default=None
+        Number of records of a step: the expected one under ``'poisson'``, the exact one
+        otherwise. None, and required to be so, is all records for ``'full_batch'``.
+    sampling : str or SamplingScheme, default='poisson'
+        Kept as the scheme itself, which also draws the batches.
+        ``'full_batch'`` takes all records at each step; ``'poisson'`` each record
+        independently with probability ``batch_size / n_records`` (a batch may be
+        empty, and is released with noise all the same); ``'fixed_size'`` a uniformly
+        random subset of `batch_size` records; ``'with_replacement'`` `batch_size`
+        independent uniform draws; ``'shuffled_epochs'`` deals all records, in a new
+        random order at each epoch, to ``ceil(n_records / batch_size)`` batches whose
+        sizes differ by at most one; under ``'fresh_bins'`` each record draws one of as
+        many batches of an epoch by itself, anew in each, and under ``'balls_in_bins'``
+        once for all epochs.
+    clip_norm : float or tuple of float, default=1.0
+        Largest norm of an example's gradient; with `blocks`, one for each block.
+    clip_order : float, default=2
+        Order of that norm, in [1, inf].
+    blocks : tuple of int, default=None
+        Sizes of consecutive parts of the parameter vector that are clipped apart.
+        None clips the whole vector at once.
+    dim : int, default=None
+        Length of the parameter vector, where known.
+    noise_proportions : tuple of float, default=None
+        Scale of the noise of each of the `blocks`, in proportion to each other: what
+        calibration multiplies. None is one scale for all. In proportion to the clip
+        norms each block pays alike.
+    noise_position : {'gradient', 'update'}, default='gradient'
+        Where the noise enters: each sum of clipped gradients, or each iterate after the
+        step, its penalty and its projection, in the unit of the parameters. Momentum
+        would carry gradients without noise on to later steps, so that it is for the
+        former only.
+    published : {'all', 'result'}, default='all'
+        What may be seen of the run: all noisy sums, with whatever is made of them, or
+        nothing but what `optimiser` returns at its end.
+    noise_correlation : NoiseStrategy, default=None
+        Strategy by which the noise of the steps is correlated, of
+        :mod:`skpuffer.noise.strategies`. None, and any strategy that is the identity,
+        is independent noise.
+    optimiser : Optimiser, default=None
+        What is made of the noisy sums; None leaves it to whoever gets them. Every
+        noisy sum may be seen all the same.
+    record : object, default=None
+        How far one record's clipped gradient moves with the record, whatever the other
+        records are and wherever the run is; for l2 clipping of the whole vector. Frozen
+        and comparable, with ``clipped(clip_norm, radius)``, which is asked for the clip
+        norm and for the radius of `optimiser`'s projection and returns what is known
+        or None, with ``label_move(clip_norm)``, if it is known how far a gradient moves
+        with the target alone, and with ``check(gradients)``, by which an execution
+        refuses other gradients. What accounts for the last iterate asks it for its
+        `curvature`, its `intercept` and ``step_obstacle(clip_norm)`` too. None is no
+        such bound: a record may become any other.
+        See :class:`~skpuffer.training.RecordGradient`.
+    name : str, default='gradients'
+    context : PublicContext, default=None
+        The public facts of the table; made from `n_records` if None.
+    assumptions : tuple of Statement
+        What is taken as public or true, in sentences; written in the certificate.
+
+    Attributes
+    ----------
+    sampling_rate : float
+        Probability that a record is in a step's batch.
+    divisor : float
+        Public number a step's sum is divided by: the expected size of a batch.
+    steps_per_epoch : int
+        Steps that visit as many records as there are, rounded up.
+    n_epochs : int
+        Number of epochs begun: participations of a record in 'shuffled_epochs'.
+    total_clip_norm : float
+        Largest norm of one example's gradient over all blocks.
+    units : tuple of float or None
+        Proportion of the noise of each coordinate, by `noise_proportions`.
+    sampling_statement : Statement
+        What the sampling scheme takes for granted.
+    clipped : object or None
+        What `record` says of its gradient as this release clips it, if anything.
+
+    References
+    ----------
+    Abadi et al. (2016), Deep learning with differential privacy, Algorithm 1.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import GradientRelease
+    >>> release = GradientRelease(n_records=1000, batch_size=10, n_steps=50)
+    >>> release.sampling.name, release.sampling_rate, release.divisor
+    ('poisson', 0.01, 10.0)
+    """
+
+    # Fields are what accountants have to say they read. What follows from them is set
+    # in `__post_init__`, and is no field.
+    n_records: int
+    n_steps: int
+    batch_size: int | None = None
+    # frozen and without parameters, so one instance can be everybody's default
+    sampling: str | SamplingScheme = PoissonSampling()
+    clip_norm: float | tuple[float, ...] = 1.0
+    clip_order: float = 2.0
+    blocks: tuple[int, ...] | None = None
+    dim: int | None = None
+    noise_proportions: tuple[float, ...] | None = None
+    noise_position: str = "gradient"
+    published: str = "all"
+    # a strategy of `skpuffer.noise`, which nothing here imports
+    noise_correlation: Any = None
+    optimiser: Optimiser | None = None
+    record: Any = None
+    name: str = "gradients"
+    # Two runs are the same, and take the same noise, whatever is known of their tables.
+    context: PublicContext | None = field(default=None, compare=False)
+    assumptions: tuple[Statement, ...] = field(default=(), compare=False)
+
+    # by clipping, for any record whatever
+    is_bounded = True
+
+    def __post_init__(self) -> None:
+        # integers of Python, whatever was given
+        for name in ("n_records", "n_steps"):
+            count = check_count(**{name: getattr(self, name)})
+            object.__setattr__(self, name, count)
+        self._check_clipping()
+        if self.noise_proportions is not None:
+            self._spread_noise()
+        if not isinstance(self.optimiser, Optimiser | None):
+            raise TypeError(
+                Statement("gradient.optimiser_wrong_type", optimiser=self.optimiser)
+            )
+        check_option(("gradient", "update"), noise_position=self.noise_position)
+        check_option(("all", "result"), published=self.published)
+        if self.noise_position == "update":
+            self._check_update()
+        if self.optimiser is not None and self.optimiser.recalibration is not None:
+            self._check_recalibration(self.optimiser.recalibration)
+        if self.noise_correlation is not None:
+            self._check_correlation()
+        scheme = sampling_scheme(self.sampling)
+        n, size = self.n_records, scheme.batch_size(self.n_records, self.batch_size)
+        norm, per_epoch = self.clip_norm, scheme.steps_per_epoch(n, size)
+        # blocks stand side by side: the norm of the whole is that of the blocks' norms
+        if isinstance(norm, tuple):
+            norm = float(np.linalg.norm(norm, ord=self.clip_order))
+        # what follows from the fields is found once, and is none of them
+        self.sampling_rate: float
+        self.divisor: float
+        self.steps_per_epoch: int
+        self.n_epochs: int
+        self.total_clip_norm: float
+        self.sampling_statement: Statement
+        resolved = {
+            "sampling": scheme,
+            "batch_size": size,
+            "sampling_rate": scheme.rate(n, size),
+            "divisor": scheme.divisor(n, size),
+            "steps_per_epoch": per_epoch,
+            # rounded up: an epoch that was begun may have read any record
+            "n_epochs": -(-self.n_steps // per_epoch),
+            "total_clip_norm": norm,
+        }
+        # a frozen dataclass is complete once made: accounting and execution read the
+        # same
+        for name, value in resolved.items():
+            object.__setattr__(self, name, value)
+        if self.record is not None:
+            self._state_moves()
+        # after the rest, which it quotes
+        statement = scheme.statement(self)
+        object.__setattr__(self, "sampling_statement", statement)
+        # last: the context is compared with a number of records that has been checked
+        self._meet_context()
+
+    def _check_clipping(self) -> None:
+        # below one there is no triangle inequality by which clipped gradients add up
+        check_at_least_one(clip_order=self.clip_order)
+        norms = self.clip_norm
+        if self.blocks is None:
+            if isinstance(norms, tuple):
+                raise ValueError(Statement("gradient.clip_norms_need_blocks"))
+            object.__setattr__(self, "clip_norm", check_positive(clip_norm=norms))
+            return
+        for size in self.blocks:
+            check_count(blocks=size)
+        if not isinstance(norms, tuple) or len(norms) != len(self.blocks):
+            raise ValueError(
+                Statement(
+                    "gradient.clip_norms_count_mismatch",
+                    n_blocks=len(self.blocks),
+                    norms=norms,
+                )
+            )
+        norms = check_all_positive(clip_norm=norms)
+        object.__setattr__(self, "clip_norm", norms)
+        # a parameter outside of every block would be clipped by none
+        if self.dim is not None and sum(self.blocks) != self.dim:
+            raise ValueError(
+                Statement(
+                    "gradient.blocks_sum_mismatch", dim=self.dim, blocks=self.blocks
+                )
+            )
+
+    def _spread_noise(self) -> None:
+        """Set the proportion of the noise of each coordinate, by its block's."""
+        given, blocks = self.noise_proportions, self.blocks
+        if blocks is None or not isinstance(given, tuple) or len(given) != len(blocks):
+            raise ValueError(
+                Statement(
+                    "gradient.noise_proportions_count_mismatch",
+                    given=given,
+                    blocks=blocks,
+                )
+            )
+        # positive: a block without noise would leave exactly
+        each = check_all_positive(noise_proportions=given)
+        units = tuple(np.repeat(each, blocks).tolist())
+        object.__setattr__(self, "noise_proportions", each)
+        object.__setattr__(self, "units", units)
+
+    def clip_norm_in(self, scales: Floats) -> float:
+        """Bound an example's gradient whose coordinates are divided by scales.
+
+        Parameters
+        ----------
+        scales : ndarray of shape (dim,)
+            Not negative.
+
+        Returns
+        -------
+        float
+            Of the order `clip_order`; infinite where a scale is zero.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many as the `blocks`, or `dim`, say.
+
+        Notes
+        -----
+        Blocks are clipped apart, so their norms may all be as long as they can be at
+        once: the norm of ``clip_norm / scale`` over the blocks, each by its least
+        scale. It is attained where scales are equal within blocks.
+        """
+        blocks = (len(scales),) if self.blocks is None else self.blocks
+        dim = sum(blocks) if self.dim is None else self.dim
+        if len(scales) != dim:
+            raise ValueError(
+                Statement(
+                    "gradient.noise_scales_mismatch",
+                    name=self.name,
+                    dim=dim,
+                    n_scales=len(scales),
+                )
+            )
+        starts = np.cumsum((0, *blocks[:-1]))
+        with np.errstate(divide="ignore"):  # a scale of zero
+            lengths = np.divide(self.clip_norm, np.minimum.reduceat(scales, starts))
+        return float(np.linalg.norm(np.atleast_1d(lengths), ord=self.clip_order))
+
+    def _check_update(self) -> None:
+        """Refuse a run of noisy updates that keeps more than the noisy iterate."""
+        # its velocity is made of gradients that no noise has hidden
+        if self.optimiser is not None and self.optimiser.momentum:
+            raise ValueError(Statement("gradient.update_noise_with_momentum"))
+
+    def _check_recalibration(self, last: Recalibration) -> None:
+        """Refuse other last steps where more is stated than clipping makes true."""
+        # a gradient clipped to another norm and scaled moves otherwise with its record
+        stated = ("record", "blocks")
+        settings = [f"{name}=None" for name in stated if getattr(self, name)]
+        if self.noise_position != "gradient":
+            settings.append("noise_position='gradient'")
+        if settings:
+            raise ValueError(
+                Statement("gradient.recalibration_unsupported", setting=settings[0])
+            )
+        if last.n_steps >= self.n_steps:
+            raise ValueError(
+                Statement(
+                    "gradient.recalibration_too_many_steps",
+                    n_last=last.n_steps,
+                    n_steps=self.n_steps,
+                )
+            )
+
+    def _check_correlation(self) -> None:
+        """Refuse what is no strategy, or none for such a run."""
+        strategy = self.noise_correlation
+        if not hasattr(strategy, "check_run"):
+            raise TypeError(
+                Statement("gradient.noise_correlation_wrong_type", strategy=strategy)
+            )
+        if self.noise_position != "gradient":
+            raise ValueError(Statement("gradient.noise_correlation_of_updates"))
+        strategy.check_run(self.n_steps)
+        if strategy.is_identity:
+            object.__setattr__(self, "noise_correlation", None)
+
+    def _state_moves(self) -> None:
+        """Set what bounds the sum's move by that of a record, from facts of the run."""
+        # Scaling down to another norm than l2 is no projection: it may double how far
+        # two gradients are apart. Of parts that are clipped apart, each moves.
+        if self.clip_order != 2 or self.blocks is not None:
+            raise ValueError(
+                Statement(
+                    "gradient.record_needs_whole_l2_clipping",
+                    clip_order=self.clip_order,
+                    blocks=self.blocks,
+                )
+            )
+        # the radius is the one that is executed, and no statement of its own; noise of
+        # the updates comes after the projection, and leaves the ball
+        inside = self.optimiser is not None and self.noise_position == "gradient"
+        radius = self.optimiser.radius if inside else None  # type: ignore[union-attr] # not None
+        clipped = self.record.clipped(self.clip_norm, radius)
+        if clipped is not None:
+            object.__setattr__(self, "_clipped", clipped)
+            object.__setattr__(self, "contribution", clipped.point)
+            object.__setattr__(self, "modulus", clipped.gradient_move)
+
+    _clipped = None
+
+    @property
+    def clipped(self) -> Any:
+        """What `record` says of a gradient as this release clips it, or None."""
+        return self._clipped
+
+    @property
+    def shift_ceiling(self) -> float:
+        """Move of a contribution beyond which it need not be known how far it is."""
+        return 0.0 if self.clipped is None else float(self.clipped.ceiling)
+
+    def shift_norm(self, norm: float) -> float:
+        """Norm in which contributions are compared."""
+        # that of the clipping, as `modulus` was proved in no other
+        return 2.0
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Sensitivity of one step's sum to an arbitrary record."""
+        # replacement follows: one clipped gradient out, another one in
+        relabel = getattr(self.record, "label_move", None)
+        return Sensitivity(
+            add_remove={self.clip_order: self.total_clip_norm},
+            relabel=None if relabel is None else {2: relabel(self.clip_norm)},
+        )
+
+    def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
+        """Return how far a sum moves by pairs; see :meth:`.VoteRelease.pair_costs`."""
+        # of a batch that is drawn the records' own chance is worth more
+        if self.record is None or norm != 2:
+            return None
+        if type(self.sampling) is not FullBatchSampling:
+            return None
+        costs: Floats = self.record.pair_costs(X, y, self)
+        return np.minimum(costs / (2 * self.total_clip_norm), 1.0)

@@ -1,0 +1,865 @@
+"""Base of noise families, and the privacy curve of a noise against a shift."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Protocol, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import (
+    Floats,
+    Number,
+    Numbers,
+    check_all_positive,
+    check_at_least_one,
+    check_count,
+    check_each,
+    check_extent,
+    check_non_negative,
+    check_option,
+    check_order,
+    check_positive,
+    check_probability,
+    check_real,
+)
+from skpuffer.kernel.plain import Plain
+from skpuffer.kernel.solve import largest_argument, raise_until, smallest_argument
+
+__all__ = []
+
+
+#: Unproved assumptions, in sentences: those of Rényi costs, and those of trade-offs.
+Evidence = tuple[tuple[Statement, ...], tuple[Statement, ...]]
+
+
+@dataclass(frozen=True)
+class Shift(Plain, kind="shift"):
+    """A sensitivity bound: all displacements x with ``||x / weights|| <= radius``.
+
+    Parameters
+    ----------
+    radius : float
+        Radius of the ball, in the unit of the output (or, with `weights`, a pure
+        number), in [0, inf].
+    norm : float, default=2
+        Order of the norm, in [1, inf].
+    dim : int or None, default=1
+        Number of coordinates. None means unknown: then costs are bounded for every
+        dimension, or refused.
+    structure : {"vector", "scalar"}, default="vector"
+        "scalar" if only one coordinate moves, any one of them.
+    weights : sequence of dim positive floats or None, default=None
+        Coordinate j may move by ``radius * weights[j]``. Kept as a tuple.
+
+    Examples
+    --------
+    >>> from skpuffer.noise import Shift
+    >>> Shift(1.0, norm=2, dim=4).magnitude(scale=1.0, norm=1)
+    2.0
+    >>> Shift(1.0, norm=1, dim=None).magnitude(scale=0.5, norm=2)
+    2.0
+    """
+
+    radius: float
+    norm: float = 2
+    dim: int | None = 1
+    structure: str = "vector"
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        # plain numbers and tuples only: a shift is hashable, and so is what holds one
+        weights, dim = self.weights, self.dim
+        if dim is not None:
+            dim = check_count(dim=dim)
+        if weights is not None:
+            weights = check_all_positive(weights=weights)
+            dim = check_count(dim=len(weights)) if dim is None else dim
+            if len(weights) != dim:
+                raise ValueError(
+                    Statement(
+                        "noise.shift_weights_count_mismatch",
+                        dim=dim,
+                        n_weights=len(weights),
+                    )
+                )
+        check_option(("vector", "scalar"), structure=self.structure)
+        fields = {
+            "radius": check_non_negative(radius=self.radius),
+            "norm": check_at_least_one(norm=self.norm),
+            "dim": dim,
+            "weights": weights,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def magnitude(self, scale: ArrayLike, norm: float) -> float:
+        """Return the largest ``||x / scale||`` over the displacements, in any norm.
+
+        It is the radius times the operator norm of ``diag(weights / scale)`` from
+        this shift's norm p to the norm q asked for: the largest entry if p <= q or
+        only one coordinate moves, and by Hölder's inequality the r-norm of the
+        entries with 1/r = 1/q - 1/p otherwise. Both are attained.
+
+        Parameters
+        ----------
+        scale : float or array-like of shape (dim,)
+            Divides the displacement, coordinate by coordinate; zero gives inf.
+        norm : float
+            Order q of the norm in which to measure, in [1, inf].
+
+        Returns
+        -------
+        magnitude : float
+
+        Raises
+        ------
+        ValueError
+            If `scale` has another length than the shift, or if the answer depends on
+            an unknown dimension.
+        """
+        # below order one there is no triangle inequality, and moves would not add up
+        norm = check_at_least_one(norm=norm)
+        scale = np.asarray(scale, dtype=float)
+        dim = self.common_dim(None if scale.ndim == 0 else scale.size)
+        weights = 1.0 if self.weights is None else np.asarray(self.weights)
+        with np.errstate(divide="ignore"):  # a scale of zero
+            ratio = np.divide(weights, scale)
+        # before the ratio is used: without noise it is infinite, and 0 * inf is NaN
+        if self.radius == 0:
+            return 0.0
+        # the whole move on the one coordinate where it weighs most: for p <= q no other
+        # point of the unit ball goes further
+        if self.structure == "scalar" or self.norm <= norm:
+            return self.radius * float(np.max(ratio))
+        if dim is None:
+            raise ValueError(
+                Statement("noise.shift_norm_mismatch", norm=self.norm, noise_norm=norm)
+            )
+        # 1/r of Hölder's inequality; positive, as p > q here
+        power = 1 / norm - 1 / self.norm
+        # the r-norm of equal entries is one of them times dim^(1/r)
+        if ratio.ndim == 0:
+            return self.radius * float(ratio) * float(dim**power)
+        return self.radius * float(np.linalg.norm(ratio, ord=1 / power))
+
+    def common_dim(self, dim: int | None) -> int | None:
+        """Return the dimension of this shift and a noise together, and check it.
+
+        Parameters
+        ----------
+        dim : int or None
+            Dimension of the noise. Either may be unknown (None); two that are known
+            must agree.
+
+        Returns
+        -------
+        int or None
+        """
+        # what is not known agrees with anything
+        if self.dim is None or dim is None:
+            return dim if self.dim is None else self.dim
+        if self.dim != dim:
+            raise ValueError(
+                Statement("noise.shift_dimension_mismatch", dim=self.dim, noise_dim=dim)
+            )
+        return dim
+
+
+class Costs(Protocol):
+    """Costs of unit noise as functions of the magnitude u of a shift alone.
+
+    What `Noise._resolved` returns for one shift: the noise itself where u is all that
+    its costs depend on, else an object that knows the rest.
+    """
+
+    @property
+    def _evidence(self) -> Evidence:
+        """Unproved assumptions, in sentences: of Rényi costs, and of trade-offs."""
+
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
+        """Rényi divergence in nats; arrays broadcast; alpha and u may be inf."""
+
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
+        """Hockey-stick divergence at exp(epsilon); arrays broadcast."""
+
+    def _epsilon(self, delta: float, u: float) -> float:
+        """Smallest epsilon >= 0 with `_delta` at most delta (> 0), rounded up."""
+
+    def _u_for(self, alpha: float, epsilon: float) -> float:
+        """Largest u that costs at most epsilon at order alpha, rounded down."""
+
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
+        """Largest u with a hockey-stick divergence of at most delta, rounded down."""
+
+
+@dataclass(frozen=True)
+class Noise(Plain, ABC):
+    """Additive noise of one symmetric family; its coordinates are independent.
+
+    Except where the family says `joint`.
+
+    A family supplies the class attributes `family`, `norm` and `unit_variance` and the
+    methods `_sample_unit` and `_resolved`, which returns the `Costs` of one shift;
+    where they depend on its magnitude alone, it derives from `MagnitudeNoise`.
+    :meth:`curve` asks `_resolved` once; all other answers are read off the curve.
+
+    Parameters
+    ----------
+    scale : float or array-like of shape (dim,), default=1.0
+        Scale of the noise, in the unit of the output, or one for each coordinate (kept
+        as a tuple). Zero releases exactly: it costs nothing for a zero shift and
+        everything for any other.
+
+    Examples
+    --------
+    All families are used alike. Here is what each needs for one promise, and what that
+    costs in another form:
+
+    >>> from skpuffer.noise import GaussianNoise, LaplaceNoise
+    >>> for noise in (GaussianNoise(), LaplaceNoise()):
+    ...     scale = noise.scale_for_delta(epsilon=1.0, delta=1e-5, shift=1.0)
+    ...     enough = noise.with_scale(scale)
+    ...     print(enough.family, round(scale, 3), round(enough.renyi(2, 1.0), 3))
+    gaussian 3.731 0.072
+    laplace 1.0 0.619
+    """
+
+    scale: float | tuple[float, ...] = 1.0
+
+    family: ClassVar[str]
+    kind_key: ClassVar[str] = "family"
+    #: Order of the norm in which a shift is measured.
+    norm: ClassVar[float]
+    #: Variance of one coordinate at scale one.
+    unit_variance: ClassVar[float]
+    #: Whether the density is log-concave, so that moves of one coordinate add up to no
+    #: more than one move by their sum does.
+    log_concave: ClassVar[bool] = True
+    #: Whether coordinates depend on each other, so that one draw is the noise of one
+    #: whole vector and costs do not add up over coordinates.
+    joint: ClassVar[bool] = False
+    #: Whether the noise consists of integers, and the query must do so too.
+    integer: ClassVar[bool] = False
+    #: The mu of mu-Gaussian privacy at magnitude one, or None if it is not Gaussian.
+    _mu_per_unit: ClassVar[float | None] = None
+    #: Whether its trade-off is proved and attained, so that it is what to compose.
+    _exact_trade_off: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _checked_scale(self.scale))
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # a subclass of a family without a name of its own is no such noise
+        super().__init_subclass__(kind=vars(cls).get("family"), **kwargs)
+
+    # -- what a family supplies ------------------------------------------------------
+
+    @abstractmethod
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Independent draws of noise of scale one."""
+
+    @abstractmethod
+    def _resolved(self, shift: Shift | Floats) -> tuple[Costs, Numbers]:
+        """Costs that apply to a shift, and the magnitude u to ask them at.
+
+        Parameters
+        ----------
+        shift : Shift or ndarray
+            An array holds one-coordinate shifts.
+
+        Returns
+        -------
+        costs : Costs
+        magnitude : float or ndarray
+        """
+
+    # -- what a shift costs ----------------------------------------------------------
+
+    def curve(self, shift: Shift | Numbers) -> "ShiftCurve":
+        """Return the privacy curve of this noise against one shift.
+
+        Parameters
+        ----------
+        shift : Shift, float or ndarray
+            Bound on the displacement of the output. A float means one coordinate that
+            moves by at most so much, an array one such shift for each entry.
+
+        Returns
+        -------
+        ShiftCurve
+
+        Raises
+        ------
+        ValueError
+            If a shift is negative, or its norm does not fit the family and the
+            dimension is unknown.
+        """
+        return ShiftCurve(self, shift)  # type: ignore[arg-type] # a number becomes one
+
+    @overload
+    def renyi(self, alpha: Number, shift: Shift | float) -> Number: ...
+
+    @overload
+    def renyi(self, alpha: Numbers, shift: Floats) -> Floats: ...
+
+    def renyi(self, alpha: Numbers, shift: Shift | Numbers) -> Numbers:
+        """Return the Rényi divergence of shifted noise, over the worst displacement.
+
+        Parameters
+        ----------
+        alpha : float or ndarray
+            Rényi order, in (1, inf]; inf gives the pure-epsilon cost.
+        shift : Shift, float or ndarray
+            As in :meth:`curve`. Arrays broadcast.
+
+        Returns
+        -------
+        cost : float or ndarray
+            In nats, inf where the divergence is.
+
+        Raises
+        ------
+        ValueError
+            If an order is not above one, a shift is negative, or its norm does not fit
+            the family and the dimension is unknown.
+        """
+        # every answer is read off one curve, so that no two of them can disagree
+        return self.curve(shift).renyi(alpha)
+
+    @overload
+    def pure_epsilon(self, shift: Shift | float) -> float: ...
+
+    @overload
+    def pure_epsilon(self, shift: Floats) -> Floats: ...
+
+    def pure_epsilon(self, shift: Shift | Numbers) -> Numbers:
+        """Return the pure-epsilon cost, `renyi` at the order inf."""
+        # the Rényi divergence of order inf is the largest privacy loss (Mironov 2017)
+        return self.renyi(math.inf, shift)
+
+    @overload
+    def delta(self, epsilon: Number, shift: Shift | float) -> Number: ...
+
+    @overload
+    def delta(self, epsilon: Numbers, shift: Floats) -> Floats: ...
+
+    def delta(self, epsilon: Numbers, shift: Shift | Numbers) -> Numbers:
+        """Return the hockey-stick divergence, over the worst displacement.
+
+        Parameters
+        ----------
+        epsilon : float or ndarray
+            In nats; negative values are meaningful (and needed to compose).
+        shift : Shift, float or ndarray
+            As in `renyi`.
+
+        Returns
+        -------
+        delta : float or ndarray
+            In [0, 1]: the smallest for which (epsilon, delta) holds.
+        """
+        return self.curve(shift).delta(epsilon)
+
+    @overload
+    def epsilon(self, delta: Number, shift: Shift | float) -> Number: ...
+
+    @overload
+    def epsilon(self, delta: Numbers, shift: Floats) -> Floats: ...
+
+    def epsilon(self, delta: Numbers, shift: Shift | Numbers) -> Numbers:
+        """Return the smallest epsilon >= 0 with (epsilon, delta), rounded up.
+
+        Parameters
+        ----------
+        delta : float or ndarray
+            In [0, 1); zero asks for the pure-epsilon cost.
+        shift : Shift, float or ndarray
+            As in `renyi`.
+
+        Returns
+        -------
+        epsilon : float or ndarray
+            In nats, with ``self.delta(epsilon, shift) <= delta``.
+        """
+        return self.curve(shift).epsilon(delta)
+
+    def evidence(
+        self, shift: Shift | float, renyi: bool = False
+    ) -> tuple[Statement, ...]:
+        """Return the unproved assumptions that the costs of a shift rest on.
+
+        Parameters
+        ----------
+        shift : Shift or float
+        renyi : bool, default=False
+            Whether of the Rényi costs, or of the trade-off.
+
+        Returns
+        -------
+        tuple of str
+            Sentences for a certificate; none where everything is proved.
+        """
+        return self.curve(shift).evidence(renyi)
+
+    # -- which scale is enough -------------------------------------------------------
+
+    def scale_for(self, alpha: float, epsilon: float, shift: Shift | float) -> Numbers:
+        """Return the smallest scale at which the shift costs at most epsilon.
+
+        Parameters
+        ----------
+        alpha : float
+            Rényi order, in (1, inf].
+        epsilon : float
+            Target in nats, in (0, inf).
+        shift : Shift or float
+            As in `renyi`.
+
+        Returns
+        -------
+        scale : float or ndarray of shape (dim,)
+            In the proportions of this noise, so that ``self.with_scale(scale)`` meets
+            the target; rounded up, so that it does so in floating point. Zero for a
+            zero shift.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or no scale of this family will do.
+        InfiniteDistanceError
+            If the shift is infinite.
+        """
+        # At scale one, whatever scale this noise has: calibration starts from the
+        # family.
+        return self._proportions().curve(shift).scale_for(alpha, epsilon)
+
+    def scale_for_delta(
+        self, epsilon: float, delta: float, shift: Shift | float
+    ) -> Numbers:
+        """Return the smallest scale at which the shift obeys (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon : float
+            In nats, in (0, inf).
+        delta : float
+            In [0, 1); zero is the same as ``scale_for(inf, epsilon, shift)``.
+        shift : Shift or float
+            As in `renyi`.
+
+        Returns
+        -------
+        scale : float or ndarray of shape (dim,)
+            As in `scale_for`. From the trade-off itself, not by way of Rényi orders.
+        """
+        return self._proportions().curve(shift).scale_for_delta(epsilon, delta)
+
+    def _proportions(self) -> Self:
+        """This noise at scale one; scales by coordinate are kept, as proportions."""
+        return self if isinstance(self.scale, tuple) else self.with_scale(1.0)
+
+    def _least_scale(
+        self,
+        curve: "ShiftCurve",
+        u: Callable[[], float],
+        enough: Callable[["ShiftCurve"], bool],
+    ) -> Numbers:
+        """Smallest scale at which the shift of a curve meets a target, rounded up.
+
+        The magnitude goes with the inverse of the scale, so the scale is the magnitude
+        at scale one over the largest u that meets the target, raised by units in the
+        last place until it does so in floating point.
+
+        Parameters
+        ----------
+        curve : ShiftCurve
+            Of this noise, whose scales are proportions.
+        u : callable
+            Returns the largest u that meets the target, rounded down.
+        enough : callable of a ShiftCurve
+            Whether the same shift meets the target under noise of another scale.
+        """
+        # a zero proportion is zero at every scale: that coordinate would leave exactly
+        if isinstance(self.scale, tuple) and 0.0 in self.scale:
+            raise ValueError(
+                Statement("noise.scale_proportions_not_positive", scale=self.scale)
+            )
+        proportions = np.asarray(self.scale) if isinstance(self.scale, tuple) else 1.0
+        # asked for before the shift is looked at, so that a promise which the family
+        # can never keep is refused for a zero shift as well
+        largest = u()
+        if curve.magnitude == 0:
+            return 0.0 * proportions
+        if math.isinf(curve.magnitude):
+            raise InfiniteDistanceError(Statement("noise.shift_infinite"))
+
+        # The cost is evaluated once more at the very scale that is returned, as a
+        # certificate will do it: a promise must hold as it is computed, last digit
+        # included.
+        def is_enough(c: float) -> bool:
+            return math.isfinite(c) and enough(
+                self.with_scale(c * proportions).curve(curve.shift)
+            )
+
+        return raise_until(is_enough, curve.magnitude / largest) * proportions
+
+    # -- the noise itself ------------------------------------------------------------
+
+    def sample(
+        self, shape: int | tuple[int, ...], rng: np.random.Generator | int | None
+    ) -> Floats:
+        """Draw noise.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            Shape of the result; its last axis is the coordinates if the noise has a
+            dimension.
+        rng : numpy.random.Generator, int or None
+            None draws from the operating system; never NumPy's global state.
+
+        Returns
+        -------
+        noise : ndarray of the shape asked for
+        """
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        shape = tuple(check_count(least=0, shape=n) for n in shape)
+        # a wrong last axis would spread the scales over the wrong coordinates
+        if self.dim is not None and shape[-1:] != (self.dim,):
+            raise ValueError(
+                Statement("noise.sample_shape_mismatch", dim=self.dim, shape=shape)
+            )
+        generator, _ = noise_generator(rng)
+        return self._draw(shape, generator)
+
+    def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Draws of noise at this scale."""
+        # noise of scale s is s times unit noise, except on the integers
+        draws: Floats = self._sample_unit(shape, rng) * np.asarray(self.scale)
+        return draws
+
+    @property
+    def dim(self) -> int | None:
+        """Number of coordinates, or None if the noise fits any number."""
+        return len(self.scale) if isinstance(self.scale, tuple) else None
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing is added at all: an exact release."""
+        # only if every coordinate is exact: some noise elsewhere is no exact release
+        return not np.any(self.scale)
+
+    @property
+    def has_bounded_loss(self) -> bool:
+        """Whether a large enough scale keeps a pure promise."""
+        # one shift and one scale stand for all: if the loss of these has no bound, no
+        # larger scale gives it one
+        return math.isfinite(self.with_scale(1.0).pure_epsilon(1.0))
+
+    def with_scale(self, scale: ArrayLike) -> Self:
+        """Return the same family with another scale."""
+        return replace(self, scale=scale)  # type: ignore[arg-type] # made a float or a tuple
+
+    def in_units(self, units: ArrayLike) -> Self:
+        """Return noise of which each coordinate is so many times as large.
+
+        Parameters
+        ----------
+        units : array-like of shape (dim,)
+
+        Returns
+        -------
+        Noise
+            Of the same family.
+        """
+        return self.with_scale(np.multiply(self.scale, units))
+
+    def variance(self, dim: int | None = None) -> Numbers:
+        """Return the variance of each coordinate.
+
+        Parameters
+        ----------
+        dim : int or None, default=None
+            Number of coordinates to spell out, where the noise fits any number.
+
+        Returns
+        -------
+        variance : float or ndarray of shape (dim,)
+            A float if the noise has no dimension and none is given.
+        """
+        if dim is not None:
+            dim = check_count(dim=dim)
+            if self.dim not in (None, dim):
+                raise ValueError(
+                    Statement(
+                        "noise.variance_dimension_mismatch", noise_dim=self.dim, dim=dim
+                    )
+                )
+        # a broadcast view is read-only, and callers may write, hence the copy
+        variance = self._variance()
+        return variance if dim is None else np.broadcast_to(variance, (dim,)).copy()
+
+    def _variance(self) -> Numbers:
+        # infinite for families whose tails have no second moment
+        squares: Numbers = plain(np.square(self.scale))
+        return self.unit_variance * squares
+
+    def std(self, dim: int | None = None) -> Numbers:
+        """Return the standard deviation of each coordinate, shaped as `variance`."""
+        deviations: Numbers = plain(np.sqrt(self.variance(dim)))
+        return deviations
+
+    def interval_width(self, level: float) -> float:
+        """Return half the width of a central interval, in standard deviations.
+
+        Each coordinate lies within so many of its deviations from zero with at least
+        this probability, whatever its scale.
+
+        Parameters
+        ----------
+        level : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            The least such number, zero of no noise.
+
+        Raises
+        ------
+        UnsupportedError
+            If quantiles of the family are not known here.
+        """
+        level = check_probability(level=level)
+        if self.is_zero:
+            return 0.0
+        return self._interval_width(level)
+
+    def _interval_width(self, level: float) -> float:
+        """Half the width of an interval, of noise that is some."""
+        raise UnsupportedError(
+            Statement("noise.quantiles_unknown", owner=type(self).__name__)
+        )
+
+
+class MagnitudeNoise(Noise):
+    """Noise whose worst cost depends on a shift only through its magnitude u.
+
+    That is the largest norm of the displacement in units of the scale. The noise is its
+    own `Costs`: a family supplies `_renyi` and `_delta` of unit noise, and the other
+    methods have numeric defaults.
+    """
+
+    #: Unproved assumptions, in sentences: of Rényi costs, and of trade-offs.
+    _evidence: ClassVar[Evidence] = ((), ())
+
+    @abstractmethod
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
+        """Rényi divergence in nats; arrays broadcast; alpha and u may be inf."""
+
+    @abstractmethod
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
+        """Hockey-stick divergence at exp(epsilon); arrays broadcast."""
+
+    def _u_for(self, alpha: float, epsilon: float) -> float:
+        """Largest u that costs at most epsilon at order alpha, rounded down."""
+        # Any positive start would do; for Laplace noise at the order inf this one is
+        # the answer. Less u is more noise, so rounding down is safe.
+        return largest_argument(partial(self._renyi, alpha), epsilon, start=epsilon)
+
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
+        """Largest u with a hockey-stick divergence of at most delta, rounded down."""
+        return largest_argument(partial(self._delta, epsilon), delta, start=epsilon)
+
+    def _epsilon(self, delta: float, u: float) -> float:
+        """Smallest epsilon >= 0 with `_delta` at most delta (> 0), rounded up."""
+        # the divergence is one at every epsilon, and a search for less would not end
+        if math.isinf(u):
+            return math.inf
+        return smallest_argument(lambda epsilon: self._delta(epsilon, u), delta)
+
+    # -- from a shift to its magnitude u ---------------------------------------------
+
+    def _magnitude(self, shift: Shift | Floats) -> Numbers:
+        """Magnitude u of a shift: its worst norm in units of the scale.
+
+        An array holds one-coordinate shifts, and so does the result.
+        """
+        if isinstance(shift, Shift):
+            return shift.magnitude(self.scale, self.norm)
+        # a norm is homogeneous: what one unit costs gives all others
+        per_unit = self._magnitude(one_coordinate(1.0))
+        # 0 * inf: a shift of zero costs nothing, even without noise
+        with np.errstate(invalid="ignore"):
+            return np.where(np.equal(shift, 0), 0.0, shift * per_unit)[()]
+
+    def _resolved(self, shift: Shift | Floats) -> tuple[Costs, Numbers]:
+        """Return the noise itself: the worst displacement is the longest."""
+        return self, self._magnitude(shift)
+
+
+@dataclass(frozen=True)
+class ShiftCurve(Plain, kind="shifted_noise"):
+    """Privacy curve of a noise against a shift, and the scale that meets a target.
+
+    Which costs apply, and the magnitude they are functions of, is found once.
+
+    Parameters
+    ----------
+    noise : Noise
+        The noise.
+    shift : Shift, float or ndarray
+        The shift; a float means one coordinate that moves by at most so much, an array
+        one such shift for each entry, and then every cost is an array.
+
+    Examples
+    --------
+    >>> from skpuffer.noise import GaussianNoise
+    >>> curve = GaussianNoise(scale=2.0).curve(1.0)
+    >>> curve.renyi(8)
+    1.0
+    >>> curve.gaussian_mu
+    0.5
+    """
+
+    noise: Noise
+    shift: Shift
+
+    def __post_init__(self) -> None:
+        # annotations are those of one shift; of an array of them, all are arrays
+        self.magnitude: float
+        self._costs: Costs
+        shift: Any = self.shift
+        if not isinstance(shift, Shift):
+            shift = check_each(check_non_negative, shift=shift)
+            shift = shift if np.ndim(shift) else one_coordinate(shift)
+            object.__setattr__(self, "shift", shift)
+        # found here, once: searches for a scale ask the curve many times
+        costs, magnitude = self.noise._resolved(shift)
+        object.__setattr__(self, "_costs", costs)
+        object.__setattr__(self, "magnitude", plain(magnitude))
+
+    def renyi(self, alpha: Number) -> Number:
+        """Return the Rényi cost in nats at one order or an array of orders."""
+        alpha = check_each(check_order, alpha=alpha)
+        cost: Number = plain(self._costs._renyi(alpha, self.magnitude))
+        return cost
+
+    def delta(self, epsilon: Number) -> Number:
+        """Return the hockey-stick divergence at one epsilon or an array of them."""
+        epsilon = check_each(check_real, epsilon=epsilon)
+        divergence: Number = plain(self._costs._delta(epsilon, self.magnitude))
+        return divergence
+
+    def epsilon(self, delta: Number) -> Number:
+        """Return the smallest epsilon >= 0 with (epsilon, delta), rounded up."""
+        delta = check_each(_check_delta, delta=delta)
+        # delta = 0 asks for the largest privacy loss; where that is infinite, a search
+        # along the curve would not end
+        pure = np.equal(delta, 0)
+        if np.all(pure):
+            # zeros added, for the shape that both have together
+            found: Number = plain(np.add(delta, self.renyi(math.inf)))
+            return found
+        # root finders take one number at a time
+        if np.ndim(delta) == np.ndim(self.magnitude) == 0:
+            once: Number = plain(self._costs._epsilon(float(delta), self.magnitude))
+            return once
+        find = np.vectorize(self._costs._epsilon, otypes=[float])
+        # a stand-in for delta = 0, whose epsilon is the pure cost below
+        usual = find(np.where(pure, 0.5, delta), self.magnitude)
+        if np.any(pure):
+            usual = np.where(pure, self.renyi(math.inf), usual)
+        found = plain(usual)
+        return found
+
+    def scale_for(self, alpha: float, epsilon: float) -> Numbers:
+        """Return the smallest scale that costs at most epsilon; see :class:`Noise`."""
+        alpha, epsilon = check_order(alpha=alpha), check_positive(epsilon=epsilon)
+        return self.noise._least_scale(
+            self,
+            partial(self._costs._u_for, alpha, epsilon),
+            lambda curve: curve.renyi(alpha) <= epsilon,
+        )
+
+    def scale_for_delta(self, epsilon: float, delta: float) -> Numbers:
+        """Return the smallest scale that obeys (epsilon, delta); see :class:`Noise`."""
+        epsilon, delta = check_positive(epsilon=epsilon), _check_delta(delta=delta)
+        # no event is left out, so this is a pure promise
+        if delta == 0:
+            return self.scale_for(math.inf, epsilon)
+        return self.noise._least_scale(
+            self,
+            partial(self._costs._u_for_delta, epsilon, delta),
+            lambda curve: curve.delta(epsilon) <= delta,
+        )
+
+    def evidence(self, renyi: bool = False) -> tuple[Statement, ...]:
+        """Return the unproved assumptions of the Rényi costs, or of the trade-off."""
+        return self._costs._evidence[0 if renyi else 1]
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """The mu of mu-Gaussian differential privacy, or None if not Gaussian.
+
+        For Gaussian noise this is the shift in standard deviations, and the whole
+        curve follows from it (Dong, Roth and Su, 2022).
+        """
+        # the magnitude of Gaussian noise is the l2 norm in standard deviations: that is
+        # mu
+        mu = self.noise._mu_per_unit
+        return None if mu is None else mu * self.magnitude
+
+    @property
+    def exact_trade_off(self) -> bool:
+        """Whether the trade-off is proved, and that of two tables."""
+        return self.noise._exact_trade_off
+
+    def times(self, factor: float) -> "ShiftCurve":
+        """Return the curve of the same noise against a multiple of the shift."""
+        return ShiftCurve(
+            self.noise, replace(self.shift, radius=factor * self.shift.radius)
+        )
+
+
+def one_coordinate(shift: float) -> Shift:
+    """Return the shift of any one coordinate by at most the number `shift`."""
+    # of unknown dimension: coordinates that do not move cost nothing
+    radius = check_non_negative(shift=shift)
+    return Shift(radius, dim=None, structure="scalar")
+
+
+def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
+    """Return a finite scale >= 0 as a float, or one for each coordinate as a tuple."""
+    array = check_each(check_non_negative, scale=scale)
+    # each distinct value once: there may be a scale for each of many coordinates
+    distinct = [array] if np.ndim(array) == 0 else np.unique(array).tolist()
+    for value in distinct:
+        if math.isinf(check_extent(scale=value)):
+            raise ValueError(Statement("noise.scale_not_finite", scale=scale))
+    if np.ndim(array) == 0:
+        return float(array)
+    if np.ndim(array) > 1 or array.size == 0:
+        raise ValueError(Statement("noise.scale_shape_wrong", shape=array.shape))
+    return tuple(array.tolist())
+
+
+def _check_delta(**named: Any) -> float:
+    """Return the one named value as a float in [0, 1)."""
+    ((name, value),) = named.items()
+    # exactly zero is another kind of promise; what is merely tiny is refused
+    return 0.0 if check_real(**named) == 0 else check_probability(**named)
+
+
+def plain(value: Numbers) -> Any:
+    """Return a Python float for a number or an array of no dimension; else the array.
+
+    Which of the two it is, only the caller's arguments tell, hence the loose type.
+    """
+    return float(value) if np.ndim(value) == 0 else value

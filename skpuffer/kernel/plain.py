@@ -1,0 +1,149 @@
+"""Serialisation of frozen dataclasses to plain data that JSON can hold, and back."""
+
+import math
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skpuffer.exceptions import Statement, stated
+
+__all__ = ["Plain", "from_plain", "kinds_from", "to_plain"]
+
+
+_LIBRARY = __name__.partition(".")[0]
+
+#: Classes by the key and the name that their plain data goes by.
+_KINDS: dict[tuple[str, str], type] = {}
+
+_loaders: list[Callable[[], object]] = []
+
+
+def kinds_from(loader: Callable[[], object]) -> None:
+    """Register what loads the modules of this library that declare kinds."""
+    _loaders.append(loader)
+
+
+class Plain:
+    """Base of dataclasses that are written as plain data, and read back by their kind.
+
+    A dataclass inherits it with a name, ``class Curve(Plain, kind="curve")``. A
+    subclass without a name of its own, or with one that is taken, is another kind and
+    is not read back: what it adds to the fields is not known.
+    """
+
+    #: Under which its data holds the kind.
+    kind_key: ClassVar[str] = "kind"
+    #: What its data goes by.
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls, kind: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # the first class of a name keeps it: a later one could make data mean something
+        # else. Those of this library are the first.
+        if cls.__module__.partition(".")[0] != _LIBRARY:
+            _load_kinds()
+        if kind is None or _KINDS.setdefault((cls.kind_key, kind), cls) is not cls:
+            kind = cls.__qualname__
+        cls.kind = kind
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return kind and fields as plain data that strict JSON can hold."""
+        # all fields, so that what is read back is the same in every one
+        return {self.kind_key: self.kind} | {
+            f.name: to_plain(getattr(self, f.name))
+            for f in fields(self)  # type: ignore[arg-type]
+        }
+
+    @classmethod
+    def read_back(cls, values: dict[str, Any]) -> Any:
+        """Return an instance, given the fields it was written with, each read back."""
+        return cls(**values)
+
+
+def to_plain(value: Any) -> Any:
+    """Return data as JSON can hold it: infinity is the text 'inf'.
+
+    Parameters
+    ----------
+    value : object
+        Of numbers, text, None, arrays, tuples, lists, dicts, and what has a method
+        `to_dict`.
+
+    Returns
+    -------
+    object
+    """
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, np.ndarray | np.generic):
+        return to_plain(value.tolist())
+    if isinstance(value, dict):
+        return {key: to_plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(part) for part in value]
+    if isinstance(value, float):
+        # strict JSON has no infinity; 'inf' is read back as one
+        return float(value) if math.isfinite(value) else str(float(value))
+    return value
+
+
+def from_plain(value: Any) -> Any:
+    """Return the data that :func:`to_plain` wrote, with tuples for lists.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError
+        If there is something of a kind that is not known.
+    """
+    if isinstance(value, list):
+        return tuple(map(from_plain, value))
+    # texts that may be just these are kept away from here by whoever reads them
+    if value in ("inf", "-inf", "nan"):
+        return float(value)
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"code", "parameters", "text"}:
+        return stated(value)
+    # noise goes by its family, all else by its kind
+    for key in ("kind", "family"):
+        if isinstance(value.get(key), str):
+            return _of_kind(key, value)
+    return {name: from_plain(part) for name, part in value.items()}
+
+
+def _load_kinds() -> None:
+    for load in _loaders:
+        load()
+
+
+def _of_kind(key: str, plain: dict[str, Any]) -> Any:
+    if (key, plain[key]) not in _KINDS:
+        _load_kinds()
+    kind = _KINDS.get((key, plain[key]))
+    # only classes that declared themselves are made, never one named by the data
+    if kind is None:
+        names = ", ".join(sorted(repr(name) for at, name in _KINDS if at == key))
+        raise ValueError(
+            Statement("table.data_kind_unknown", key=key, plain=plain[key], names=names)
+        )
+    values = {name: from_plain(part) for name, part in plain.items() if name != key}
+    try:
+        # through the constructor, so that fields are checked as they were the first
+        # time
+        return kind.read_back(values)  # type: ignore[attr-defined]
+    except (TypeError, KeyError) as error:
+        raise ValueError(
+            Statement(
+                "table.data_fields_missing", key=key, plain=plain[key], error=error
+            )
+        ) from None

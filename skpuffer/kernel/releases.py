@@ -1,0 +1,627 @@
+"""What is about to leave: what all releases have in common, and choices by scores."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import Floats, check_count, check_extent, check_option
+
+if TYPE_CHECKING:
+    from skpuffer.noise import Noise
+
+__all__ = [
+    "NORMS",
+    "PUBLIC_TARGET",
+    "STEPS",
+    "Part",
+    "PublicContext",
+    "RangedScores",
+    "Release",
+    "SelectionRelease",
+    "Sensitivity",
+    "TableElsewhere",
+    "convert_norm",
+    "grouped_sensitivity",
+    "of_each_record",
+    "stacked_sensitivity",
+]
+
+
+#: Steps from zero to one of the grid that numbers in [-1, 1] are rounded to. Sums of
+#: fewer than 2**32 of them are whole numbers of 64 bits, whatever their order.
+STEPS = 2**31
+
+
+class Part(NamedTuple):
+    """Number of each record that is summed up.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), or an expression of an engine
+        In [-1, 1] whatever a cell holds, or truth values.
+    is_count : bool
+        Whether they are truth values, which are counted.
+    """
+
+    values: Any
+    is_count: bool = False
+
+
+def of_each_record(contribution: Any, X: ArrayLike) -> Floats:
+    """Return the contributions of the records of an array, from their parts.
+
+    Parameters
+    ----------
+    contribution : object
+        With the methods `parts` and `from_parts`: see :class:`TableElsewhere`.
+    X : array-like of shape (n, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n, dim)
+    """
+    X = np.asarray(X)
+    # what overflows is far outside of all bounds, and clipped to them
+    with np.errstate(over="ignore"):
+        parts = contribution.parts(X.T)
+    # a record is a sum of one
+    alone = np.column_stack([part.values for part in parts]).astype(float)
+    sums: Floats = contribution.from_parts(alone, np.ones((len(X), 1)))
+    return sums
+
+
+class TableElsewhere(ABC):
+    """Table that another engine holds, and sums up there.
+
+    Parameters
+    ----------
+    n_records : int
+        Public.
+    n_features : int
+        Number of columns that can be summed.
+    """
+
+    def __init__(self, n_records: int, n_features: int) -> None:
+        self.shape = n_records, n_features
+
+    @abstractmethod
+    def sum(self, contribution: Any) -> Floats:
+        """Return the sum of contributions over all records.
+
+        Parameters
+        ----------
+        contribution : callable
+            What a record adds: of `parts`, which are summed, by `from_parts`.
+
+        Returns
+        -------
+        ndarray of shape (dim,)
+        """
+
+    @abstractmethod
+    def rounding(self, contribution: Any) -> Floats:
+        """Return how far the contribution of one record is rounded, at most.
+
+        Parameters
+        ----------
+        contribution : callable
+
+        Returns
+        -------
+        ndarray of shape (dim,)
+        """
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(Statement("table.rows_lie_elsewhere"))
+
+    __array__ = __getitem__ = __iter__ = _refuse
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicContext:
+    """Public facts of a table: all that a scenario may know of it.
+
+    No rows are among them, unless the scenario takes the private table as its prior.
+
+    Parameters
+    ----------
+    n_records : int
+        Number of records. Public by assumption.
+    feature_names : tuple of str or None
+        Columns of the model's input, before `feature_map`.
+    n_features : int or None
+    target_name : str or None
+        Name of the target column, as the prior calls it.
+    has_target : bool
+        Whether a target is read beside the features.
+    n_targets : int
+        Number of columns of the target, where there is one.
+    classes : tuple or None
+        Class labels. Public by assumption.
+    bounds : object or None
+        Public bounds of the features, as the estimator was given them.
+    groups : tuple of int or None
+        Which records belong together (those of a household, say): a number for each
+        record, the same for those of one group. None where nothing is said of it.
+    feature_map : object or None
+        Public preprocessing between raw columns and the model's input: a callable of
+        a table, applied to data and prior alike.
+    empirical : tuple or None
+        The private rows ``(X, y, secret)``: only under ``prior='empirical'``.
+    pool : tuple or None
+        The rows ``(X, y)`` that the table is drawn from, as a query reads them: only
+        under a scenario that takes them as known to the attacker.
+
+    Examples
+    --------
+    An estimator states what is public of a table, and a scenario is bound to that:
+
+    >>> from skpuffer.releases import PublicContext
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
+    >>> context = PublicContext(n_records=100, feature_names=("height",), n_features=1)
+    >>> scenario = AttributeScenario("sex", level="record", prior=BoundedOdds(4.0))
+    >>> scenario.bind(context).context.n_records
+    100
+    """
+
+    # Except for `empirical` and `pool` every field is public: to add one is to publish
+    # it.
+    n_records: int
+    feature_names: tuple[str, ...] | None = None
+    n_features: int | None = None
+    target_name: str | None = None
+    has_target: bool = False
+    n_targets: int = 1
+    classes: tuple[Any, ...] | None = None
+    # as parameters say it, or read off the data where the certificate says so
+    bounds: Any = None
+    groups: tuple[int, ...] | None = field(default=None, repr=False)
+    feature_map: Callable[[Any], Any] | None = None
+    # Left out of comparisons and of the text: arrays do not compare to one truth value,
+    # and a printed context must not show private rows.
+    empirical: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
+    pool: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
+
+
+#: Norms in which sensitivities are put together.
+NORMS = (1.0, 2.0, math.inf)
+
+
+def convert_norm(
+    value: float, from_norm: float, to_norm: float, dim: int | None
+) -> float:
+    """Bound a vector's norm by another norm of it.
+
+    Parameters
+    ----------
+    value : float
+        Bound of the norm of order `from_norm`.
+    from_norm, to_norm : float
+        Orders in [1, inf].
+    dim : int or None
+        Number of coordinates.
+
+    Returns
+    -------
+    bound : float
+        Bound of the norm of order `to_norm`; infinite if it depends on an unknown
+        `dim`.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import convert_norm
+    >>> convert_norm(1.0, from_norm=2, to_norm=1, dim=4)
+    2.0
+    """
+    # norms do not grow with their order
+    if value == 0 or to_norm >= from_norm or dim == 1:
+        return value
+    # no factor holds in every dimension
+    if dim is None:
+        return math.inf
+    # ||x||_p <= d^(1/p - 1/q) ||x||_q for p < q, with equality where all entries are
+    # equal
+    inverse = 0.0 if math.isinf(from_norm) else 1 / from_norm
+    factor: float = dim ** (1 / to_norm - inverse)
+    return value * factor
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Sensitivity of a query to one arbitrary record, by relation and norm.
+
+    Parameters
+    ----------
+    add_remove : dict of {norm: float}
+        Largest move when a record is added or removed and every public divisor stays.
+    replace : dict of {norm: float}, default=None
+        Largest move when a record is replaced. None means twice `add_remove`: the
+        replaced record leaves and another comes.
+    relabel : dict of {norm: float}, default=None
+        Largest move when the target of a record changes and its features stay. None
+        means `replace`.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import Sensitivity
+    >>> Sensitivity(add_remove={2: 0.5}).value("replace", norm=2, dim=3)
+    1.0
+    """
+
+    add_remove: dict[float, float]
+    replace: dict[float, float] | None = None
+    relabel: dict[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("add_remove", "replace", "relabel"):
+            given = getattr(self, name)
+            if given is not None:
+                # by floats, so that 2 and 2.0 are one key and values hash alike
+                held = {float(n): check_extent(sensitivity=v) for n, v in given.items()}
+                object.__setattr__(self, name, held)
+
+    def __hash__(self) -> int:
+        # written out, as dicts have no hash; equal where the fields are equal
+        return hash(
+            tuple(
+                None if held is None else tuple(sorted(held.items()))
+                for held in (self.add_remove, self.replace, self.relabel)
+            )
+        )
+
+    def value(self, relation: str, norm: float, dim: int | None) -> float:
+        """Return the sensitivity in `norm` under `relation`."""
+        # a relation that is misspelt must not be read as the cheaper one
+        check_option(("add_remove", "replace", "relabel"), relation=relation)
+
+        def best(held: dict[float, float]) -> float:
+            # each norm that is held gives a bound in the one asked for; the least is
+            # taken
+            bounds = [convert_norm(v, n, float(norm), dim) for n, v in held.items()]
+            return min(bounds, default=math.inf)
+
+        added = best(self.add_remove)
+        if relation == "add_remove":
+            return added
+        # removing one record and adding another: two steps by the triangle inequality
+        replaced = min(2 * added, best(self.replace or {}))
+        if relation == "replace":
+            return replaced
+        # a target that changes is a record that is replaced
+        return min(replaced, best(self.relabel or {}))
+
+    def times(self, factor: float) -> Sensitivity:
+        """Return the sensitivity of `factor` times the query."""
+
+        def scaled(held: dict[float, float]) -> dict[float, float]:
+            return {norm: factor * value for norm, value in held.items()}
+
+        # None stays None: twice the scaled move is the scaled double
+        replace, relabel = (
+            None if held is None else scaled(held)
+            for held in (self.replace, self.relabel)
+        )
+        return Sensitivity(scaled(self.add_remove), replace, relabel)
+
+
+def stacked_sensitivity(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
+    """Sensitivity of sums over records that are put side by side.
+
+    The norm of a stacked vector is the norm of the vector of its blocks' norms. It is
+    attained if each block's supremum can be, independently of the others.
+
+    Parameters
+    ----------
+    sensitivities : iterable of Sensitivity
+        For both relations, in each of `NORMS`.
+
+    Returns
+    -------
+    Sensitivity
+    """
+    blocks = list(sensitivities)
+    return Sensitivity(
+        # one record moves all blocks at once, at worst each by its own largest move
+        add_remove=_side_by_side([block.add_remove for block in blocks]),
+        replace=_side_by_side([block.replace or {} for block in blocks]),
+    )
+
+
+def _side_by_side(blocks: list[dict[float, float]]) -> dict[float, float]:
+    return {
+        norm: float(np.linalg.norm([held[norm] for held in blocks], norm))
+        for norm in NORMS
+    }
+
+
+def grouped_sensitivity(block: Sensitivity) -> Sensitivity:
+    """Sensitivity of a block that stands in the one cell, of several, of its record.
+
+    Disjoint cells compose in parallel: a record alone fills one block, so adding one
+    moves no more than one cell's block. A replaced record may leave one cell for
+    another, which moves both.
+
+    Parameters
+    ----------
+    block : Sensitivity
+        Of the block within one cell.
+
+    Returns
+    -------
+    Sensitivity
+
+    References
+    ----------
+    McSherry (2009), Privacy integrated queries, Theorem 4 (parallel composition).
+    """
+    # a record that changes its cell leaves one block and joins another: two moves, side
+    # by side, each as of a record that is removed or added
+    within, across = block.replace or {}, _side_by_side([block.add_remove] * 2)
+    return Sensitivity(
+        add_remove=dict(block.add_remove),
+        replace={norm: max(within[norm], across[norm]) for norm in NORMS},
+    )
+
+
+#: What is taken for granted where a scenario bounds how far features move, and only
+#: these: a target that moved with them would move the release as well.
+PUBLIC_TARGET = Statement("assume.targets_public")
+
+
+class Release:
+    """Base of releases: a computation on a table, of which nothing is known by default.
+
+    A subclass is a frozen dataclass with the fields `n_records`, `dim`, `name`,
+    `context` and `assumptions`, and says more of itself where more is known.
+    """
+
+    n_records: int
+    name: str
+    context: PublicContext | None
+    assumptions: tuple[Statement, ...]
+    # Whether there is one exact vector, whose distribution facts may speak of.
+    is_one_output: ClassVar[bool] = False
+    # Whether one arbitrary record's influence on it is bounded.
+    is_bounded: bool = False
+    # The contribution of a record, where the release reads records one by one.
+    contribution: Callable[[Any, Any], Any] | None = None
+    # Whether the release is a sum of contributions.
+    is_sum: bool = False
+    # Sensitivity to a move of one contribution, where it is no sum.
+    modulus: Callable[[float], float] | None = None
+    # Public unit of each coordinate; None is one.
+    units: tuple[float, ...] | None = None
+    # Whether all values are integers, as noise on the integers needs.
+    is_integer: bool = False
+
+    def _meet_context(self) -> None:
+        """Check the context against the release, or make one where none is given."""
+        # a release on its own, as in accounting without an estimator, knows its size at
+        # least
+        context = self.context
+        if context is None:
+            context = PublicContext(n_records=self.n_records)
+            object.__setattr__(self, "context", context)
+        # noise is set by the release's number and the scenario bound to the context's
+        if context.n_records != self.n_records:
+            raise ValueError(
+                Statement(
+                    "release.n_records_differs_from_context",
+                    n_records=self.n_records,
+                    n_context=context.n_records,
+                )
+            )
+
+    @property
+    def unit_array(self) -> Floats | float:
+        """The units as an array, or 1.0."""
+        return 1.0 if self.units is None else np.asarray(self.units)
+
+    @property
+    def moves_with_contributions(self) -> bool:
+        """Whether a move of one contribution bounds that of the release."""
+        return self.is_sum or self.modulus is not None
+
+    def noise_error(self, noise: Noise) -> Floats | None:
+        """Return the root mean square error by noise of each coordinate noised.
+
+        Parameters
+        ----------
+        noise : Noise
+            As calibrated.
+
+        Returns
+        -------
+        ndarray of shape (dim,) or None
+            In the units of what is noised; a single number for all where the length is
+            not known beforehand, infinite where the noise has no variance. None of a
+            choice, which is no number with noise.
+        """
+        return np.atleast_1d(noise.std(getattr(self, "dim", None)))
+
+    def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
+        """Return how far it moves when a record becomes another of some records.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+            Public records, as the release reads them.
+        y : ndarray of shape (n,) or None
+            Their targets; None if nothing is known of them.
+        norm : float
+
+        Returns
+        -------
+        ndarray of shape (n, n) or None
+            As shares of how far any record moves it, whatever has been released before;
+            None if no more is known than that.
+        """
+        return None
+
+
+class RangedScores(Protocol):
+    """Scores of candidates, by which one or several of these are chosen in rounds.
+
+    Hashable by value, and free of rows: a release may be accounted for before any
+    table is read.
+    """
+
+    @property
+    def dim(self) -> int:
+        """Number of choices."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether candidates are public and finitely many, and all weigh the same.
+
+        Then scores alone decide, and any noise on them may.
+        """
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether candidates are points of a public grid, whatever they weigh."""
+
+    def ranges(self, relation: str) -> tuple[float, ...]:
+        """Ranges, for each round, of how far the scores move with one record.
+
+        The largest difference between the moves of two candidates' scores, over all
+        pairs of tables that differ in one record by the relation. A round may take
+        several choices at once, which depend on choices of earlier rounds alone: its
+        range is then that of the sums of their scores.
+        """
+
+    def choose(self, X: Any, noise: Any, rng: np.random.Generator) -> Floats:
+        """Choices by the scores of a table, each with noise of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionRelease(Release):
+    """Selection release: candidates chosen by noisy scores.
+
+    Each choice takes the candidate whose score is largest once noise is added. With
+    Gumbel noise that is the exponential mechanism: one of score s with probability
+    proportional to ``exp(s / scale)``; it costs what a mechanism of bounded range does,
+    see :class:`~skpuffer.privacy_loss.BoundedRangePair`. With exponential noise it is
+    permute-and-flip, for candidates that are finitely many; a pure promise is all that
+    is known of it, see :class:`~skpuffer.privacy_loss.PurePair`. What leaves is the
+    candidates and no score, and rounds of choices compose.
+
+    Parameters
+    ----------
+    n_records : int
+    scores : tuple of RangedScores
+        Each of one or several choices.
+    name : str, default='selection'
+    context : PublicContext, default=None
+        The public facts of the table; made from `n_records` if None.
+    assumptions : tuple of Statement
+        What is taken as public or true, in sentences; written in the certificate.
+
+    References
+    ----------
+    McSherry and Talwar (2007), Mechanism design via differential privacy; McKenna and
+    Sheldon (2020), Permute-and-flip: a new mechanism for differentially private
+    selection.
+
+    Examples
+    --------
+    Of three public candidates the most frequent is chosen, by noisy counts:
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.releases import SelectionRelease
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> @dataclass(frozen=True)
+    ... class Counts:
+    ...     dim = 1
+    ...     is_finite = True
+    ...
+    ...     def ranges(self, relation):
+    ...         return (1.0 if relation == "add_remove" else 2.0,)
+    ...
+    ...     def choose(self, X, noise, rng):
+    ...         counts = np.bincount(X.ravel().astype(int), minlength=3)
+    ...         return np.array([np.argmax(counts + noise.sample(3, rng))], dtype=float)
+    >>> release = SelectionRelease(n_records=100, scores=(Counts(),))
+    >>> accountant = GroupPrivacy(epsilon=1.0, alpha=float("inf"))
+    >>> found = accountant.calibrate(release, RecordScenario())
+    >>> found.noise.family, round(found.noise.scale, 3)
+    ('exponential', 1.0)
+    >>> X = np.repeat([0.0, 1.0, 2.0], [5, 5, 90])[:, np.newaxis]
+    >>> release.choose(X, found.noise, np.random.default_rng(0))
+    array([2.])
+    """
+
+    n_records: int
+    scores: tuple[RangedScores, ...]
+    name: str = "selection"
+    context: PublicContext | None = field(default=None, compare=False)
+    assumptions: tuple[Statement, ...] = field(default=(), compare=False)
+
+    # whatever a record becomes, the scores say how far they move
+    is_bounded = True
+
+    def __post_init__(self) -> None:
+        check_count(n_records=self.n_records)
+        if not self.scores:
+            raise ValueError(Statement("release.selection_scores_empty"))
+        self._meet_context()
+
+    @property
+    def dim(self) -> int:
+        """Number of choices."""
+        return sum(scores.dim for scores in self.scores)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all candidates are public, finitely many, and weigh the same."""
+        return all(scores.is_finite for scores in self.scores)
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether all that may be chosen is on a public grid; False where unsaid."""
+        return all(getattr(scores, "on_grid", False) for scores in self.scores)
+
+    def ranges(self, relation: str) -> tuple[float, ...]:
+        """Return how far scores move apart with one record, for each round.
+
+        Parameters
+        ----------
+        relation : {'add_remove', 'replace'}
+
+        Returns
+        -------
+        tuple of float
+        """
+        return tuple(r for scores in self.scores for r in scores.ranges(relation))
+
+    def noise_error(self, noise: Any) -> None:
+        """Return None: how far off a choice is depends on the rows."""
+
+    def choose(self, X: Any, noise: Any, rng: np.random.Generator) -> Floats:
+        """Return what is chosen by a table: private by the noise, and all that leaves.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        noise : GumbelNoise or ExponentialNoise
+            In the unit of the scores.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray of shape (dim,)
+        """
+        return np.concatenate([s.choose(X, noise, rng) for s in self.scores])
