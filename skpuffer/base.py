@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbac
 
 from skpuffer._affine import AffineReleaseMixin, deviation_name
 from skpuffer._preview import PreviewMixin, UnreadRows, refuse_unread
-from skpuffer._template import _on_grid, _parameters
+from skpuffer._template import _parameters
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_gain, announce_weakness
 from skpuffer._template._elsewhere import (
@@ -21,16 +22,16 @@ from skpuffer._template._elsewhere import (
     SUMMED_ELSEWHERE,
     ElsewhereMixin,
 )
-from skpuffer._template._on_grid import proved
 from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
+from skpuffer._template._proved import proved
 from skpuffer._template._rows import RowsMixin, name_of_target, public_groups
 from skpuffer.accountants import Accountant
 from skpuffer.exceptions import Statement
-from skpuffer.kernel import certificates
+from skpuffer.kernel import certificates as certificates
+from skpuffer.kernel import run as kernel_run
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.releases import TableElsewhere
-from skpuffer.kernel.rounding import add_noise
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema
@@ -67,7 +68,7 @@ DEFAULT_EPSILON = _parameters.DEFAULT_EPSILON
 DEFAULT_DELTA = _parameters.DEFAULT_DELTA
 
 #: What a certificate says of any noise, which theorems take for a real number.
-FLOATING_POINT = _on_grid.FLOATING_POINT
+FLOATING_POINT = kernel_run.FLOATING_POINT
 
 #: What a certificate says of noise that can be drawn again.
 SEEDED = certificates.SEEDED
@@ -274,13 +275,19 @@ class PrivateEstimatorMixin(
         # this release alone: what it started from was told of before.
         ledger = callback.subcontext(task_name="release")
         metadata = {"certificate": plan.certificate}
+
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
-        tell(self, metadata, ledger)
-        if plan.bound.realises:
-            # by a generator of its own: the noise tells nothing of what was drawn
-            X, y = plan.bound.realise(task.X, task.y, *spawned(rng, 1))
-            task = replace(task, X=X, y=y)
-        value = self._execute(task, release, calibration.noise, rng)
+
+        def execute(noise: Noise, rng: np.random.Generator) -> Any:
+            read = task
+            if plan.bound.realises:
+                # by a generator of its own: the noise tells nothing of what was drawn
+                X, y = plan.bound.realise(task.X, task.y, *spawned(rng, 1))
+                read = replace(task, X=X, y=y)
+            return self._execute(read, release, noise, rng)
+
+        noise, pay = calibration.noise, partial(tell, self, metadata, ledger)
+        value = kernel_run.run(plan.certificate, noise, release, execute, rng, pay)
         # attributes are set only after this, and from noisy values and public facts
         # alone
         self._check_released(value)
@@ -469,17 +476,7 @@ class PrivateEstimatorMixin(
         value : ndarray of shape (dim,)
             All that leaves.
         """
-        # exact, and seen by nobody outside of this method
-        exact = release.run(task.X, task.y)
-        if not np.all(np.isfinite(exact)):
-            raise ValueError(Statement("release.value_not_finite", name=release.name))
-        return add_noise(
-            exact,
-            noise,
-            rng,
-            n_records=release.n_records,
-            integer=release.is_integer,
-        )
+        return kernel_run.noisy_value(release, task.X, task.y, noise, rng)
 
     def _check_released(self, value: Any) -> None:
         """Refuse to publish what is not finite.

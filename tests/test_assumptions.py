@@ -8,7 +8,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from skpuffer._template._elsewhere import SUMMED_ELSEWHERE
-from skpuffer._template._on_grid import (
+from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
+from skpuffer.base import SEEDED, UNTOUCHED_ROWS
+from skpuffer.compose import OutputPerturbation, PrivatePipeline, PublicPreprocessing
+from skpuffer.distributions import PointMass
+from skpuffer.exceptions import Statement
+from skpuffer.kernel.run import (
     CHOSEN_ON_GRID,
     FLOATING_POINT,
     NO_ROOM,
@@ -17,11 +22,6 @@ from skpuffer._template._on_grid import (
     ROUNDED_SUMS,
     SUMS_ON_GRID,
 )
-from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
-from skpuffer.base import SEEDED, UNTOUCHED_ROWS
-from skpuffer.compose import OutputPerturbation, PrivatePipeline, PublicPreprocessing
-from skpuffer.distributions import PointMass
-from skpuffer.exceptions import Statement
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import LawsScenario
 from skpuffer.schema import Schema

@@ -24,12 +24,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skpuffer import base
 from skpuffer._template import _rows
-from skpuffer._template._on_grid import (
-    CHOSEN_ON_GRID,
-    ON_GRID,
-    ROUNDED_SUMS,
-    SUMS_ON_GRID,
-)
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.base import FLOATING_POINT, _cells_as_cells
@@ -52,7 +46,13 @@ from skpuffer.exceptions import (
     WeakPromiseWarning,
     stated,
 )
-from skpuffer.kernel.rounding import noise_grid
+from skpuffer.kernel.run import (
+    CHOSEN_ON_GRID,
+    ON_GRID,
+    ROUNDED_SUMS,
+    SUMS_ON_GRID,
+    noise_grid,
+)
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import LaplaceNoise

@@ -12,14 +12,13 @@ from scipy.special import logsumexp
 from scipy.stats import binom, norm
 from sklearn.base import clone
 
-from skpuffer._template._on_grid import ON_GRID
 from skpuffer.accountants import Best, OverlapAmplification, PrivacyLoss, RenyiDP
 from skpuffer.accountants._compatibility import _scenarios
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.kernel import sampling as schemes
 from skpuffer.kernel.draws import secret_generator
-from skpuffer.kernel.rounding import add_noise, noise_grid
+from skpuffer.kernel.run import ON_GRID, add_noise, noise_grid
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateRidge,

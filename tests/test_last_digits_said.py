@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from skpuffer._template import _on_grid
-from skpuffer._template._on_grid import (
+from skpuffer.accountants import GroupPrivacy, PrivacyLoss
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.run import (
     FLOATING_POINT,
     NO_ROOM,
     ON_GRID,
@@ -15,8 +17,6 @@ from skpuffer._template._on_grid import (
     ROUNDED_SUMS,
     SUMS_ON_GRID,
 )
-from skpuffer.accountants import GroupPrivacy, PrivacyLoss
-from skpuffer.kernel.draws import noise_generator
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, GeneralizedGaussianNoise
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario

@@ -26,7 +26,11 @@ from skpuffer._lazy_tables import (
     number_of_book,
 )
 from skpuffer._template._elsewhere import PRIOR_UNSEEN, SUMMED_ELSEWHERE
-from skpuffer._template._on_grid import (
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
+from skpuffer.compose import PublicPreprocessing
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.kernel.releases import STEPS, of_each_record
+from skpuffer.kernel.run import (
     CHOSEN_ON_GRID,
     NO_ROOM,
     ON_GRID,
@@ -34,10 +38,6 @@ from skpuffer._template._on_grid import (
     ROUNDED_SUMS,
     SUMS_ON_GRID,
 )
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
-from skpuffer.compose import PublicPreprocessing
-from skpuffer.exceptions import UnsupportedError
-from skpuffer.kernel.releases import STEPS, of_each_record
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.scenarios import (
     AttributeScenario,

@@ -20,10 +20,9 @@ from skpuffer.exceptions import (
     UnsupportedError,
     reason_of,
 )
-from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.certificates import Claim, Names, certificate_of, prove
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import check_option
-from skpuffer.kernel.proof import Names, prove
 from skpuffer.kernel.releases import Release
 from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
 from skpuffer.privacy import Certificate
@@ -396,8 +395,10 @@ class Accountant(DocLinkMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         check_values(noise, release, self._takes_joint_noise)
         account = self._account(release, bound, noise.norm)
         found = account.calibrate(noise, random_state)
-        account = replace(account, claim=lambda _: found.claim)
-        certificate = self._proved(found.noise, release, bound, account)
+        # not proved: whoever draws the noise certifies it from the noise
+        names = self._names(bound, release)
+        made = certificate_of(found.claim, release, account.fact, names)
+        certificate = cast(Certificate, made)
         # a scale found numerically spends the budget to its last digits only
         name, spent = self._states
         certificate = certificate.as_asked(getattr(self, name, None), spent)

@@ -11,12 +11,8 @@ import numpy as np
 from sklearn.metrics import roc_curve
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import (
-    check_non_negative,
-    check_option,
-    check_probability,
-    refuse_mask,
-)
+from skpuffer.kernel.numbers import check_non_negative, check_option, check_probability
+from skpuffer.utils._reading import refuse_mask
 
 from ._allowed import allowed_deltas, largest_auc, largest_tpr
 from ._intervals import area, area_interval, clopper_pearson

@@ -9,8 +9,8 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_gain
-from skpuffer._template._on_grid import proved
 from skpuffer._template._parameters import scenario_and_accountant
+from skpuffer._template._proved import proved
 from skpuffer.accountants._base import bind
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.draws import noise_generator

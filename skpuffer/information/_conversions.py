@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import (
+    MARGIN,
     check_count,
     check_non_negative,
     check_positive,
@@ -18,7 +19,6 @@ from skpuffer.kernel.numbers import (
     check_real,
     check_share,
 )
-from skpuffer.kernel.solve import MARGIN
 
 __all__ = [
     "budget_for_posterior",

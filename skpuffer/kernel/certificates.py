@@ -1,22 +1,42 @@
-"""What a theorem claims of a noise, and the certificate that is made of it."""
+"""What a theorem claims of a noise, and the proof that makes a certificate of it.
+
+Nothing else makes one. A rule says what a theorem claims of the noise; what every claim
+must keep, whatever the theorem, is checked here.
+"""
 
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from skpuffer.exceptions import CompositionError, Statement, UncertifiedError, stated
 from skpuffer.kernel.curves import BeliefCurve, Events, PrivacyCurve
+from skpuffer.kernel.facts import Fact
+from skpuffer.kernel.noise import Noise
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_probability
 from skpuffer.kernel.plain import from_plain, to_plain
+from skpuffer.kernel.releases import Release
 
 if TYPE_CHECKING:
     from skpuffer.transport import SliceProfile
 
-__all__ = ["SCHEMA", "SEEDED", "VERSION", "Certificate", "Claim"]
+__all__ = [
+    "SCHEMA",
+    "SEEDED",
+    "VERSION",
+    "Certificate",
+    "Claim",
+    "Names",
+    "Rule",
+    "certificate_of",
+    "certificates_are",
+    "certificates_from",
+    "prove",
+]
+
 
 # How far from the budget, in parts of it, what the noise spends may be: above it by
 # rounding alone, below it by as much as a search for the scale may leave.
@@ -181,7 +201,7 @@ class Claim:
             object.__setattr__(self, "notion", Notion.of(self.notion))  # type: ignore[unreachable]
         # tuples, also of what is read back from JSON: certificates compare by value
         object.__setattr__(self, "assumptions", _statements(self.assumptions))
-        if self.source:
+        if self.source and not isinstance(self.source, Statement):
             object.__setattr__(self, "source", stated(self.source))
 
     @property
@@ -235,7 +255,7 @@ class Certificate(Claim):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.choice:
+        if self.choice and not isinstance(self.choice, Statement):
             object.__setattr__(self, "choice", stated(self.choice))
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
@@ -593,7 +613,7 @@ class Certificate(Claim):
 
 
 def _statements(given: Iterable[Statement | str]) -> tuple[Statement, ...]:
-    return tuple(map(stated, given))
+    return tuple(a if isinstance(a, Statement) else stated(a) for a in given)
 
 
 def digest_of_plain(plain: dict[str, Any]) -> str:
@@ -625,3 +645,131 @@ def _canonical(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:.17g}"
     return json.dumps(value)
+
+
+#: What a theorem claims of a noise, of one release and what is known about it.
+Rule = Callable[[Noise], Claim]
+
+
+@dataclass(frozen=True)
+class Names:
+    """Whose a certificate is; nothing of it is computed with.
+
+    Parameters
+    ----------
+    release, accountant, scenario : str
+    table : str or None
+        Public name of the table.
+    n_records : int or None
+        How many records it has.
+    columns : tuple of str or None
+        Names of its columns.
+    """
+
+    release: str
+    accountant: str
+    scenario: str
+    table: str | None = None
+    n_records: int | None = None
+    columns: tuple[str, ...] | None = None
+
+
+_kinds: list[type[Certificate]] = []
+_find_kind: list[Callable[[], object]] = []
+
+
+def certificates_are(kind: type[Certificate]) -> None:
+    """Register the class of certificates: a subclass that says more of one."""
+    _kinds[:] = [kind]
+
+
+def certificates_from(find: Callable[[], object]) -> None:
+    """Register what loads the module that calls :func:`certificates_are`."""
+    _find_kind[:] = [find]
+
+
+def prove(
+    noise: Noise, release: Release, fact: Fact, rule: Rule, names: Names
+) -> Certificate:
+    """Certify what a noise promises of a release.
+
+    Parameters
+    ----------
+    noise : Noise
+        As it will be drawn, but for the room that its grid takes.
+    release : Release
+    fact : Fact
+        What a scenario knows of the release.
+    rule : callable
+        Returns the :class:`Claim` that a theorem makes of a noise.
+    names : Names
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    UncertifiedError
+        If the claim is none that this noise and this fact can give.
+    """
+    return certificate_of(rule(noise), release, fact, names)
+
+
+def certificate_of(
+    claim: Claim, release: Release, fact: Fact, names: Names
+) -> Certificate:
+    """Return the certificate of a claim, if a theorem may claim that.
+
+    Parameters
+    ----------
+    claim : Claim
+    release : Release
+    fact : Fact
+    names : Names
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    UncertifiedError
+        If it may not.
+    """
+    wrong = next((code for code, failed in _checks(claim, fact) if failed), None)
+    if wrong is not None:
+        raise UncertifiedError(
+            Statement(wrong, release=release.name, accountant=names.accountant)
+        )
+    held = {field.name: getattr(claim, field.name) for field in fields(Claim)}
+    # in the order of the claim, and before it what it left out
+    same = set(map(id, claim.assumptions))
+    missing = tuple(
+        each
+        for each in (*fact.assumptions, *release.assumptions)
+        if id(each) not in same and each not in claim.assumptions
+    )
+    held["assumptions"] = (*missing, *claim.assumptions)
+    if not _kinds and _find_kind:
+        _find_kind[0]()
+    kind = _kinds[0] if _kinds else Certificate
+    return kind(**held, **vars(names))
+
+
+def _checks(claim: Claim, fact: Fact) -> tuple[tuple[str, bool], ...]:
+    """Pairs of what a claim must not be, and whether it is that."""
+    costs = (claim.epsilon, claim.mutual_information, claim.rpp_epsilon)
+    known = [cost for cost in costs if cost is not None]
+    estimate = claim.notion is Notion.ESTIMATED
+    return (
+        ("proof.cost_not_a_number", any(not cost >= 0 for cost in known)),
+        ("proof.states_no_cost", claim.epsilon is claim.mutual_information is None),
+        ("proof.delta_out_of_range", not 0 <= claim.event_delta <= claim.delta < 1),
+        ("proof.confidence_out_of_range", not 0 <= claim.confidence <= 1),
+        # whatever was computed, that it was reached is read off the private rows
+        ("proof.private_rows_were_read", fact.reads_private_rows and not estimate),
+        ("proof.estimate_adds_up", estimate and claim.composable),
+        ("proof.estimate_says_more", estimate and not math.isinf(claim.rpp_epsilon)),
+        ("proof.order_out_of_range", claim.alpha is not None and not claim.alpha > 1),
+    )

@@ -19,14 +19,19 @@ from skpuffer.kernel.curves import (
     GaussianCurve,
     NoiseCurve,
     PrivacyCurve,
-    gaussian_delta,
     renyi_to_approximate,
     renyi_to_delta,
 )
 from skpuffer.kernel.distribution import PrivacyLossCurve
-from skpuffer.kernel.numbers import Floats, check_order, check_probability, check_real
+from skpuffer.kernel.families import gaussian_delta
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_order,
+    check_probability,
+    check_real,
+    root_above,
+)
 from skpuffer.kernel.plain import Plain
-from skpuffer.kernel.solve import root_above
 
 __all__ = [
     "CountLawCurve",

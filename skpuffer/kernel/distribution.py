@@ -24,10 +24,15 @@ from skpuffer.kernel.loss_grid import (
     on_grid,
     tail_quantile,
 )
-from skpuffer.kernel.numbers import Floats, check_order, check_probability, check_real
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_order,
+    check_probability,
+    check_real,
+    root_above,
+)
 from skpuffer.kernel.pairs import renyi_of_pair
 from skpuffer.kernel.plain import Plain
-from skpuffer.kernel.solve import root_above
 
 __all__ = ["Accounted", "PrivacyLossCurve", "Reversed"]
 

@@ -14,7 +14,8 @@ import joblib
 
 from skpuffer.exceptions import Statement, stated
 from skpuffer.kernel.numbers import Floats, Indices, check_count
-from skpuffer.releases import QueryRelease, VoteRelease
+from skpuffer.kernel.queries import QueryRelease
+from skpuffer.kernel.votes import VoteRelease
 
 if TYPE_CHECKING:
     from skpuffer.distributions import Distribution
@@ -88,8 +89,9 @@ class Fact:
 
     def __post_init__(self) -> None:
         # a scenario of one's own may say what it assumes in words
-        held = tuple(map(stated, self.assumptions))
-        object.__setattr__(self, "assumptions", held)
+        if not all(isinstance(each, Statement) for each in self.assumptions):
+            held = tuple(map(stated, self.assumptions))
+            object.__setattr__(self, "assumptions", held)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -466,7 +468,7 @@ class Adjacency(Fact):
     def arbitrary(
         cls,
         count: int,
-        assumptions: Iterable[Statement | str],
+        assumptions: Iterable[Statement],
         relation: str = "replace",
         any_records: bool = False,
     ) -> Adjacency:
@@ -491,7 +493,7 @@ class Adjacency(Fact):
             move=float("inf"),
             relation=relation,
             coupling_id=arbitrary_coupling(relation, count),
-            assumptions=tuple(map(stated, assumptions)),
+            assumptions=tuple(assumptions),
         )
 
 

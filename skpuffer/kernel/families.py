@@ -3,16 +3,22 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn
+from functools import partial
+from typing import ClassVar, NoReturn, overload
 
 import numpy as np
-from scipy.special import hyp1f1, ndtri
+from scipy.special import hyp1f1, log_ndtr, ndtri
 
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.kernel.curves import gaussian_delta, gaussian_epsilon, gaussian_mu
 from skpuffer.kernel.noise import Costs, Evidence, MagnitudeNoise, Noise, Shift
-from skpuffer.kernel.numbers import Floats, Numbers, check_count
-from skpuffer.kernel.solve import largest_argument, raise_until
+from skpuffer.kernel.numbers import (
+    Floats,
+    Numbers,
+    check_count,
+    largest_argument,
+    raise_until,
+    root_above,
+)
 
 __all__ = ["ExponentialNoise", "GumbelNoise"]
 
@@ -664,3 +670,93 @@ class ExponentialNoise(_SelectionNoise):
 
     def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return rng.exponential(size=shape)
+
+
+@overload
+def gaussian_delta(epsilon: float, mu: float) -> float: ...
+
+
+@overload
+def gaussian_delta(epsilon: Floats, mu: Numbers) -> Floats: ...
+
+
+@overload
+def gaussian_delta(epsilon: Numbers, mu: Floats) -> Floats: ...
+
+
+def gaussian_delta(epsilon: Numbers, mu: Numbers) -> Numbers:
+    """Hockey-stick divergence of N(mu, 1) from N(0, 1) at exp(epsilon).
+
+    Parameters
+    ----------
+    epsilon : float or ndarray
+        In nats; negative values are meaningful.
+    mu : float or ndarray
+        Distance of the means in standard deviations, in [0, inf]. Arrays broadcast.
+
+    Returns
+    -------
+    delta : float or ndarray
+        In [0, 1].
+
+    References
+    ----------
+    Balle and Wang (2018), Improving the Gaussian mechanism, Theorem 8.
+    """
+    if isinstance(epsilon, float) and isinstance(mu, float):
+        # solvers ask for single numbers by the thousand: spare them the arrays
+        if mu == 0:
+            return max(0.0, -math.expm1(epsilon)) if epsilon < 700 else 0.0
+        if math.isinf(mu):
+            return 1.0
+        if math.isinf(epsilon):
+            return 0.0 if epsilon > 0 else 1.0
+        return float(_difference(epsilon, mu))
+    epsilon, mu = np.asarray(epsilon, float), np.asarray(mu, float)
+    # limits are put in afterwards: where mu or epsilon is infinite or zero, NaN comes
+    # out
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        value = _difference(epsilon, mu)
+        value = np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
+        value = np.where(mu == 0, np.maximum(0.0, -np.expm1(epsilon)), value)
+        value = np.where(np.isinf(mu), 1.0, value)
+    return float(value) if value.ndim == 0 else value
+
+
+def gaussian_epsilon(delta: float, mu: float) -> float:
+    """Smallest epsilon >= 0 with ``gaussian_delta(epsilon, mu) <= delta``.
+
+    Rounded up: the value returned never promises more than holds.
+    """
+    # no epsilon is needed where delta covers the total variation already
+    if mu == 0 or gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    if math.isinf(mu):
+        return math.inf
+    # the loss is N(mu²/2, mu²), so that P(loss > epsilon) <= delta at this upper end
+    upper = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta)) + 1.0
+    if mu > 1e8:  # it is as good as exact, and the curve has lost its digits
+        return upper * (1 + 1e-12)
+    # bracketed by a point that misses delta and one that meets it
+    return root_above(partial(gaussian_delta, mu=mu), delta, 0.0, upper)
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Largest mu with ``gaussian_delta(epsilon, mu) <= delta``, rounded down."""
+    mu = largest_argument(partial(gaussian_delta, epsilon), delta, 1.0)
+    # evaluated once more, as it is by whoever asks the curve: down is the safe side
+    while gaussian_delta(epsilon, mu) > delta:
+        mu *= 1 - 1e-12
+    return mu
+
+
+def _difference(epsilon: Numbers, mu: Numbers) -> Floats:
+    """Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)."""
+    # Theorem 8 of Balle and Wang with mu the sensitivity over the standard deviation.
+    first = log_ndtr(mu / 2 - epsilon / mu)
+    # exp(epsilon) * Phi(...) in logarithms: the product is tame, its factors are not
+    second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    # as exp(first) (1 - exp(second - first)), without the cancellation of two small
+    # terms
+    difference: Floats = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+    return difference

@@ -8,7 +8,7 @@ sum as released need none of them.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -381,6 +381,9 @@ class GradientRelease(Release):
     >>> release.sampling.name, release.sampling_rate, release.divisor
     ('poisson', 0.01, 10.0)
     """
+
+    #: What a certificate says of its last digits, where it is drawn on a grid.
+    last_digits: ClassVar[str] = "assume.gradient_sums_on_grid"
 
     # Fields are what accountants have to say they read. What follows from them is set
     # in `__post_init__`, and is no field.

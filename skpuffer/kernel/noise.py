@@ -27,9 +27,11 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
     check_real,
+    largest_argument,
+    raise_until,
+    smallest_argument,
 )
 from skpuffer.kernel.plain import Plain
-from skpuffer.kernel.solve import largest_argument, raise_until, smallest_argument
 
 __all__ = []
 

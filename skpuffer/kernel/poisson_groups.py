@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from sklearn.utils import gen_batches
 
-from skpuffer.kernel.curves import gaussian_delta
+from skpuffer.kernel.families import gaussian_delta
 from skpuffer.kernel.numbers import Floats
 from skpuffer.kernel.pairs import (
     LOG_ROOT,

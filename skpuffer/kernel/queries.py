@@ -26,10 +26,10 @@ from skpuffer.kernel.releases import (
     TableElsewhere,
     convert_norm,
 )
-from skpuffer.kernel.rounding import add_noise
+from skpuffer.kernel.run import add_noise
 
 if TYPE_CHECKING:
-    from skpuffer.noise import Noise
+    from skpuffer.kernel.noise import Noise
 
 __all__ = ["AdaptiveRelease", "QueryRelease", "Stage"]
 
@@ -112,6 +112,9 @@ class QueryRelease(Release):
     >>> mean.record_move(0.1, norm=2, relation="replace")
     0.025
     """
+
+    #: What a certificate says of its last digits, where it is drawn on a grid.
+    last_digits: ClassVar[str] = "assume.noise_exact_on_grid"
 
     is_one_output: ClassVar[bool] = True
 
@@ -548,6 +551,9 @@ class AdaptiveRelease(QueryRelease):
     >>> [round(release.deviation(stage, noise), 2) for stage in range(2)]
     [8.34, 8.34]
     """
+
+    #: What a certificate says of its last digits, where it is drawn on a grid.
+    last_digits: ClassVar[str] = "assume.noise_exact_on_grid"
 
     # what a stage computes depends on noise
     is_one_output: ClassVar[bool] = False

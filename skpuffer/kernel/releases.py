@@ -15,7 +15,7 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import Floats, check_count, check_extent, check_option
 
 if TYPE_CHECKING:
-    from skpuffer.noise import Noise
+    from skpuffer.kernel.noise import Noise
 
 __all__ = [
     "NORMS",
@@ -563,6 +563,9 @@ class SelectionRelease(Release):
     >>> release.choose(X, found.noise, np.random.default_rng(0))
     array([2.])
     """
+
+    #: What a certificate says of its last digits, where it is drawn on a grid.
+    last_digits: ClassVar[str] = "assume.choice_on_grid"
 
     n_records: int
     scores: tuple[RangedScores, ...]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,7 @@ from skpuffer.kernel.releases import (
     Sensitivity,
     stacked_sensitivity,
 )
-from skpuffer.kernel.rounding import add_noise
+from skpuffer.kernel.run import add_noise
 
 __all__ = ["VOTE_RELATIONS", "VoteRelease", "noisy_counts"]
 
@@ -121,6 +121,9 @@ class VoteRelease(Release):
     array([[2, 1],
            [0, 3]])
     """
+
+    #: What a certificate says of its last digits, where it is drawn on a grid.
+    last_digits: ClassVar[str] = "assume.noise_exact_on_grid"
 
     n_records: int
     n_teachers: int

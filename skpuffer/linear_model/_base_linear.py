@@ -16,7 +16,7 @@ from skpuffer._targets import target_values
 from skpuffer._template._classes import mark_noisy
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_real
-from skpuffer.utils._checks import check_interval
+from skpuffer.utils._bounds import check_interval
 from skpuffer.utils._reading import validate_rows
 
 if TYPE_CHECKING:

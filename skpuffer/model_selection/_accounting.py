@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from skpuffer._template._on_grid import proved
+from skpuffer._template._proved import proved
 from skpuffer.accountants import (
     GroupPrivacy,
     OverlapAmplification,

@@ -1,8 +1,7 @@
 """What is promised, what follows from it, and what may be added up."""
 
-from skpuffer.kernel.certificates import Certificate as _Kept
+from skpuffer.kernel.certificates import certificates_from
 from skpuffer.kernel.plain import kinds_from
-from skpuffer.kernel.proof import certificates_are
 from skpuffer.utils._rooms import attach_stub, load_room
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
@@ -17,11 +16,9 @@ def _load_kinds() -> None:
 kinds_from(_load_kinds)
 
 
-def _kind() -> type[_Kept]:
-    from ._certificate import Certificate
-
-    return Certificate
+def _load_certificate() -> None:
+    from . import _certificate  # noqa: F401
 
 
-# which says more of what follows
-certificates_are(_kind)
+# whose class says more of what follows
+certificates_from(_load_certificate)

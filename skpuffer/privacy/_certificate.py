@@ -10,7 +10,7 @@ from skpuffer.information import (
     membership_advantage,
     posterior_success,
 )
-from skpuffer.kernel import certificates
+from skpuffer.kernel import certificates as certificates
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_probability
 
@@ -442,3 +442,5 @@ if Certificate.__doc__:  # which python -OO leaves out
     Certificate.__doc__ = re.sub(
         r" +\*\*fields\n.*\n", lambda _: "\n".join(_listed) + "\n", Certificate.__doc__
     )
+
+certificates.certificates_are(Certificate)

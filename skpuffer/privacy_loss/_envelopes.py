@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from skpuffer.kernel.curves import mirrored
-from skpuffer.kernel.numbers import Floats, Numbers
-from skpuffer.kernel.solve import raise_until
+from skpuffer.kernel.numbers import Floats, Numbers, raise_until
 
 __all__ = ["Hull", "hull"]
 

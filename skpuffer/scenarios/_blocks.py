@@ -19,8 +19,9 @@ from skpuffer.kernel.facts import (
     RecordBelief,
     arbitrary_coupling,
 )
-from skpuffer.kernel.numbers import Floats, Indices, check_count, refuse_mask
+from skpuffer.kernel.numbers import Floats, Indices, check_count
 from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
+from skpuffer.utils._reading import refuse_mask
 
 from ._base import AnyRelease, BoundScenario, Rows, Scenario, offers
 from ._record import RecordScenario

@@ -14,7 +14,7 @@ import pandas as pd
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
-from skpuffer.utils._checks import check_interval
+from skpuffer.utils._bounds import check_interval
 
 from ._cells import cell_key, is_missing, refuse_ambiguous
 

@@ -11,9 +11,10 @@ from joblib import effective_n_jobs
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.draws import spawned
-from skpuffer.kernel.rounding import (
+from skpuffer.kernel.run import (
     draws_exactly,
     noise_grid,
+    noise_rows,
     to_grid,
     with_room_for_grid,
 )
@@ -134,10 +135,6 @@ class RecalibrationRun:
         sure = np.concatenate([[0.0], falls - _SURE * noise])
         found: Floats = self._factors[int(np.argmax(sure))] * self._initial
         return found
-
-
-# So many numbers of noise are drawn at once: enough to pay for the call.
-_NOISE_BLOCK = 2**13
 
 
 class Step(NamedTuple):
@@ -301,7 +298,7 @@ def train(
         if draws_exactly(noise, noise_rng) and not on_update:
             noise = _with_room(noise, release, gradients.dim)
             grid = noise_grid(noise, release.n_records)
-        draws = _draws(noise, gradients.dim, n_rows, noise_rng)
+        draws = noise_rows(noise, gradients.dim, n_rows, noise_rng)
         if strategy is not None:
             # The scale is that of the draws, as it is accounted for, by this very
             # strategy. What it keeps of them is as private as they are, and gone with
@@ -379,16 +376,6 @@ def _other_clipping(release: GradientRelease) -> tuple[GradientRelease, float]:
     norm: Any = release.optimiser.recalibration.clip_norm  # type: ignore[union-attr] # not None
     whole = float(release.total_clip_norm)
     return replace(release, clip_norm=norm), whole / norm * (1 - 2.0**-50)
-
-
-def _draws(
-    noise: Noise, dim: int, n_rows: int, rng: np.random.Generator
-) -> Iterator[Floats]:
-    """Yield independent draws of noise, several small ones made at a time."""
-    # by the number of parameters, which is public
-    at_once = max(1, _NOISE_BLOCK // dim)
-    for start in range(0, n_rows, at_once):
-        yield from noise.sample((min(at_once, n_rows - start), dim), rng)
 
 
 def _check(

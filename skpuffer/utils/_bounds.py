@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import Floats, check_option
 
-from ._checks import check_interval
-
 if TYPE_CHECKING:
     from skpuffer.releases import PublicContext
 
@@ -313,3 +311,22 @@ def _widened(low: Floats, high: Floats) -> Bounds:
     # only where the range is a point; outwards, so that the values stay inside
     spread = np.where(low < high, 0.0, np.maximum(1.0, 1e-6 * np.abs(low)))
     return Bounds(tuple((low - spread).tolist()), tuple((high + spread).tolist()))
+
+
+def check_interval(low: Numbers, high: Numbers, name: str) -> None:
+    """Refuse intervals whose ends or half lengths are not of workable size.
+
+    Half of the length is a unit of the noise.
+
+    Parameters
+    ----------
+    low, high : float or ndarray
+        Finite, ``low < high``.
+    name : str
+        Of the parameter, for the message.
+    """
+    # an end may be zero, half a length may not
+    for end in np.unique(np.abs([*np.ravel(low), *np.ravel(high)])):
+        check_extent(**{name: float(end)})
+    for half in np.unique(high / 2 - low / 2):
+        check_positive(**{name: float(half)})  # type: ignore[arg-type] # not `finite`

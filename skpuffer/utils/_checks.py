@@ -14,15 +14,12 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import (
     _LEAST_SIZE,
     Floats,
-    Numbers,
     _one,
     _workable,
-    check_extent,
     check_finite,
-    check_positive,
     floats,
-    refuse_mask,
 )
+from skpuffer.utils._reading import refuse_mask
 
 
 def check_sizes(**named: Any) -> Floats:
@@ -39,25 +36,6 @@ def check_sizes(**named: Any) -> Floats:
     for size in (sizes.min(), sizes.max()) if sizes.size else ():
         _workable(name, float(size), float(size), _LEAST_SIZE, finite=True)
     return array
-
-
-def check_interval(low: Numbers, high: Numbers, name: str) -> None:
-    """Refuse intervals whose ends or half lengths are not of workable size.
-
-    Half of the length is a unit of the noise.
-
-    Parameters
-    ----------
-    low, high : float or ndarray
-        Finite, ``low < high``.
-    name : str
-        Of the parameter, for the message.
-    """
-    # an end may be zero, half a length may not
-    for end in np.unique(np.abs([*np.ravel(low), *np.ravel(high)])):
-        check_extent(**{name: float(end)})
-    for half in np.unique(high / 2 - low / 2):
-        check_positive(**{name: float(half)})  # type: ignore[arg-type] # not `finite`
 
 
 def check_jobs(**named: Any) -> int | None:

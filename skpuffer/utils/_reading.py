@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import Booleans, Indices, floats, refuse_mask
+from skpuffer.kernel.numbers import Booleans, Indices, floats
 
 __all__ = [
     "COLLECT",
@@ -698,3 +698,10 @@ def ordered_labels(labels: Any, name: str) -> NDArray[Any]:
     except TypeError:
         pass
     raise ValueError(Statement("target.label_types_mixed", name=name))
+
+
+def refuse_mask(values: object, name: str) -> None:
+    """Refuse a masked array, whose masked values would be read."""
+    # `asarray` drops the mask, and what was hidden would be computed with
+    if np.ma.is_masked(values):
+        raise ValueError(Statement("table.masked_array", name=name))

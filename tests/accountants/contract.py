@@ -22,7 +22,7 @@ import pytest
 from sklearn.base import clone
 
 import skpuffer
-from skpuffer._template._on_grid import proved
+from skpuffer._template._proved import proved
 from skpuffer.accountants import Support
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import (

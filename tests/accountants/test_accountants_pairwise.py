@@ -8,11 +8,11 @@ from scipy.stats import norm
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
-from skpuffer._template._on_grid import proved
+from skpuffer._template._proved import proved
 from skpuffer.accountants import Best, OverlapAmplification
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.kernel.draws import noise_generator
-from skpuffer.kernel.rounding import noise_grid
+from skpuffer.kernel.run import noise_grid
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, compose

@@ -14,7 +14,7 @@ from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.kernel.curves import gaussian_epsilon
+from skpuffer.kernel.families import gaussian_epsilon
 from skpuffer.kernel.pairs import ShiftPair
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import Notion, compose

@@ -27,7 +27,6 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from skpuffer._template._on_grid import ON_GRID, SUMS_ON_GRID
 from skpuffer.accountants import (
     Best,
     GroupPrivacy,
@@ -48,6 +47,7 @@ from skpuffer.exceptions import (
     UnsupportedError,
     WeakPromiseWarning,
 )
+from skpuffer.kernel.run import ON_GRID, SUMS_ON_GRID
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import (
     PrivateHuberRegressor,

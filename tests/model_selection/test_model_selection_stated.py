@@ -14,7 +14,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpuffer._preview import UnreadRows
-from skpuffer._template._on_grid import ON_GRID
 from skpuffer.accountants import (
     Best,
     GroupPrivacy,
@@ -31,7 +30,7 @@ from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
 )
-from skpuffer.kernel.rounding import noise_grid
+from skpuffer.kernel.run import ON_GRID, noise_grid
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.model_selection import _base as searches

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from skpuffer._template._on_grid import CHOSEN_ON_GRID
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import FLOATING_POINT
+from skpuffer.kernel.run import CHOSEN_ON_GRID
 from skpuffer.summary import PrivateMean, PrivateQuantile
 
 from ..last_digits import reachable

@@ -21,8 +21,7 @@ from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError, Statement
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import Fact
-from skpuffer.kernel.numbers import check_option, check_probability, lengths_of
-from skpuffer.kernel.solve import MARGIN
+from skpuffer.kernel.numbers import MARGIN, check_option, check_probability, lengths_of
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (

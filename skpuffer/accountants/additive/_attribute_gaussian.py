@@ -11,9 +11,8 @@ from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.curves import gaussian_mu
-from skpuffer.kernel.numbers import Floats
-from skpuffer.kernel.solve import root_above
+from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.numbers import Floats, root_above
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease

@@ -10,9 +10,14 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.curves import DEFAULT_ORDERS
-from skpuffer.kernel.numbers import Floats, check_order, check_real
+from skpuffer.kernel.numbers import (
+    MARGIN,
+    Floats,
+    check_order,
+    check_real,
+    smallest_argument,
+)
 from skpuffer.kernel.plain import Plain
-from skpuffer.kernel.solve import MARGIN, smallest_argument
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,

@@ -10,8 +10,7 @@ import numpy as np
 from skpuffer.accountants._base import Found
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.numbers import check_real
-from skpuffer.kernel.solve import root_above
+from skpuffer.kernel.numbers import check_real, root_above
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (

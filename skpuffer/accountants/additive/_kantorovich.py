@@ -11,8 +11,12 @@ from skpuffer.distributions import Distribution
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError, Statement
-from skpuffer.kernel.numbers import check_positive, check_probability, lengths_of
-from skpuffer.kernel.solve import MARGIN
+from skpuffer.kernel.numbers import (
+    MARGIN,
+    check_positive,
+    check_probability,
+    lengths_of,
+)
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (

@@ -24,9 +24,8 @@ from skpuffer.kernel.curves import PrivacyCurve
 from skpuffer.kernel.distribution import TOLERANCE
 from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.notions import Notion
-from skpuffer.kernel.numbers import check_probability
+from skpuffer.kernel.numbers import check_probability, largest_argument, raise_until
 from skpuffer.kernel.releases import Release
-from skpuffer.kernel.solve import largest_argument, raise_until
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
 from skpuffer.releases import (

@@ -3,8 +3,8 @@
 from typing import Any, cast
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.curves import gaussian_mu
 from skpuffer.kernel.distribution import LOOSE
+from skpuffer.kernel.families import gaussian_mu
 from skpuffer.kernel.numbers import check_positive, check_probability
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion

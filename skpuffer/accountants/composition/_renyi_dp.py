@@ -4,8 +4,8 @@ import math
 
 from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.curves import gaussian_mu
 from skpuffer.kernel.distribution import ORDERS
+from skpuffer.kernel.families import gaussian_mu
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion

@@ -17,7 +17,7 @@ from skpuffer.accountants.additive._base import delta_left
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.families import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_option, check_positive, check_probability
 from skpuffer.noise import Noise

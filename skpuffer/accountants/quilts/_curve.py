@@ -11,9 +11,8 @@ import numpy as np
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.curves import conversion_terms
-from skpuffer.kernel.numbers import Floats, check_order, check_probability
+from skpuffer.kernel.numbers import Floats, check_order, check_probability, root_above
 from skpuffer.kernel.plain import Plain, to_plain
-from skpuffer.kernel.solve import root_above
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     GaussianNoise,

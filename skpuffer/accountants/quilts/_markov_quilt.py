@@ -41,8 +41,8 @@ from skpuffer.kernel.numbers import (
     check_order,
     check_positive,
     check_probability,
+    root_above,
 )
-from skpuffer.kernel.solve import root_above
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import (
     AdaptiveRelease,

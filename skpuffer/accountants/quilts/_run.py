@@ -12,7 +12,7 @@ from skpuffer.accountants.composition._accounting import Accounting
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.kernel.curves import gaussian_delta
+from skpuffer.kernel.families import gaussian_delta
 from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.kernel.plain import Plain, to_plain
 from skpuffer.noise import GaussianNoise, Noise

@@ -15,7 +15,7 @@ from skpuffer.accountants.composition._base import Reading, _CompositionAccounta
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.curves import gaussian_mu
+from skpuffer.kernel.families import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import Floats, check_positive
 from skpuffer.noise import Noise, Shift

@@ -15,8 +15,8 @@ from skpuffer.kernel.numbers import (
     check_order,
     check_positive,
     check_probability,
+    root_above,
 )
-from skpuffer.kernel.solve import root_above
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy_loss import GaussianPoissonPair
 from skpuffer.utils._checks import check_masses

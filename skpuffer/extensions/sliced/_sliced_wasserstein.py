@@ -25,8 +25,9 @@ from skpuffer.kernel.numbers import (
     check_order,
     check_positive,
     check_probability,
+    raise_until,
+    root_above,
 )
-from skpuffer.kernel.solve import raise_until, root_above
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions

@@ -11,8 +11,14 @@ from scipy.special import betaln, logsumexp, stdtr
 from skpuffer.exceptions import PrivacyWarning, Statement
 from skpuffer.kernel.curves import log_delta_of_orders, mirrored
 from skpuffer.kernel.noise import Costs, Evidence, MagnitudeNoise, Shift, plain
-from skpuffer.kernel.numbers import Floats, Indices, Numbers, check_positive
-from skpuffer.kernel.solve import largest_argument, smallest_argument
+from skpuffer.kernel.numbers import (
+    Floats,
+    Indices,
+    Numbers,
+    check_positive,
+    largest_argument,
+    smallest_argument,
+)
 
 #: Exponents below which quadrature would miss some of the mass in the tails.
 LEAST_EXPONENT = 1.05

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.special import gamma, gammainc, gammaincc, gammainccinv
 
 from skpuffer.kernel.curves import mirrored
-from skpuffer.kernel.numbers import Floats, Numbers
-from skpuffer.kernel.solve import root_above
+from skpuffer.kernel.numbers import Floats, Numbers, root_above
 
 __all__ = [
     "cdf",

@@ -26,8 +26,9 @@ from skpuffer.kernel.numbers import (
     check_each,
     check_non_negative,
     check_real,
+    largest_argument,
+    root_below,
 )
-from skpuffer.kernel.solve import largest_argument, root_below
 from skpuffer.privacy_loss._envelopes import Hull, hull
 
 from . import _loss

@@ -11,9 +11,8 @@ from typing import ClassVar
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.curves import BeliefCurve, PrivacyCurve
-from skpuffer.kernel.numbers import check_non_negative, check_real
+from skpuffer.kernel.numbers import check_non_negative, check_real, smallest_argument
 from skpuffer.kernel.plain import Plain
-from skpuffer.kernel.solve import smallest_argument
 
 from ._kinds import Overlap
 from ._rounding import DIGITS, FARTHEST

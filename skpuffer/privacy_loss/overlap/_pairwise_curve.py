@@ -3,17 +3,19 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.curves import GaussianCurve, gaussian_mu
+from skpuffer.kernel.curves import GaussianCurve
+from skpuffer.kernel.families import gaussian_mu
 from skpuffer.kernel.numbers import check_non_negative, check_real
 
 from ._curve import OverlapCurve, amplified_budgets, amplified_target
 from ._pair_splitting import GAP, PairSplitting
-from ._pairwise import PairwiseOverlap
+from ._pairwise import ROOM_OF_PAIRS, PairwiseOverlap
 from ._rounding import DIGITS, FARTHEST, ROUNDING
 
 __all__ = ["PairwiseOverlapCurve", "composed_pairs", "largest_pairwise_mu"]
@@ -92,6 +94,9 @@ class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
     """
 
     overlap: PairwiseOverlap
+
+    #: What a grid may add to the noise: pairs that nearly agree have so much room.
+    most_room: ClassVar[float] = ROOM_OF_PAIRS
 
     def __post_init__(self) -> None:
         if self.curve.gaussian_mu is None:

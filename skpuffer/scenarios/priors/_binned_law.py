@@ -8,8 +8,9 @@ import pandas as pd
 from sklearn.metrics import pairwise_distances_argmin
 
 from skpuffer.exceptions import ScenarioError, Statement
-from skpuffer.kernel.numbers import Floats, Indices, refuse_mask
+from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.schema import Schema
+from skpuffer.utils._reading import refuse_mask
 
 from ._bounded_odds import BoundedOdds
 from ._coding import Coding, coding_of

@@ -10,10 +10,16 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement
-from skpuffer.kernel.numbers import Floats, floats, refuse_mask
+from skpuffer.kernel.numbers import Floats, floats
 from skpuffer.releases import PublicContext
 from skpuffer.schema._cells import level_places
-from skpuffer.utils._reading import column_names, is_frame, matching_names, to_pandas
+from skpuffer.utils._reading import (
+    column_names,
+    is_frame,
+    matching_names,
+    refuse_mask,
+    to_pandas,
+)
 
 __all__ = [
     "ReferenceTable",

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError, Statement
-from skpuffer.kernel.numbers import refuse_mask
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import Rows
 from skpuffer.scenarios.priors._tables import ReferenceTable, bound_arrays
-from skpuffer.utils._reading import is_frame, row_count
+from skpuffer.utils._reading import is_frame, refuse_mask, row_count
 
 __all__ = [
     "check_classes",

@@ -15,13 +15,13 @@ from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import (
+    MARGIN,
     Floats,
     check_count,
     check_finite,
     check_positive,
     check_probability,
 )
-from skpuffer.kernel.solve import MARGIN
 from skpuffer.utils._checks import check_covariance
 
 __all__ = [

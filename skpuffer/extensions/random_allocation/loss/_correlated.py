@@ -9,8 +9,9 @@ from typing import cast
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.curves import Pair, gaussian_delta, log_delta_of_orders
+from skpuffer.kernel.curves import Pair, log_delta_of_orders
 from skpuffer.kernel.distribution import Reversed
+from skpuffer.kernel.families import gaussian_delta
 from skpuffer.kernel.numbers import Floats, check_probability
 from skpuffer.kernel.pairs import DominatingPair
 from skpuffer.privacy_loss.allocation._search import least_epsilon

@@ -9,20 +9,16 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.curves import (
-    conversion_terms,
-    gaussian_delta,
-    gaussian_epsilon,
-    log_delta_of_orders,
-)
+from skpuffer.kernel.curves import conversion_terms, log_delta_of_orders
+from skpuffer.kernel.families import gaussian_delta, gaussian_epsilon
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
     check_finite,
     check_option,
     check_probability,
+    root_above,
 )
-from skpuffer.kernel.solve import root_above
 from skpuffer.privacy_loss.allocation._sampled import check_gram
 
 from ._bands import Band, Renewal, Way

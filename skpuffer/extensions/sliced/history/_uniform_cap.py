@@ -23,8 +23,9 @@ from skpuffer.kernel.numbers import (
     check_option,
     check_order,
     check_positive,
+    largest_argument,
+    raise_until,
 )
-from skpuffer.kernel.solve import largest_argument, raise_until
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
 from skpuffer.releases import (

@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import (
-    Floats,
-    Indices,
-    check_finite,
-    check_probability,
-)
+from skpuffer.kernel.numbers import Floats, Indices, check_finite, check_probability
 from skpuffer.kernel.queries import Ball, _vector
 
 from ._profile import SliceProfile
