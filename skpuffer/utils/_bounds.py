@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import Floats, check_option
+from skpuffer.kernel.numbers import (
+    Floats,
+    Numbers,
+    check_extent,
+    check_option,
+    check_positive,
+)
 
 if TYPE_CHECKING:
     from skpuffer.releases import PublicContext
