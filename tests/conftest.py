@@ -3,9 +3,11 @@
 import math
 import os
 import random
+import subprocess
 from collections import defaultdict
 from itertools import chain
 from pathlib import Path
+from zlib import crc32
 
 # Before anything imports pyplot, also in doctests: a machine may have no display.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -58,6 +60,34 @@ def n_trials():
     return scale
 
 
+#: Of the tests of extensions, a run of everything takes this share and those marked
+#: `every_run`. `pytest tests/extensions` runs all.
+_EXTENSIONS_EVERY = 40
+
+
+def _is_of_extension(item):
+    return "extensions" in item.path.parts
+
+
+def _without_most_of_extensions(items):
+    """Leave all tests out but a few of the extensions', others for each commit."""
+    of_extensions = [*map(_is_of_extension, items)]
+    if all(of_extensions):
+        return items
+    root = Path(__file__).parents[1]
+    asked = ("git", "-C", str(root), "rev-parse", "HEAD")
+    commit = subprocess.run(asked, capture_output=True, check=False).stdout
+
+    def drawn(item):
+        return not crc32(commit + item.nodeid.encode()) % _EXTENSIONS_EVERY
+
+    return [
+        item
+        for item, of_one in zip(items, of_extensions, strict=True)
+        if not of_one or item.get_closest_marker("every_run") or drawn(item)
+    ]
+
+
 @pytest.hookimpl(trylast=True)  # of what the markers leave
 def pytest_collection_modifyitems(config, items):
     """Leave every K-th test where SKPUFFER_TEST_EVERY is K: a quick look at all parts.
@@ -70,7 +100,7 @@ def pytest_collection_modifyitems(config, items):
         raise pytest.UsageError(
             f"SKPUFFER_TEST_EVERY must be a whole number from 1. Got {every!r}."
         )
-    kept = items[::every]
+    kept = _without_most_of_extensions(items)[::every]
     chosen = set(map(id, kept))
     config.hook.pytest_deselected(items=[i for i in items if id(i) not in chosen])
     seed = os.environ.get("SKPUFFER_TEST_ORDER")

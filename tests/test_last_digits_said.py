@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from skpuffer._template import _on_grid
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
+from skpuffer.kernel import run
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.run import (
     FLOATING_POINT,
@@ -49,8 +49,10 @@ def asked(release, accountant=GAUSSIAN, **changes):
     return replace(calibration, **changes)
 
 
-def on_grid(*asked, **said):
-    return _on_grid.on_grid(*asked, **{"by_sensitivity": True} | said)
+def on_grid(found, *asked, **said):
+    known = {"by_sensitivity": True} | said
+    noise, said = run.on_grid(found.noise, found.certificate, *asked, **known)
+    return replace(found, noise=noise), said
 
 
 def scales(calibration):

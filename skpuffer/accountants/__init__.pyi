@@ -1,3 +1,12 @@
+from skpuffer.extensions.last_iterate import IterationAmplification
+from skpuffer.extensions.pac import PAC, ResidualPAC
+from skpuffer.extensions.random_allocation import RandomAllocation, SampledAllocation
+from skpuffer.extensions.sliced import (
+    HistoryUniformCap,
+    SinkhornWasserstein,
+    SlicedWasserstein,
+)
+
 from ._base import Accountant, Calibration, Support
 from ._compatibility import compatibility_table
 from .additive import (
@@ -7,18 +16,12 @@ from .additive import (
     GeneralWasserstein,
     GroupPrivacy,
     Kantorovich,
-    SinkhornWasserstein,
 )
 from .best import Best
 from .composition import PrivacyLoss, RenyiDP
-from .history import HistoryUniformCap
-from .iteration import IterationAmplification
 from .overlap import OverlapAmplification
-from .pac import PAC, ResidualPAC
 from .quilts import MarkovQuilt
-from .random_allocation import RandomAllocation, SampledAllocation
 from .shaped import ShapedWasserstein
-from .sliced import SlicedWasserstein
 
 __all__ = [
     "PAC",

@@ -21,7 +21,6 @@ from ._base import Accountant, Calibration
 from .additive import GroupPrivacy
 from .best import Best
 from .composition import PrivacyLoss, RenyiDP
-from .iteration import IterationAmplification
 
 __all__ = ["gain_over_records", "records_that_differ", "stating_gain"]
 
@@ -162,6 +161,9 @@ def stating_gain(
 def _for_records(release: AnyRelease, alpha: float | None) -> list[Accountant]:
     """Accountants that differential privacy needs no other than, without repeats."""
     if not isinstance(release, QueryRelease):
+        # of an extension, to which the room alone leads
+        from . import IterationAmplification
+
         return [PrivacyLoss() if alpha is None else RenyiDP(), IterationAmplification()]
     return [GroupPrivacy()]
 

@@ -14,7 +14,9 @@ from skpuffer.releases import SelectionRelease
 __all__ = ["SELECTION_FIELDS", "selection_curve", "selection_noises"]
 
 #: What is read of a selection.
-SELECTION_FIELDS = frozenset({"assumptions", "context", "n_records", "name", "scores"})
+SELECTION_FIELDS: frozenset[str] = frozenset(
+    {"assumptions", "context", "n_records", "name", "scores"}
+)
 
 #: Mechanism, and what dominates a round of range r at scale one.
 _MECHANISMS: dict[type[Noise], tuple[Statement, Callable[[float], DescribedPair]]] = {

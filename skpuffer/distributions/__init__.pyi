@@ -1,3 +1,5 @@
+from skpuffer.extensions.sliced import sliced_distribution_distances
+
 from ._distributions import (
     Continuous,
     Discrete,
@@ -8,7 +10,6 @@ from ._distributions import (
     Support,
     distribution_distance,
 )
-from ._sliced import sliced_distribution_distances
 
 __all__ = [
     "Continuous",

@@ -1,30 +1,48 @@
-from ._atoms import (
+from skpuffer.extensions.pac import (
     Atoms,
-)
-from ._banks import (
     Bank,
-)
-from ._bounded_mean import (
-    mean_lower_bound,
-    mean_upper_bound,
-)
-from ._certification import (
+    FoundNoise,
+    GaussianLaw,
+    GaussianMixtureMarginal,
+    Information,
     InformationBound,
-    certify_scale,
-    density_bound,
-    entropy_bound,
-    largest_bound,
-    retry_scale,
-)
-from ._channel import (
+    LaplaceMarginal,
+    LatticeMarginal,
+    LogisticMarginal,
     MixtureChannel,
-)
-from ._composition import (
+    OutputModel,
+    ProductLaw,
+    SecretInformation,
+    UniformMarginal,
+    algorithm1,
+    certify_scale,
+    closed_form,
     compose_additive,
     compose_exact,
     compose_mixed,
     compose_residual,
+    decoder_deviation,
+    density_bound,
+    donsker_varadhan_gap,
+    dp_mean_power,
+    efficient,
+    entropy_bound,
+    inflated_covariance,
+    largest_bound,
+    log_det,
+    mean_lower_bound,
+    mean_upper_bound,
+    proportional,
+    published_dp_mean_power,
+    retry_scale,
+    search_law,
+    search_noise,
+    slice_statistic,
+    sliced_gap,
+    surrogate_terms,
+    waterfill,
 )
+
 from ._conversions import (
     budget_for_posterior,
     chi2_success,
@@ -38,47 +56,6 @@ from ._conversions import (
     posterior_success,
     total_variation_success,
 )
-from ._corrections import (
-    decoder_deviation,
-    donsker_varadhan_gap,
-    slice_statistic,
-    sliced_gap,
-    surrogate_terms,
-)
-from ._dp_mean import (
-    dp_mean_power,
-    published_dp_mean_power,
-)
-from ._families import (
-    search_law,
-)
-from ._gaussian import (
-    algorithm1,
-    closed_form,
-    efficient,
-    inflated_covariance,
-    log_det,
-    proportional,
-    waterfill,
-)
-from ._information import (
-    Information,
-    SecretInformation,
-)
-from ._laws import (
-    GaussianLaw,
-)
-from ._output_model import (
-    OutputModel,
-)
-from ._products import (
-    GaussianMixtureMarginal,
-    LaplaceMarginal,
-    LatticeMarginal,
-    LogisticMarginal,
-    ProductLaw,
-    UniformMarginal,
-)
 from ._residual import (
     ResidualReport,
     alphabet_value,
@@ -87,10 +64,6 @@ from ._residual import (
     logistic_value,
     membership_value,
     subset_value,
-)
-from ._search import (
-    FoundNoise,
-    search_noise,
 )
 
 __all__ = [

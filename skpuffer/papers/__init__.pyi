@@ -1,19 +1,17 @@
-from ._discrepancy_caps import (
+from skpuffer.extensions.papers import (
+    SampledPrivacyLoss,
+    VoteUtilityDisplay,
+    argmax_distribution,
+    hardmax_auc,
+    hardmax_utility,
+    make_vote_histograms,
     mismatch_mean_square,
     monte_carlo_caps,
     realised_mean_square,
     tail_cap,
     tail_route_epsilon,
 )
-from ._sampled_privacy_loss import SampledPrivacyLoss
-from ._sliced_costs import group_privacy_costs, layer_caps, sliced_variance
-from ._vote_simulation import (
-    argmax_distribution,
-    hardmax_auc,
-    hardmax_utility,
-    make_vote_histograms,
-)
-from ._vote_utility import VoteUtilityDisplay
+from skpuffer.extensions.sliced import group_privacy_costs, layer_caps, sliced_variance
 
 __all__ = [
     "SampledPrivacyLoss",

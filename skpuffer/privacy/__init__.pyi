@@ -1,9 +1,13 @@
+from skpuffer.extensions.last_iterate import (
+    allocate_shifts,
+    gaussian_prior_shifts,
+    iteration_cost,
+)
 from skpuffer.kernel.notions import Notion as Notion
 
 from ._certificate import Certificate
 from ._compose import compose
 from ._information import mixed_information
-from ._iteration import allocate_shifts, gaussian_prior_shifts, iteration_cost
 from ._parallel import parallel
 from ._preview import Preview
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import CompositionError, Statement, UncertifiedError
 from skpuffer.kernel.notions import SLICED, Notion
-from skpuffer.privacy_loss._sliced_curves import SlicedCurve
 
 if TYPE_CHECKING:
     from ._certificate import Certificate
@@ -132,13 +131,15 @@ def sliced_approximate(certificate: "Certificate", delta: float) -> "Certificate
         raise ValueError(
             Statement("sliced.not_renyi_promise", title=certificate.notion.title)
         )
-    if not isinstance(certificate.curve, SlicedCurve):
+    curve = certificate.curve
+    # curves of slices are those that may know the whole output's
+    if curve is None or not hasattr(curve, "vector"):
         raise UncertifiedError(Statement("certificate.no_curve_to_convert"))
     # orders are of one noise: the curve is read at that of the certificate
     return replace(
         certificate,
         notion=notion,
-        epsilon=float(certificate.curve.epsilon(delta)),
+        epsilon=float(curve.epsilon(delta)),
         alpha=None,
         delta=delta,
         rpp_epsilon=math.inf,
@@ -169,7 +170,7 @@ def processed(certificate: "Certificate") -> "Certificate":
     if certificate.notion not in SLICED:
         return certificate
     curve = certificate.curve
-    vector = curve.vector if isinstance(curve, SlicedCurve) else None
+    vector = getattr(curve, "vector", None)
     if vector is None:
         raise UncertifiedError(Statement("sliced.whole_output_unknown"))
     if certificate.alpha is None:

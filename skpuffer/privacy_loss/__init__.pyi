@@ -1,3 +1,11 @@
+from skpuffer.extensions.sliced import (
+    averaged_divergence,
+    averaged_shift_divergence,
+    joint_divergence,
+    joint_shift_divergence,
+    shift_divergence_bound,
+    sliced_gaussian_divergences,
+)
 from skpuffer.kernel.composed_curves import CountLawCurve as CountLawCurve
 from skpuffer.kernel.composed_curves import RenyiCurve as RenyiCurve
 from skpuffer.kernel.composed_curves import compose_curves as compose_curves
@@ -25,14 +33,6 @@ from ._divergences import (
     gaussian_renyi_divergence,
     hockey_stick_divergence,
     renyi_divergence,
-)
-from ._sliced_divergences import (
-    averaged_divergence,
-    averaged_shift_divergence,
-    joint_divergence,
-    joint_shift_divergence,
-    shift_divergence_bound,
-    sliced_gaussian_divergences,
 )
 from .repetition import BestRunCurve, RandomRuns
 

@@ -6,19 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from skpuffer.kernel.numbers import check_option
-from skpuffer.noise.strategies import (
-    NoiseStrategy,
-    banded_inverse_factorization,
-    banded_inverse_square_root,
-    banded_matrix_factorization,
-    banded_square_root,
-    buffered_linear_toeplitz,
-    prefix_sum_tree,
-    restarted,
-)
+
+# its names load when a strategy is made
+from skpuffer.noise import strategies as make
 from skpuffer.releases import FreshBinsSampling
 
 if TYPE_CHECKING:
+    from skpuffer.noise.strategies import NoiseStrategy
     from skpuffer.releases import GradientRelease
 
 __all__ = ["NOISE_CORRELATIONS", "strategy_of_run"]
@@ -30,16 +24,18 @@ _BANDWIDTH = 4
 #: Strategies by their names, each made for a number of steps, of batches of an epoch
 #: and of diagonals.
 NOISE_CORRELATIONS: dict[str, Callable[[int, int, int], NoiseStrategy]] = {
-    "banded_square_root": lambda n, b, p: banded_square_root(p),
-    "banded_inverse_square_root": lambda n, b, p: banded_inverse_square_root(p),
-    "banded_matrix_factorization": lambda n, b, p: banded_matrix_factorization(n, p, b),
+    "banded_square_root": lambda n, b, p: make.banded_square_root(p),
+    "banded_inverse_square_root": lambda n, b, p: make.banded_inverse_square_root(p),
+    "banded_matrix_factorization": (
+        lambda n, b, p: make.banded_matrix_factorization(n, p, b)
+    ),
     "banded_inverse_factorization": (
-        lambda n, b, p: banded_inverse_factorization(n, p, b)
+        lambda n, b, p: make.banded_inverse_factorization(n, p, b)
     ),
-    "buffered_linear_toeplitz": lambda n, b, p: buffered_linear_toeplitz(
-        n, n_batches=b
+    "buffered_linear_toeplitz": (
+        lambda n, b, p: make.buffered_linear_toeplitz(n, n_batches=b)
     ),
-    "prefix_sum_tree": lambda n, b, p: prefix_sum_tree(n),
+    "prefix_sum_tree": lambda n, b, p: make.prefix_sum_tree(n),
 }
 
 
@@ -68,7 +64,7 @@ def strategy_of_run(asked: Any, release: GradientRelease) -> NoiseStrategy | Non
     if not isinstance(asked, str):
         strategy: NoiseStrategy = asked
         return strategy
-    make = NOISE_CORRELATIONS[
+    named = NOISE_CORRELATIONS[
         check_option(tuple(NOISE_CORRELATIONS), noise_correlation=asked)
     ]
     n_batches, n_steps = release.steps_per_epoch, release.n_steps
@@ -77,5 +73,5 @@ def strategy_of_run(asked: Any, release: GradientRelease) -> NoiseStrategy | Non
     width = min(_BANDWIDTH, n_batches)
     # bins that are dealt anew must find noise that is independent of the last ones'
     if isinstance(release.sampling, FreshBinsSampling):
-        return restarted(make(n_batches, n_batches, width), every=n_batches)
-    return make(n_steps, n_batches, width)
+        return make.restarted(named(n_batches, n_batches, width), every=n_batches)
+    return named(n_steps, n_batches, width)

@@ -1,15 +1,18 @@
+from skpuffer.extensions.sliced import (
+    Box,
+    SliceProfile,
+    dkw_sliced_distances,
+    sliced_distances,
+)
 from skpuffer.kernel.queries import Ball as Ball
 
 from ._bottleneck import BottleneckResult, bottleneck_distance, bottleneck_transport
 from ._continuous import continuous_near_radius, continuous_wasserstein
-from ._dkw import Box, dkw_sliced_distances
 from ._entropic import entropic_distance
 from ._gaussian_near import gaussian_near_radius, gaussian_wasserstein
 from ._image import NearResult, near_plan_in_image, near_radius, near_transport
 from ._line import quantile_coupling, wasserstein_distance
 from ._plan import TransportPlan, transport_distance, transport_plan
-from ._profile import SliceProfile
-from ._sliced import sliced_distances
 
 __all__ = [
     "Ball",

@@ -59,10 +59,11 @@ def attach_stub(
 # once is enough: to find the modules of a room takes milliseconds every time
 @cache
 def load_room(name: str) -> None:
-    """Import every module of a package.
+    """Import every module of a package, and all that it and its packages export.
 
     Rooms load what they offer when it is asked for. Who looks for all classes of a
-    kind, rather than for one by its name, must have them defined first.
+    kind, rather than for one by its name, must have them defined first. Extensions
+    define theirs elsewhere: their names in this package load them.
 
     Parameters
     ----------
@@ -70,7 +71,9 @@ def load_room(name: str) -> None:
         Of a package, such as ``'skpuffer.accountants'``.
     """
     room = import_module(name)
-    for module in walk_packages(room.__path__, f"{name}."):
-        loaded = import_module(module.name)
-        for offered in getattr(loaded, "__all__", ()):
-            getattr(loaded, offered)
+    found = [room]
+    found += [import_module(m.name) for m in walk_packages(room.__path__, f"{name}.")]
+    for module in found:
+        # modules without a stub have what they name
+        for public in getattr(module, "__all__", ()):
+            getattr(module, public)

@@ -48,9 +48,9 @@ from skpuffer.scenarios import (
     RecordScenario,
     SubsampleScenario,
 )
+from tests.extensions.last_iterate.last_iterates import last_iterate
 
 from .contract import AccountantContract, N, import_all, query, unread
-from .last_iterates import last_iterate
 
 
 def test_every_accountant_has_its_contract():

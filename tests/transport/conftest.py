@@ -16,12 +16,6 @@ def oracles():
 
 
 @pytest.fixture(scope="session")
-def sliced():
-    path = Path(__file__).parents[1] / "oracles" / "sliced.json"
-    return json.loads(path.read_text("utf-8"))
-
-
-@pytest.fixture(scope="session")
 def brute_force():
     """W_p from a cost matrix and counts: atoms are repeated, then assigned."""
 

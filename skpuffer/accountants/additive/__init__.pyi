@@ -3,7 +3,6 @@ from ._attribute_gaussian import AttributeGaussian
 from ._distribution_aware import DistributionAwareWasserstein
 from ._group_privacy import GroupPrivacy
 from ._kantorovich import Kantorovich
-from ._sinkhorn import SinkhornWasserstein
 from ._wasserstein import GeneralWasserstein
 
 __all__ = [
@@ -13,5 +12,4 @@ __all__ = [
     "GeneralWasserstein",
     "GroupPrivacy",
     "Kantorovich",
-    "SinkhornWasserstein",
 ]

@@ -42,7 +42,7 @@ from skpuffer.scenarios import (
 )
 
 #: What is read of a query: what bounds its sensitivity, its units, its assumptions.
-QUERY_FIELDS = frozenset(
+QUERY_FIELDS: frozenset[str] = frozenset(
     {
         "assumptions",
         "ball",
@@ -66,7 +66,7 @@ QUERY_FIELDS = frozenset(
 )
 
 #: What is read of several sums in turn.
-STAGE_FIELDS = QUERY_FIELDS | {"norm", "relation", "stages"}
+STAGE_FIELDS: frozenset[str] = QUERY_FIELDS | {"norm", "relation", "stages"}
 
 
 #: How much is known of a bound that holds for any rows, and needs no prior.

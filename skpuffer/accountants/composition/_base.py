@@ -119,7 +119,7 @@ class _CompositionAccountant(_AdditiveAccountant):
     # The one fact that speaks of records: clipping bounds each one's gradient, whatever
     # the prior, and adaptive steps leave no output distribution to compare.
     needs = (Adjacency,)
-    reads: ClassVar = {
+    reads: ClassVar[dict[type, frozenset[str]]] = {
         QueryRelease: QUERY_FIELDS,
         AdaptiveRelease: STAGE_FIELDS,
         GradientRelease: GRADIENT_FIELDS,

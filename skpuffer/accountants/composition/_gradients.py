@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -36,12 +36,11 @@ from skpuffer.releases import (
 from skpuffer.scenarios import Adjacency
 
 from ._accounting import Accounting, StepsOfRelease
-from ._correlated import check_correlated, correlated_pairs, correlation_statement
 
-__all__ = ["GRADIENT_FIELDS", "GradientSteps"]
+__all__ = ["GRADIENT_FIELDS", "CorrelatedRuns", "GradientSteps"]
 
 #: What is read of a training run, and what is known not to matter.
-GRADIENT_FIELDS = frozenset(
+GRADIENT_FIELDS: frozenset[str] = frozenset(
     {
         "assumptions",
         "batch_size",
@@ -76,7 +75,7 @@ _MOST_DIRECTIONS = 16
 Pair: TypeAlias = (
     "ShiftPair | PoissonPair | MixturePair | SubsetGroupPair | MovedPair | "
     "ReplacePoissonPair | GaussianPoissonPair | GaussianPoissonGroup | "
-    "allocation.AllocationPair | allocation.CorrelatedAllocationPair"
+    "allocation.AllocationPair"
 )
 
 
@@ -94,7 +93,7 @@ class Dominated(NamedTuple):
         Whether some neighbouring tables attain it.
     """
 
-    steps: tuple[tuple[Pair, int], ...]
+    steps: "tuple[tuple[Pair | Any, int], ...]"
     source: Statement
     tight: bool
 
@@ -120,6 +119,26 @@ _MIXED: dict[type, int] = {
 }
 
 
+class CorrelatedRuns(Protocol):
+    """Account of runs whose noise is correlated across steps."""
+
+    def check(self, release: GradientRelease) -> None:
+        """Refuse a run without an account."""
+
+    def pairs(
+        self, steps: "GradientSteps", noise: Noise, strategy: Any
+    ) -> tuple[tuple[tuple[Any, int], ...], Statement]:
+        """Return what dominates a run, and where that is proved."""
+
+    def statement(
+        self, steps: "GradientSteps", strategy: Any, noise: Noise
+    ) -> Statement:
+        """Say how much noise there is, for what a record adds."""
+
+    def winners(self, curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
+        """Say which bound was the least; nothing of other runs."""
+
+
 class GradientSteps(StepsOfRelease, kind=GradientRelease):
     """The steps of a training run; see :class:`StepsOfRelease`.
 
@@ -130,6 +149,10 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
 
     #: Functions of these steps and a noise that return what dominates them.
     schemes: ClassVar[dict[type, Callable[[Any, Noise], Dominated]]] = {}
+
+    #: Account of runs whose noise is correlated across steps. The extension that has
+    #: the strategies sets it when it is loaded; without one no such run is accounted.
+    correlated: ClassVar[CorrelatedRuns | None] = None
 
     #: Schemes whose accounts read how many records differ. One that is registered but
     #: not here has an account of a single record.
@@ -154,8 +177,16 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                     scheme_type=type(scheme).__name__,
                 )
             )
-        if self.release.noise_correlation is not None:
-            check_correlated(self.release)
+        strategy = self.release.noise_correlation
+        if strategy is not None:
+            if self.correlated is None:
+                raise UnsupportedError(
+                    Statement(
+                        "correlation.strategy_unknown",
+                        each_type=type(strategy).__name__,
+                    )
+                )
+            self.correlated.check(self.release)
         if self.release.noise_position != "gradient":
             raise UnsupportedError(Statement("gradient.noise_on_updates"))
         if self.count == 1:
@@ -286,13 +317,13 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             curve = GaussianCurve(float(mu * np.sqrt(sum(counts))))
         assumptions: tuple[Statement, ...] = (self.release.sampling_statement,)
         strategy = self.release.noise_correlation
-        if strategy is not None:
+        if strategy is not None and self.correlated is not None:
             assumptions += (
                 Statement(
                     "assume.noise_correlated_across_steps",
                     strategy_type=type(strategy).__name__,
                 ),
-                correlation_statement(self, strategy, noise),
+                self.correlated.statement(self, strategy, noise),
             )
         return Accounting(
             curve, cost.shift, source, tight, evidence, assumptions, steps
@@ -315,10 +346,11 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             If the gradients are clipped in a norm that bounds none the noise can use,
             or no bound is known under this noise.
         """
-        if self.release.noise_correlation is not None:
-            pairs, source = correlated_pairs(
-                self, noise, self.release.noise_correlation
-            )
+        strategy = self.release.noise_correlation
+        # `check` refuses strategies that nothing here accounts for
+        if strategy is not None:
+            assert self.correlated is not None
+            pairs, source = self.correlated.pairs(self, noise, strategy)
             return Dominated(pairs, source, tight=False)
         return self.schemes[type(self.release.sampling)](self, noise)
 

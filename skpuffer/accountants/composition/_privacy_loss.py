@@ -11,7 +11,7 @@ from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 
 from ._base import Reading, _CompositionAccountant, _is_of_bins
-from ._correlated import winners
+from ._gradients import GradientSteps
 
 __all__ = ["PrivacyLoss"]
 
@@ -146,12 +146,10 @@ class PrivacyLoss(_CompositionAccountant):
                     max_memory=self.max_memory,
                 ),
             )
-        return (
-            found.epsilon,
-            found.lower,
-            curve,
-            (*winners(curve, found.epsilon), *remarks),
-        )
+        correlated = GradientSteps.correlated
+        if correlated is not None:
+            remarks = (*correlated.winners(curve, found.epsilon), *remarks)
+        return found.epsilon, found.lower, curve, remarks
 
     def _loss(
         self,

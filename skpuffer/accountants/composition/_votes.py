@@ -14,7 +14,7 @@ from ._accounting import Accounting, StepsOfRelease
 __all__ = ["VOTE_FIELDS", "VoteSteps"]
 
 #: What is read of a vote.
-VOTE_FIELDS = frozenset(
+VOTE_FIELDS: frozenset[str] = frozenset(
     {
         "assumptions",
         "context",

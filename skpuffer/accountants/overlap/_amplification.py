@@ -103,7 +103,7 @@ default='auto'
 
     needs = (RecordBelief,)
     # of choices nobody has said what a belief leaves of them
-    reads: ClassVar = {
+    reads: ClassVar[dict[type, frozenset[str]]] = {
         kind: fields
         for kind, fields in PrivacyLoss.reads.items()
         if kind is not SelectionRelease

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace as replace_fields
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -58,7 +58,7 @@ from ._run import RunPart, check_run, is_drawn
 __all__ = ["MarkovQuilt"]
 
 AnyRelease = QueryRelease | GradientRelease | VoteRelease
-Part = QuiltPart | RunPart
+Part: TypeAlias = QuiltPart | RunPart
 
 #: Losses are capped at so many times the budget while a scale is searched for.
 _BEYOND = 4.0

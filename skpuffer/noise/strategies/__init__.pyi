@@ -1,5 +1,12 @@
-from ._base import NoiseStrategy
-from ._families import (
+from skpuffer.extensions.random_allocation import (
+    BandedRows,
+    BufferedToeplitz,
+    InverseToeplitz,
+    NoiseStrategy,
+    PrefixSumTree,
+    Restarted,
+    Toeplitz,
+    ToeplitzStrategy,
     banded_inverse_factorization,
     banded_inverse_square_root,
     banded_matrix_factorization,
@@ -9,11 +16,6 @@ from ._families import (
     prefix_sum_tree,
     restarted,
 )
-from ._optimised import BufferedToeplitz
-from ._restarted import Restarted
-from ._rows import BandedRows
-from ._toeplitz import InverseToeplitz, Toeplitz, ToeplitzStrategy
-from ._tree import PrefixSumTree
 
 __all__ = [
     "BandedRows",

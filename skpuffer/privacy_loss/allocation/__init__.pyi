@@ -1,17 +1,19 @@
-from ._bands import renyi_circulant
-from ._conditional import conditional_delta, conditional_epsilon
-from ._correlated import CorrelatedAllocationPair
-from ._pair import AllocationPair
-from ._renyi import (
+from skpuffer.extensions.random_allocation import (
+    CorrelatedAllocationPair,
     DirectedCosts,
     closed_add_delta,
+    conditional_delta,
+    conditional_epsilon,
     renyi_add,
     renyi_allocation,
+    renyi_circulant,
     renyi_delta,
     renyi_epsilon,
     renyi_remove,
     unamplified_delta,
 )
+
+from ._pair import AllocationPair
 from ._sampled import (
     SampledDelta,
     abstention_delta,

@@ -19,18 +19,18 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
+    check_finite,
     check_option,
     check_probability,
     check_real,
 )
-
-from ._renyi import check_gram
 
 __all__ = [
     "DIRECTIONS",
     "SampledDelta",
     "abstention_delta",
     "abstention_threshold",
+    "check_gram",
     "kl_upper",
     "sampled_delta",
     "tilt_of",
@@ -85,6 +85,34 @@ class SampledDelta(NamedTuple):
     upper: float
     largest: float
     n_samples: int
+
+
+def check_gram(gram: Any) -> Floats:
+    """Return a Gram matrix as floats, exactly symmetric.
+
+    Parameters
+    ----------
+    gram : array-like of shape (n_bins, n_bins)
+        In units of the noise's variance.
+
+    Returns
+    -------
+    ndarray of shape (n_bins, n_bins)
+
+    Raises
+    ------
+    ValueError
+        If it is not square, symmetric, finite and non-negative.
+    """
+    values = check_finite(gram=gram)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
+        raise ValueError(Statement("allocation.gram_not_square", shape=values.shape))
+    if np.any(values < 0):
+        raise ValueError(Statement("allocation.gram_negative", least=values.min()))
+    if np.any(np.abs(values - values.T) > 1e-9 * values.max()):
+        raise ValueError(Statement("allocation.gram_not_symmetric"))
+    # the larger of two entries that differ by rounding: the safe one
+    return np.maximum(values, values.T)
 
 
 def sampled_delta(

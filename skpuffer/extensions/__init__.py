@@ -1,0 +1,1 @@
+"""Methods of papers, each a plug-in that nothing else rests on."""

@@ -1,0 +1,412 @@
+"""Attacks on releases that bound a mutual information, under their own prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import multivariate_normal
+
+from skpuffer.audit import clopper_pearson
+from skpuffer.audit._released import gaussian_noise
+from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
+from skpuffer.information import posterior_success
+from skpuffer.kernel.numbers import check_count, check_probability
+from skpuffer.privacy import Notion
+from skpuffer.scenarios import OutputSamples
+
+from .information._atoms import Atoms
+from .information._channel import MixtureChannel
+
+if TYPE_CHECKING:
+    from skpuffer.accountants import Calibration
+    from skpuffer.kernel.numbers import Booleans, Floats, Indices
+    from skpuffer.noise import GaussianNoise, Noise
+    from skpuffer.privacy import Certificate
+
+__all__ = ["InformationAttack", "bayes_attack", "budget_of", "pool_attack"]
+
+#: Posterior probabilities that are held at once: bounds the memory.
+_BLOCK = 2**22
+
+#: Least of each kind that a normal distribution is fitted to, for each coordinate.
+_FEW = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InformationAttack:
+    """How often each secret is guessed; see :func:`bayes_attack`.
+
+    Parameters
+    ----------
+    hits : ndarray of int of shape (n_secrets,)
+        Right guesses of each secret.
+    n_draws : int
+        Independent draws of table and noise, the same for all secrets.
+    priors : ndarray of shape (n_secrets,)
+        Share of right guesses of each secret by the prior alone.
+    secret : {'dataset', 'record', 'groups'}
+        What is guessed: the whole table, or functions of it one by one.
+    confidence : float
+        Of what is said of all secrets together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.audit import bayes_attack
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.privacy import Certificate
+    >>> from skpuffer.scenarios import OutputSamples
+    >>> outputs = OutputSamples(
+    ...     draws=np.array([[-1.0], [1.0]]),
+    ...     weights=np.array([0.5, 0.5]),
+    ...     groups=np.array([0, 1]),
+    ... )
+    >>> attack = bayes_attack(outputs, GaussianNoise(1.0))
+    >>> attack.accuracies.round(1).tolist(), attack.priors.tolist()
+    ([0.8], [0.5])
+    >>> claimed = Certificate(notion="mutual_information", mutual_information=0.1)
+    >>> attack.exceeds(claimed)
+    True
+    """
+
+    hits: Indices
+    n_draws: int
+    priors: Floats
+    secret: str = "dataset"
+    confidence: float = 0.95
+
+    @property
+    def accuracies(self) -> Floats:
+        """Share of right guesses of each secret, of shape (n_secrets,)."""
+        return np.asarray(self.hits / self.n_draws)
+
+    @property
+    def worst(self) -> int:
+        """Position of the secret that is guessed best beyond its prior."""
+        return int(np.argmax(self.accuracies - self.priors))
+
+    def intervals(self) -> Floats:
+        """Confidence intervals of all shares, exact and simultaneous.
+
+        Returns
+        -------
+        ndarray of shape (n_secrets, 2)
+            By Clopper and Pearson, each wrong with an equal part of the chance that is
+            left, so that secrets may depend on each other.
+        """
+        failure = (1 - self.confidence) / (2 * len(self.hits))
+        bounds = [clopper_pearson(int(k), self.n_draws, failure) for k in self.hits]
+        return np.array(bounds)
+
+    def allowed(self, certificate: Certificate) -> Floats:
+        """Return the largest shares of right guesses that a certificate allows.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            A bound on a mutual information, under the prior that was attacked.
+
+        Returns
+        -------
+        ndarray of shape (n_secrets,)
+
+        Raises
+        ------
+        UncertifiedError
+            If it is an estimate, or bounds something else.
+        """
+        budget = budget_of(certificate, self.secret)
+        return np.array([posterior_success(budget, float(p)) for p in self.priors])
+
+    def exceeds(self, certificate: Certificate) -> bool:
+        """Whether a secret was guessed more often than a certificate allows.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            A bound on a mutual information, under the prior that was attacked.
+
+        Returns
+        -------
+        bool
+            Wrongly True with probability ``(1 - confidence) / 2`` at most.
+        """
+        return bool(np.any(self.intervals()[:, 0] > self.allowed(certificate)))
+
+    def __repr__(self) -> str:
+        at = self.worst
+        return (
+            f"InformationAttack(secret={self.secret!r}, n_secrets={len(self.hits)}, "
+            f"n_draws={self.n_draws}, worst={self.accuracies[at]:.4f} "
+            f"of {self.priors[at]:.4f})"
+        )
+
+
+def bayes_attack(
+    outputs: OutputSamples,
+    noise: Noise | Calibration,
+    *,
+    n_draws: int = 20_000,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> InformationAttack:
+    """Guess secrets of a finite prior from a noisy output, as well as anyone can.
+
+    The attacker knows the prior, the output of each of its tables, and the noise. Of
+    the whole table, of each record's membership, or of each group's, he names the value
+    that is the likeliest after what he sees. No other rule is right more often.
+
+    Parameters
+    ----------
+    outputs : OutputSamples
+        A scenario's fact: outputs, their weights, and who was in which table.
+    noise : Noise or Calibration
+        Gaussian noise in every direction, or what an accountant's `calibrate` returned.
+    n_draws : int, default=20000
+        Tables and noise that are drawn.
+    confidence : float, default=0.95
+        Of what is said of all secrets together.
+    random_state : int, default=0
+        Public seed of what is drawn.
+
+    Returns
+    -------
+    InformationAttack
+
+    Raises
+    ------
+    UnsupportedError
+        If the noise is not Gaussian.
+    ValueError
+        If a parameter is out of range, or some direction has no noise.
+
+    See Also
+    --------
+    pool_attack : Where no posterior is at hand, by normal distributions.
+    map_attack : Of the secrets of a scenario.
+
+    Notes
+    -----
+    Of a prior that was sampled the attacker is best against these samples. What he
+    guesses of them overstates what is known of a larger prior.
+
+    References
+    ----------
+    Zhang and Vorobeychik, Residual-PAC privacy, section 6.2 and Appendix C.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.audit import bayes_attack
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.scenarios import OutputSamples
+    >>> outputs = OutputSamples(
+    ...     draws=np.array([[-1.0], [1.0]]),
+    ...     weights=np.array([0.5, 0.5]),
+    ...     groups=np.array([0, 1]),
+    ... )
+    >>> attack = bayes_attack(outputs, GaussianNoise(1.0))
+    >>> low, high = attack.intervals()[0]
+    >>> bool(low < 0.8413 < high)
+    True
+    """
+    points, weights = _read(outputs)
+    law = _full_rank(noise, points.shape[1])
+    n_draws = check_count(n_draws=n_draws)
+    confidence = check_probability(confidence=confidence)
+    rng = np.random.default_rng(check_count(least=0, random_state=random_state))
+    channel = MixtureChannel(Atoms(points, weights), law)
+    whole = outputs.secret == "dataset" or outputs.memberships is None
+    secrets = np.arange(len(points))[:, None]
+    tables: list[Floats | None] = [None]
+    if not whole:
+        secrets = np.asarray(outputs.memberships)
+        tables = [np.eye(int(codes.max()) + 1)[codes] for codes in secrets.T]
+    hits = np.zeros(len(tables), dtype=np.intp)
+    step = max(1, _BLOCK // len(points))
+    for start in range(0, n_draws, step):
+        at = rng.choice(len(points), size=min(step, n_draws - start), p=weights)
+        released = points[at] + law.sample((len(at), points.shape[1]), rng)
+        posterior = channel.posterior(released)
+        for i, table in enumerate(tables):
+            chances = posterior if table is None else posterior @ table
+            guessed = np.argmax(chances, axis=1)
+            hits[i] += np.count_nonzero(guessed == secrets[at, i])
+    priors = [(weights if table is None else weights @ table).max() for table in tables]
+    return InformationAttack(
+        hits=hits,
+        n_draws=n_draws,
+        priors=np.array(priors),
+        secret="dataset" if whole else outputs.secret,
+        confidence=confidence,
+    )
+
+
+def pool_attack(
+    outputs: OutputSamples,
+    noise: Noise | Calibration,
+    *,
+    n_draws: int | None = None,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> InformationAttack:
+    """Guess each record's membership of a pool by a likelihood ratio.
+
+    The attacker simulates: outputs of tables with a record, and of tables without it.
+    To both he fits a normal distribution, adds the noise, and compares how likely what
+    he sees is under each. Half of the tables are simulated by the attacker and half are
+    attacked, unless the prior is of these tables alone.
+
+    Parameters
+    ----------
+    outputs : OutputSamples
+        A scenario's fact under ``secret='record'``: outputs, and who was in which
+        table.
+    noise : Noise or Calibration
+        Gaussian, or what an accountant's `calibrate` returned.
+    n_draws : int, default=None
+        Tables that are attacked. None is 20000, and of a sampled prior as many as are
+        not simulated by the attacker, since one that is attacked twice counts once.
+    confidence : float, default=0.95
+        Of what is said of all records together.
+    random_state : int, default=0
+        Public seed of what is drawn.
+
+    Returns
+    -------
+    InformationAttack
+        Of the records that are neither in all of the tables nor in none.
+
+    Raises
+    ------
+    UnsupportedError
+        If the noise is not Gaussian.
+    ValueError
+        If no memberships are known, or there are too few tables with a record or
+        without it.
+
+    See Also
+    --------
+    bayes_attack : The best attacker, where the prior is finite.
+
+    References
+    ----------
+    Carlini et al. (2022), Membership inference attacks from first principles: the
+    online attack, with the whole output as the statistic.
+    """
+    points, weights = _read(outputs)
+    law = gaussian_noise(noise)
+    confidence = check_probability(confidence=confidence)
+    rng = np.random.default_rng(check_count(least=0, random_state=random_state))
+    if outputs.memberships is None or outputs.secret != "record":
+        raise ValueError(Statement("audit.outputs_without_single_records"))
+    members = np.asarray(outputs.memberships, dtype=bool)
+    n, dim = points.shape
+    simulated = np.ones(n, dtype=bool)
+    if outputs.regime == "sampled":
+        simulated[rng.permutation(n)[n // 2 :]] = False
+        attacked = np.flatnonzero(~simulated)
+        if n_draws is not None:
+            attacked = attacked[: check_count(n_draws=n_draws)]
+    else:
+        n_draws = 20_000 if n_draws is None else check_count(n_draws=n_draws)
+        attacked = rng.choice(n, size=n_draws, p=weights)
+    released = points[attacked] + law.sample((len(attacked), dim), rng)
+    spread = law.covariance_matrix(dim)
+    hits, priors = [], []
+    for member in members.T:
+        share = float(weights @ member)
+        odds = _log_density(points, weights, simulated & member, spread, released)
+        odds -= _log_density(points, weights, simulated & ~member, spread, released)
+        guessed = odds + np.log(share) - np.log1p(-share) > 0
+        hits.append(np.count_nonzero(guessed == member[attacked]))
+        priors.append(max(share, 1 - share))
+    return InformationAttack(
+        hits=np.array(hits),
+        n_draws=len(attacked),
+        priors=np.array(priors),
+        secret="record",
+        confidence=confidence,
+    )
+
+
+# -- what is read ----------------------------------------------------------------------
+
+
+def _read(outputs: Any) -> tuple[Floats, Floats]:
+    """Outputs of tables, and their weights."""
+    if not isinstance(outputs, OutputSamples):
+        raise TypeError(
+            Statement(
+                "audit.outputs_not_output_samples", outputs_type=type(outputs).__name__
+            )
+        )
+    weights = np.asarray(outputs.weights, dtype=float)
+    return np.asarray(outputs.draws, dtype=float), weights / weights.sum()
+
+
+def _full_rank(noise: Noise | Calibration, dim: int) -> GaussianNoise:
+    law = gaussian_noise(noise)
+    if np.linalg.matrix_rank(law.covariance_matrix(dim)) < dim:
+        raise UnsupportedError(Statement("audit.noise_not_full_rank"))
+    return law
+
+
+def budget_of(certificate: Certificate, secret: str) -> float:
+    """Return what a certificate says that secrets of a kind leak at most.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    secret : {'dataset', 'record', 'groups'}
+
+    Returns
+    -------
+    float
+        In nats.
+
+    Raises
+    ------
+    UncertifiedError
+        If it is an estimate, or bounds something else.
+    """
+    if not certificate.certified:
+        raise UncertifiedError(Statement("audit.estimate_bounds_no_information"))
+    kinds = {
+        "dataset": Notion.MUTUAL_INFORMATION,
+        "record": Notion.RECORD_MUTUAL_INFORMATION,
+        "groups": Notion.GROUP_MUTUAL_INFORMATION,
+    }
+    known = certificate.mutual_information
+    if known is None or not certificate.implies(kinds[secret]):
+        # of single records, but beside it of the whole table, and so of everything
+        known = certificate.table_information
+    if known is None:
+        raise UncertifiedError(
+            Statement(
+                "audit.secret_not_of_certificate",
+                certificate=certificate,
+                secret=secret,
+            )
+        )
+    return known
+
+
+def _log_density(
+    points: Floats, weights: Floats, kept: Booleans, spread: Floats, released: Floats
+) -> Floats:
+    """Log density of noisy outputs by a normal distribution fitted to some points."""
+    if np.count_nonzero(kept) < _FEW * points.shape[1]:
+        raise ValueError(
+            Statement("audit.too_few_tables_with_record", shape=points.shape[1])
+        )
+    mass = weights[kept] / weights[kept].sum()
+    mean = mass @ points[kept]
+    centred = points[kept] - mean
+    covariance = (centred * mass[:, None]).T @ centred + spread
+    found: Floats = multivariate_normal.logpdf(
+        released, mean, covariance, allow_singular=True
+    )
+    return np.atleast_1d(found)

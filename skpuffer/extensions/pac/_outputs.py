@@ -1,0 +1,250 @@
+"""Outputs of a query under a prior, in the units of its release, and noise for them."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError, reason_of
+from skpuffer.kernel.numbers import Floats
+from skpuffer.noise import (
+    CorrelatedGaussianNoise,
+    DegenerateGaussianNoise,
+    GaussianNoise,
+    LaplaceNoise,
+    Noise,
+)
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import OutputSamples
+
+from .information._atoms import Atoms
+from .information._laws import GaussianLaw, NoiseLaw
+from .information._products import LaplaceMarginal, ProductLaw
+
+__all__ = ["Outputs", "covariance_of", "gaussian_noise"]
+
+#: Least variance of the noise along any direction, as a share of the largest and for
+#: each coordinate: more than the rounding of an output that only seems not to vary.
+_LEAST = 4e-12
+
+#: Variance that a sample which never varies is given, as a share of the largest.
+_FLOOR = 1e-6
+
+_REGIMES = ("sampled", "enumerated", "design")
+_SECRETS = ("dataset", "record", "groups")
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What accountants of mutual information read of a fact and a release.
+
+    Parameters
+    ----------
+    fact : OutputSamples
+    release : QueryRelease
+    """
+
+    fact: OutputSamples
+    release: QueryRelease
+
+    def __post_init__(self) -> None:
+        fact, name = self.fact, self.release.name
+        if fact.regime not in _REGIMES or fact.secret not in _SECRETS:
+            raise UnsupportedError(
+                Statement(
+                    "pac.regime_or_secret_unknown",
+                    name=name,
+                    regime=fact.regime,
+                    secret=fact.secret,
+                )
+            )
+        if fact.delta:
+            raise UnsupportedError(
+                Statement("pac.outputs_outside_event", name=name, delta=fact.delta)
+            )
+        shape = np.shape(fact.draws)
+        if len(shape) != 2 or self.release.dim not in (None, shape[1]):
+            dim = "dim" if self.release.dim is None else self.release.dim
+            raise ScenarioError(
+                Statement("pac.outputs_of_wrong_shape", name=name, dim=dim, shape=shape)
+            )
+        if not shape[1]:
+            raise ScenarioError(Statement("pac.outputs_empty", name=name))
+        ball = self.release.ball
+        if ball is not None and not ball.holds(np.asarray(fact.draws)):
+            raise ScenarioError(Statement("pac.output_outside_ball", name=name))
+        if self.by_column and fact.memberships is None:
+            raise ScenarioError(
+                Statement("pac.memberships_missing", name=name, secret=fact.secret)
+            )
+
+    @property
+    def exact(self) -> bool:
+        """Whether the outputs are all that there are under the prior."""
+        return self.fact.regime != "sampled"
+
+    @property
+    def by_column(self) -> bool:
+        """Whether the budget is about single records or groups, one by one."""
+        # of a sample nothing smaller than the whole table is certified
+        return self.exact and self.fact.secret != "dataset"
+
+    @property
+    def units(self) -> Floats:
+        """Unit of each coordinate."""
+        dim = np.shape(self.fact.draws)[1]
+        return np.array(np.broadcast_to(self.release.unit_array, (dim,)), dtype=float)
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        """The outputs in units, as a finite prior."""
+        memberships = self.fact.memberships if self.by_column else None
+        draws = np.asarray(self.fact.draws, dtype=float)
+        varied = np.ptp(draws, axis=0) > 0
+        if np.any(varied & (np.ptp(self.in_units(draws), axis=0) == 0)):
+            # it would be taken for a constant, and be released as it is
+            raise ScenarioError(
+                Statement("pac.coordinate_lost_in_units", name=self.release.name)
+            )
+        try:
+            return Atoms(self.in_units(self.fact.draws), self.fact.weights, memberships)
+        except ValueError as error:
+            raise ScenarioError(
+                Statement(
+                    "pac.outputs_no_finite_prior",
+                    name=self.release.name,
+                    reason=reason_of(error),
+                )
+            ) from None
+
+    def in_units(self, draws: Floats) -> Floats:
+        """Return outputs, one a row, in units."""
+        return np.asarray(draws, dtype=float) / self.units
+
+    @property
+    def ball(self) -> tuple[Floats, float]:
+        """Centre and radius, in units, of a ball that holds every output."""
+        ball = self.release.ball
+        assert ball is not None  # looked for before any output was computed
+        units = self.units
+        center = np.broadcast_to(np.asarray(ball.center, dtype=float), units.shape)
+        return center / units, float(ball.radius) / float(units.min())
+
+    @property
+    def constant(self) -> int:
+        """How many coordinates are the same in all outputs."""
+        return int(np.sum(np.ptp(self.atoms.points, axis=0) == 0))
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Covariance of the outputs in units, exact or of the sample."""
+        covariance = self.atoms.covariance
+        if self.exact:
+            return covariance
+        return covariance + self.floor * np.eye(len(covariance))
+
+    @property
+    def floor(self) -> float:
+        """Variance that any direction has at least, of which there is but a sample."""
+        largest = float(np.diag(self.atoms.covariance).max())
+        if largest == 0:
+            raise UnsupportedError(
+                Statement("pac.samples_do_not_vary", name=self.release.name)
+            )
+        return _FLOOR * largest
+
+    @property
+    def prior_success(self) -> float | None:
+        """Success of the best guess of the secret without the release."""
+        if not self.exact:
+            return None
+        atoms = self.atoms
+        likeliest = float(atoms.prior.max())
+        if self.by_column:
+            columns = range(atoms.n_secrets)
+            likeliest = max(float(atoms.secret_probabilities(i).max()) for i in columns)
+        # of what is certain nothing is left to guess; the rest is rounding of a sum
+        likeliest = round(likeliest, 12)
+        return likeliest if 0 < likeliest < 1 else None
+
+    def noise(self, covariance: Floats) -> Noise:
+        """Return the noise whose covariance in units is this one, or barely larger."""
+        return gaussian_noise(covariance * np.outer(self.units, self.units))
+
+    def law_of(self, noise: Noise) -> NoiseLaw:
+        """Return the law of a noise in units."""
+        # by exact type: another Laplace noise may have another law
+        if type(noise) is not LaplaceNoise:
+            return GaussianLaw(self.covariance_of(noise))
+        scales = np.broadcast_to(np.asarray(noise.scale, dtype=float), self.units.shape)
+        if np.any(scales <= 0):
+            raise UnsupportedError(
+                Statement("pac.laplace_scale_not_positive", name=self.release.name)
+            )
+        return ProductLaw(LaplaceMarginal(), scales / self.units)
+
+    def covariance_of(self, noise: Noise) -> Floats:
+        """Return the covariance of a Gaussian noise, in units."""
+        return covariance_of(noise, len(self.units)) / np.outer(self.units, self.units)
+
+
+def gaussian_noise(covariance: Floats) -> Noise:
+    """Return Gaussian noise of a covariance; what has no variance is released exactly.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (dim, dim)
+        Positive semi-definite.
+
+    Returns
+    -------
+    Noise
+        Where some direction of coordinates that have noise has nearly none, its
+        covariance is larger by so much that there is some: more noise of which nothing
+        is to be known leaks no more.
+    """
+    variances = np.diag(covariance)
+    noisy = variances > 0
+    if not noisy.any():
+        return GaussianNoise(0.0)
+    if np.array_equal(covariance, np.diag(variances)):
+        return GaussianNoise(tuple(np.sqrt(variances).tolist()))
+    block = covariance[np.ix_(noisy, noisy)]
+    values = np.linalg.eigvalsh(block)
+    least = _LEAST * len(block) * values[-1]
+    if values[0] < least:
+        block = block + (least - min(values[0], 0.0)) * np.eye(len(block))
+    if noisy.all():
+        return CorrelatedGaussianNoise(covariance=block)  # type: ignore[arg-type] # made tuples
+    factor = np.zeros((len(covariance), len(block)))
+    factor[noisy] = np.linalg.cholesky(block)
+    return DegenerateGaussianNoise(factor=factor)  # type: ignore[arg-type] # made tuples
+
+
+def covariance_of(noise: Noise, dim: int) -> Floats:
+    """Return the covariance of a noise in `dim` coordinates.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is not Gaussian noise.
+    ValueError
+        If it has another number of coordinates.
+    """
+    # by exact type: another Gaussian noise may have another law
+    if type(noise) not in (
+        GaussianNoise,
+        CorrelatedGaussianNoise,
+        DegenerateGaussianNoise,
+    ):
+        raise UnsupportedError(Statement("pac.noise_not_gaussian", family=noise.family))
+    assert isinstance(noise, GaussianNoise)  # and so has a covariance
+    if noise.dim not in (None, dim):
+        raise ValueError(
+            Statement("pac.noise_dimension_mismatch", dim=dim, noise_dim=noise.dim)
+        )
+    found = noise.covariance_matrix(dim)
+    if not math.isfinite(float(np.sum(found))):
+        raise ValueError(Statement("pac.noise_covariance_not_finite"))
+    return np.asarray(found)

@@ -1,0 +1,420 @@
+"""PAC privacy by the covariance of the outputs, in its several readings."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_count,
+    check_option,
+    check_positive,
+    check_probability,
+)
+from skpuffer.noise import Noise
+from skpuffer.releases import QueryRelease
+
+from ._base import Bounded, _InformationAccountant
+from ._outputs import Outputs
+from .information._corrections import donsker_varadhan_gap, sliced_gap
+from .information._gaussian import (
+    algorithm1,
+    check_basis,
+    closed_form,
+    efficient,
+    inflated_covariance,
+    log_det,
+    proportional,
+    waterfill,
+)
+
+__all__ = ["PAC", "check_ball", "fresh_draws"]
+
+#: Rules that need nothing but a covariance and a budget.
+_RULES: dict[str, Callable[[ArrayLike, float], Floats]] = {
+    "waterfill": waterfill,
+    "closed_form": closed_form,
+    "proportional": proportional,
+}
+_METHODS = (*_RULES, "efficient", "algorithm1", "confidence")
+
+#: Defaults of the parameters that go with one method.
+_CONFIDENCE, _SHARE, _SECURITY = 0.95, 0.8, 1e-4
+
+_EXACT = Statement("assume.exact_covariance_for_certain")
+#: Draws of the release by which a function is fitted and bounded.
+_DRAWS = 20_000
+
+_CORRECTIONS = ("sliced", "donsker_varadhan")
+
+
+class PAC(_InformationAccountant):
+    """Gaussian noise that bounds a mutual information by the outputs' covariance.
+
+    PAC privacy bounds what anybody can infer, on average, about a table drawn of a
+    known prior. It takes no sensitivity: any query that can be run on tables of the
+    prior will do. No output of some covariance tells more through Gaussian noise than a
+    Gaussian one, so a budget for that holds for all.
+
+    The scenario says which prior, and what is secret: see
+    :class:`~skpuffer.scenarios.SubsampleScenario`. The budget is about the whole table
+    here, and so about each function of it, a single record's membership among them.
+
+    Parameters
+    ----------
+    budget : float, default=0.5
+        Mutual information of table and output, in nats.
+    method : {'waterfill', 'closed_form', 'proportional', 'efficient', 'confidence', \
+            'algorithm1'}, default='waterfill'
+        - 'waterfill': the least total variance that keeps the budget.
+        - 'closed_form': standard deviations in proportion to the fourth roots of the
+          variances along the principal axes; spends less than the budget.
+        - 'proportional': noise in the shape of the outputs' own covariance.
+        - 'efficient': as 'closed_form', along the axes of `basis`.
+        - 'confidence': 'waterfill' for the largest covariance that the draws of a
+          larger prior leave possible. The release needs a ball that holds its outputs.
+          Where all of the prior is known it is 'waterfill' itself.
+        - 'algorithm1': as it was published, with a confidence that nobody has stated.
+          Always an estimate; the release needs a ball.
+    correction : {'sliced', 'donsker_varadhan'}, default=None
+        What to take off the bound for outputs that are not Gaussian, where all of the
+        prior is known. The noise stays as it is; what is saved of the budget is left
+        for other releases. 'sliced' holds for certain; 'donsker_varadhan' is larger,
+        and holds with the `confidence`.
+    confidence : float, default=None
+        With ``method='confidence'``: probability, over tables drawn to learn from, that
+        the budget is kept. With ``correction='donsker_varadhan'``: over draws of what
+        is released. None is 0.95.
+    basis : array-like of shape (dim, dim), default=None
+        With ``method='efficient'``: public orthonormal columns, of the output in its
+        units. None is the axes of the coordinates.
+    n_tables : int, default=None
+        With ``method='confidence'``: tables drawn to learn from. None is as many as the
+        scenario has drawn.
+    share : float, default=None
+        With ``method='algorithm1'``: the part v of the budget. None is 0.8.
+    security : float, default=None
+        With ``method='algorithm1'``: the parameter c, a variance. None is 1e-4 of the
+        largest.
+
+    See Also
+    --------
+    ResidualPAC : Noise by the information itself rather than by a covariance: less of
+        it, and budgets about single records.
+
+    Notes
+    -----
+    By the covariance of all tables of a prior (`prior='design'` or 'enumerated' of
+    :class:`~skpuffer.scenarios.SubsampleScenario`) the bound holds for certain. By that
+    of a sample it is an estimate, unless ``method='confidence'``.
+
+    It is an average over one prior, and no differential privacy: outliers are protected
+    least, see `worst_leakage` of the certificate. The pool of which tables are drawn is
+    taken as known to the attacker.
+
+    Noise is least in the units of the release.
+
+    References
+    ----------
+    Xiao and Devadas (2023), PAC privacy: automatic privacy measurement and control of
+    data processing. Zhang and Vorobeychik, Breaking the Gaussian barrier: Residual-PAC
+    privacy for automatic privatization.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.accountants import PAC
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import SubsampleScenario
+    >>> scenario = SubsampleScenario(np.arange(10.0)[:, None], 5, prior="enumerated")
+    >>> mean = QueryRelease(query=lambda X, y: X.mean(axis=0), n_records=5, dim=1)
+    >>> found = PAC(budget=0.1).calibrate(mean, scenario)
+    >>> found.noise.variance(1).round(4)
+    array([4.1403])
+    >>> found.certificate
+    Claim(notion='mutual_information', mutual_information=0.1)
+    """
+
+    def __init__(
+        self,
+        budget: float = 0.5,
+        method: str = "waterfill",
+        *,
+        correction: str | None = None,
+        confidence: float | None = None,
+        basis: ArrayLike | None = None,
+        n_tables: int | None = None,
+        share: float | None = None,
+        security: float | None = None,
+    ) -> None:
+        self.budget = budget
+        self.method = method
+        self.correction = correction
+        self.confidence = confidence
+        self.basis = basis
+        self.n_tables = n_tables
+        self.share = share
+        self.security = security
+
+    def _check_parameters(self, noise: Noise) -> None:
+        super()._check_parameters(noise)
+        check_option(_METHODS, method=self.method)
+        if self.method == "algorithm1" and self.confidence is not None:
+            raise ValueError(Statement("pac.confidence_with_algorithm1"))
+        check_option((None, *_CORRECTIONS), correction=self.correction)
+        asked = self.method == "confidence" or self.correction == "donsker_varadhan"
+        if self.confidence is not None and not asked:
+            raise ValueError(Statement("pac.confidence_without_its_method"))
+        for name, method in (
+            ("n_tables", "confidence"),
+            ("basis", "efficient"),
+            ("share", "algorithm1"),
+            ("security", "algorithm1"),
+        ):
+            if getattr(self, name) is not None and self.method != method:
+                raise ValueError(
+                    Statement(
+                        "pac.parameter_of_other_method",
+                        name=name,
+                        method=method,
+                        given=self.method,
+                    )
+                )
+        if self.confidence is not None:
+            check_probability(confidence=self.confidence)
+        if self.n_tables is not None:
+            check_count(n_tables=self.n_tables, least=2)
+        if self.basis is not None:
+            check_basis(self.basis)
+        if self.share is not None:
+            check_probability(share=self.share)
+        if self.security is not None:
+            check_positive(security=self.security)
+
+    def _check_release(self, release: QueryRelease) -> None:
+        if self.method == "algorithm1":
+            check_ball(release, "PAC(method='algorithm1')")
+
+    # -- what the base asks for ---------------------------------------------------
+
+    def _found(
+        self, outputs: Outputs, rng: np.random.Generator
+    ) -> tuple[Noise, Bounded, tuple[Statement, ...]]:
+        self._check_correction(outputs)
+        covariance, rests = self._spread(outputs, rng)
+        noise = outputs.noise(self._rule(covariance, outputs))
+        warnings: tuple[Statement, ...] = ()
+        if self.method == "algorithm1":
+            warnings = (Statement("pac.algorithm1_estimate_only"),)
+        return noise, self._through(noise, covariance, rests, outputs, rng), warnings
+
+    def _bounded(
+        self, noise: Noise, outputs: Outputs, rng: np.random.Generator
+    ) -> Bounded:
+        self._check_correction(outputs)
+        return self._through(noise, *self._spread(outputs, rng), outputs, rng)
+
+    # -- the parts ----------------------------------------------------------------
+
+    def _through(
+        self,
+        noise: Noise,
+        covariance: Floats,
+        rests: Bounded,
+        outputs: Outputs,
+        rng: np.random.Generator,
+    ) -> Bounded:
+        """Bound what leaks, by Gaussian outputs of a covariance."""
+        leaks = log_det(covariance, outputs.covariance_of(noise))
+        bounded = replace(rests, information=leaks)
+        if not outputs.exact:
+            return bounded
+        corrected = self._corrected(bounded, noise, outputs, rng)
+        # without any noise there is no more to learn than the output; only then, as
+        # what a correction is taken off is the Gaussian bound and nothing less
+        least = min(corrected.information, outputs.atoms.output_entropy)
+        return replace(corrected, information=max(0.0, least))
+
+    def _check_correction(self, outputs: Outputs) -> None:
+        if self.correction is not None and not outputs.exact:
+            raise UnsupportedError(
+                Statement(
+                    "pac.correction_needs_exact_covariance",
+                    correction=self.correction,
+                    name=outputs.release.name,
+                )
+            )
+
+    def _corrected(
+        self,
+        bounded: Bounded,
+        noise: Noise,
+        outputs: Outputs,
+        rng: np.random.Generator,
+    ) -> Bounded:
+        """Take off what a release that is not Gaussian tells less than a Gaussian."""
+        covariance = outputs.covariance_of(noise)
+        noisy = np.diag(covariance) > 0
+        if self.correction is None or not noisy.any():
+            return bounded
+        # what has no noise varies not at all, or the bound is infinite
+        inside = covariance[np.ix_(noisy, noisy)]
+        points, weights = outputs.atoms.points[:, noisy], outputs.atoms.prior
+        if self.correction == "sliced":
+            gap, confidence = sliced_gap(points, inside, weights), 1.0
+            how = Statement("assume.corrected_by_projections", rests=bounded.how)
+        else:
+            confidence = self._confidence
+            draws = points[rng.choice(len(points), _DRAWS, p=weights)]
+            draws = draws + rng.multivariate_normal(
+                np.zeros(len(inside)), inside, size=_DRAWS, method="cholesky"
+            )
+            gap = donsker_varadhan_gap(
+                draws,
+                outputs.atoms.mean[noisy],
+                outputs.spread[np.ix_(noisy, noisy)] + inside,
+                gamma=1 - confidence,
+                rng=rng,
+            )
+            how = Statement(
+                "assume.corrected_by_function",
+                rests=bounded.how,
+                confidence=confidence,
+            )
+        return replace(
+            bounded,
+            information=bounded.information - gap,
+            confidence=min(bounded.confidence, confidence),
+            how=how,
+        )
+
+    @property
+    def _confidence(self) -> float:
+        return _CONFIDENCE if self.confidence is None else float(self.confidence)
+
+    def _rule(self, covariance: Floats, outputs: Outputs) -> Floats:
+        """Covariance of the noise by the method asked for, in units."""
+        budget = float(self.budget)
+        if self.method == "efficient":
+            return efficient(covariance, budget, self.basis)
+        if self.method != "algorithm1":
+            # 'confidence' has raised the covariance already
+            return _RULES.get(self.method, waterfill)(covariance, budget)
+        center, radius = outputs.ball
+        share = _SHARE if self.share is None else float(self.share)
+        largest = float(np.diag(covariance).max())
+        security = _SECURITY * largest if self.security is None else self.security
+        return algorithm1(
+            covariance,
+            v=share * budget,
+            beta_prime=(1 - share) * budget,
+            c=security,
+            # of the vectors themselves, wherever their ball is
+            radius=radius + float(np.linalg.norm(center)),
+        )
+
+    def _spread(
+        self, outputs: Outputs, rng: np.random.Generator
+    ) -> tuple[Floats, Bounded]:
+        """Covariance of the outputs, and how far it may be relied on."""
+        n = len(outputs.fact.draws)
+        if self.method == "algorithm1":
+            how = Statement("assume.confidence_unquantified", n_outputs=n)
+            source = Statement("source.pac_algorithm1")
+            rests = Bounded(certified=False, how=how, source=source)
+            return outputs.spread, rests
+        if outputs.exact:
+            rests = Bounded(how=_EXACT, source=self._source)
+            return outputs.spread, rests
+        if self.method == "confidence":
+            return self._inflated(outputs, rng)
+        rests = Bounded(
+            certified=False,
+            how=Statement("assume.covariance_plugged_in", n_outputs=n),
+            source=self._source,
+        )
+        return outputs.spread, rests
+
+    @property
+    def _source(self) -> Statement:
+        return Statement("source.pac_privacy", method=self.method)
+
+    def _inflated(
+        self, outputs: Outputs, rng: np.random.Generator
+    ) -> tuple[Floats, Bounded]:
+        """Largest covariance that fresh draws leave possible."""
+        check_ball(outputs.release, "PAC(method='confidence')")
+        n = len(outputs.fact.draws) if self.n_tables is None else int(self.n_tables)
+        draws = fresh_draws(outputs, n, rng)
+        confidence = self._confidence
+        center, radius = outputs.ball
+        away = draws - center
+        # rounding may leave an output on the sphere outside of it
+        covariance, _ = inflated_covariance(
+            away.T @ away / n, n, radius=radius * (1 + 1e-9), gamma=1 - confidence
+        )
+        rests = Bounded(
+            confidence=confidence,
+            how=Statement(
+                "assume.covariance_bounded_by_bernstein",
+                confidence=confidence,
+                n_tables=n,
+            ),
+            source=Statement("source.pac_matrix_bernstein"),
+        )
+        return covariance, rests
+
+
+def check_ball(release: QueryRelease, who: str) -> None:
+    """Refuse a release whose outputs nothing bounds.
+
+    Parameters
+    ----------
+    release : QueryRelease
+    who : str
+        Who asks, for the message.
+
+    Raises
+    ------
+    UnsupportedError
+    """
+    if release.ball is None:
+        raise UnsupportedError(
+            Statement("pac.ball_missing", owner=who, name=release.name)
+        )
+
+
+def fresh_draws(outputs: Outputs, n: int, rng: Any) -> Floats:
+    """Outputs of fresh tables of the prior, in units.
+
+    Parameters
+    ----------
+    outputs : Outputs
+    n : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n, dim)
+
+    Raises
+    ------
+    UnsupportedError
+        If the scenario draws none.
+    """
+    release = outputs.release
+    if outputs.fact.again is None:
+        raise UnsupportedError(
+            Statement("pac.fresh_tables_not_drawn", name=release.name)
+        )
+    found = np.asarray(outputs.fact.again(n, rng), dtype=float)
+    good = found.shape == (n, len(outputs.units)) and np.all(np.isfinite(found))
+    if not good or not release.ball.holds(found):
+        raise UnsupportedError(
+            Statement("pac.fresh_outputs_malformed", name=release.name)
+        )
+    return outputs.in_units(found)

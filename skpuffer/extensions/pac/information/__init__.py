@@ -1,0 +1,3 @@
+"""Information that leaks of a finite prior through noise."""
+
+__all__: list[str] = []

@@ -1,0 +1,5 @@
+"""Estimates, simulations and figures of papers of the field."""
+
+from skpuffer.utils._rooms import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

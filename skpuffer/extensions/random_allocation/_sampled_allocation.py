@@ -1,0 +1,380 @@
+"""Monte Carlo of records in random bins: estimates, or noise that abstains."""
+
+import math
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from skpuffer.accountants import Accountant
+from skpuffer.accountants._base import Account, Found, accounts_for
+from skpuffer.accountants.composition._accounting import StepsOfRelease
+from skpuffer.accountants.composition._base import steps_of
+from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.facts import arbitrary_coupling
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_count,
+    check_positive,
+    check_probability,
+)
+from skpuffer.noise import Noise
+from skpuffer.privacy_loss.allocation import (
+    SampledDelta,
+    abstention_threshold,
+    sampled_delta,
+)
+from skpuffer.privacy_loss.allocation._sampled import tilt_of
+from skpuffer.privacy_loss.allocation._search import crossing, sampled_crossing
+from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import Adjacency, BoundScenario
+from skpuffer.utils._types import RandomState
+
+from ._allocation import check_bins, strategy_of
+from ._correlated_runs import bins_of
+
+__all__ = ["SampledAllocation"]
+
+_SOURCE = Statement("source.sampled_privacy_losses")
+
+#: Standard errors that a scale keeps clear of the threshold, so that a release rarely
+#: abstains.
+_CLEAR = 4.0
+
+
+class SampledAllocation(Accountant):
+    """Monte Carlo of the privacy loss of records in bins: estimates by default.
+
+    For runs whose records draw one of several bins and keep it, with noise that is
+    independent or correlated across steps in any way. No bound is as near to the truth,
+    and none of it is a promise: certificates are labelled as estimates and refuse to be
+    added up. With ``abstain=True`` noise is verified by a fresh sample before anything
+    is read of the data, and the release is refused if that fails; then delta covers the
+    chance of an error, and the certificate is a promise.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget in nats.
+    delta : float, default=1e-5
+        In (0, 1).
+    n_samples : int, default=100_000
+        Independent draws for each direction of neighbouring tables. To abstain takes
+        some multiple of ``1 / delta``.
+    confidence : float, default=0.99
+        Probability in (0, 1) with which an estimated epsilon is large enough.
+    abstain : bool, default=False
+        Whether to verify the noise and to refuse the release if that fails.
+    random_state : int, RandomState instance, Generator or None, default=None
+        Of the sampled losses, which are no noise of a release. None draws fresh entropy
+        in each call, which a promise needs: all else makes `abstain` an estimate too.
+
+    See Also
+    --------
+    RandomAllocation : Upper bounds, which hold for certain.
+
+    Notes
+    -----
+    The losses are sampled in as many dimensions as there are bins, with a tilt towards
+    large ones.
+
+    References
+    ----------
+    Choquette-Choo, Ganesh, Haque, Steinke and Thakurta (2025), Near exact privacy
+    amplification for matrix mechanisms.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import RandomAllocation, SampledAllocation
+    >>> from skpuffer.noise.strategies import banded_square_root
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> release = GradientRelease(
+    ...     n_records=100,
+    ...     batch_size=10,
+    ...     n_steps=20,
+    ...     sampling="balls_in_bins",
+    ...     noise_correlation=banded_square_root(2),
+    ... )
+    >>> accountant = SampledAllocation(1.0, 1e-5, random_state=0)
+    >>> found = accountant.calibrate(release, RecordScenario())
+    >>> round(found.noise.scale, 1), found.certificate.certified
+    (2.8, False)
+    """
+
+    needs = (Adjacency,)
+    reads: ClassVar = {GradientRelease: GRADIENT_FIELDS}
+    recommended = False  # an estimate is no substitute for a promise
+
+    noise: str = "gaussian"
+    beta: None = None
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        n_samples: int = 100_000,
+        confidence: float = 0.99,
+        abstain: bool = False,
+        random_state: RandomState = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_samples = n_samples
+        self.confidence = confidence
+        self.abstain = abstain
+        self.random_state = random_state
+
+    def _check_parameters(self, noise: Noise) -> None:
+        check_positive(epsilon=self.epsilon)
+        check_probability(delta=self.delta)
+        check_count(n_samples=self.n_samples, least=100)
+        check_probability(confidence=self.confidence)
+        if not isinstance(self.abstain, bool | np.bool_):
+            raise TypeError(
+                Statement("parameter.abstain_not_bool", abstain=self.abstain)
+            )
+
+    # -- the protocol -------------------------------------------------------------
+
+    @accounts_for(GradientRelease)
+    def _account_of_run(
+        self, fact: Adjacency, release: GradientRelease, bound: BoundScenario
+    ) -> Account:
+        # refused here, when support is asked for, and not only when noise is set
+        try:
+            steps = self._steps(fact, release)
+        except UnsupportedError as error:
+            raise UnsupportedError(
+                Statement(
+                    "allocation.losses_not_sampled",
+                    owner=type(self).__name__,
+                    name=release.name,
+                    scenario_type=type(bound.scenario).__name__,
+                    reason=reason_of(error),
+                )
+            ) from None
+        return Account(
+            partial(self._calibrate, steps, fact, bound),
+            partial(self._certify, steps, fact, bound, self._draws),
+            lambda noise: self._gram(steps, noise),
+        )
+
+    def _steps(self, fact: Adjacency, release: GradientRelease) -> GradientSteps:
+        """Check what is asked about, and return it as it is sampled."""
+        check_bins(release, fact.count)
+        steps: StepsOfRelease = steps_of(release, fact, correlated=True)
+        assert isinstance(steps, GradientSteps)
+        if steps.event:
+            raise UnsupportedError(
+                Statement("allocation.count_uncertain", event=steps.event)
+            )
+        parts = bins_of(release, strategy_of(release))
+        if len(parts) > 1 or parts[0].times > 1:
+            raise UnsupportedError(Statement("allocation.bins_redrawn_each_epoch"))
+        return steps
+
+    def _calibrate(
+        self,
+        steps: GradientSteps,
+        fact: Adjacency,
+        bound: BoundScenario,
+        unit: Noise,
+        random_state: RandomState,
+    ) -> Found:
+        """Set the scale to the least that the sample is for."""
+        seed = self._seed(random_state)
+        release, epsilon, delta = steps.release, float(self.epsilon), float(self.delta)
+        units = release.unit_array if release.units is not None else 1.0
+        clip = release.total_clip_norm
+
+        def gram(part: float) -> Floats:
+            return self._gram(steps, unit.with_scale(clip * part * units))
+
+        def excess(part: float) -> float:
+            return max(
+                self._excess(gram(part), epsilon, way, seed, searching=True)
+                for way in self._ways(steps)
+            )
+
+        guess = sampled_crossing(
+            gram, lambda _: epsilon, delta, steps.relation == "replace"
+        )
+        part = crossing(excess, 1.0, guess)
+        if math.isinf(part):
+            raise UnsupportedError(
+                Statement(
+                    "allocation.samples_show_no_noise",
+                    owner=type(self).__name__,
+                    n_samples=int(self.n_samples),
+                    delta=delta,
+                )
+            )
+        noise = unit.with_scale(clip * part * units)
+        certificate = self._certify(steps, fact, bound, seed, noise)
+        # what verifies is drawn anew each time
+        return Found(noise, certificate, draws=None if self.abstain else seed)
+
+    def _certify(
+        self,
+        steps: GradientSteps,
+        fact: Adjacency,
+        bound: BoundScenario,
+        seed: int | None,
+        noise: Noise,
+    ) -> Claim:
+        """Estimate what a noise costs, or verify that it keeps the promise."""
+        gram = self._gram(steps, noise)
+        release, relation = steps.release, steps.relation
+        # coins that are known before they are tossed verify nothing
+        fresh = self.random_state is None
+        certified = bool(self.abstain) and fresh and fact.certified
+        if self.abstain:
+            self._verify(gram, steps, release)
+            epsilon = float(self.epsilon)
+            said = Statement(
+                "assume.noise_verified_by_samples", n_samples=int(self.n_samples)
+            )
+        else:
+            seed = self._seed(None) if seed is None else seed
+            epsilon = self._epsilon(gram, steps, seed)
+            said = Statement(
+                "assume.epsilon_estimated_from_samples",
+                n_samples=int(self.n_samples),
+                confidence=float(self.confidence),
+            )
+        return Claim(
+            # a sample that nobody acts upon may be wrong by chance: never a promise
+            notion=Notion.APPROXIMATE_DP if certified else Notion.ESTIMATED,
+            epsilon=epsilon,
+            delta=float(self.delta),
+            confidence=1.0 if self.abstain else float(self.confidence),
+            relation=relation,
+            coupling_id=arbitrary_coupling(relation, 1) if certified else None,
+            coupling_count=1 if certified else None,
+            assumptions=(
+                *fact.assumptions,
+                release.sampling_statement,
+                said,
+                *release.assumptions,
+            ),
+            sensitivity=release.total_clip_norm,
+            norm=float(release.clip_order),
+            source=_SOURCE,
+        )
+
+    # -- the parts ----------------------------------------------------------------
+
+    def _seed(self, random_state: RandomState) -> int:
+        """Seed by which one call meets the same random numbers throughout."""
+        given = self.random_state if random_state is None else random_state
+        # what is given to one call is used up by it: an estimate is found again
+        if self.random_state is not None:
+            given = self.random_state
+        rng, _ = noise_generator(given)
+        return int(rng.integers(2**63))
+
+    @staticmethod
+    def _ways(steps: GradientSteps) -> tuple[str, ...]:
+        """Directions of neighbouring tables; a promise must hold for the worst."""
+        return ("replace",) if steps.relation == "replace" else ("remove", "add")
+
+    def _gram(self, steps: GradientSteps, noise: Noise) -> Floats:
+        """Gram matrix of what a record adds in each bin, in units of the noise."""
+        release = steps.release
+        mu = steps._curve(noise, 1).gaussian_mu
+        if mu is None:
+            raise UnsupportedError(
+                Statement(
+                    "allocation.sampled_noise_not_gaussian",
+                    owner=type(self).__name__,
+                    family=noise.family,
+                )
+            )
+        # the bound is the trivial one from a finite distance on
+        return min(float(mu), 1e6) ** 2 * _unit_gram(release)
+
+    def _sample(
+        self, gram: Floats, epsilon: float, way: str, seed: int, n_samples: int
+    ) -> SampledDelta:
+        return sampled_delta(
+            gram,
+            epsilon,
+            way,
+            n_samples=n_samples,
+            confidence=float(self.confidence),
+            rng=np.random.default_rng(seed),
+        )
+
+    def _excess(
+        self, gram: Floats, epsilon: float, way: str, seed: int, searching: bool
+    ) -> float:
+        """What a sample says of delta, over what it may say."""
+        if not self.abstain:
+            found = self._sample(gram, epsilon, way, seed, int(self.n_samples))
+            return found.upper / float(self.delta)
+        few = min(int(self.n_samples), 200_000)
+        n_samples = few if searching else int(self.n_samples)
+        threshold = self._threshold(gram, epsilon, way)
+        found = self._sample(gram, epsilon, way, seed, n_samples)
+        clear = 0.0
+        if searching:
+            # errors of this sample and of the one that verifies
+            shares = 1 + few / int(self.n_samples)
+            clear = _CLEAR * found.error * math.sqrt(shares)
+        return (found.estimate + clear) / threshold
+
+    def _threshold(self, gram: Floats, epsilon: float, way: str) -> float:
+        """Largest mean of a sample with which the promise holds."""
+        _, largest = tilt_of(gram, epsilon, way)
+        found = abstention_threshold(float(self.delta), int(self.n_samples), largest)
+        # none passes but one without a single loss
+        return max(found, 1e-300)
+
+    def _verify(
+        self, gram: Floats, steps: GradientSteps, release: GradientRelease
+    ) -> None:
+        """Refuse the release unless a fresh sample is for its noise."""
+        given = self.random_state
+        rng = noise_generator(given)[0]
+        for way in self._ways(steps):
+            # apart from the numbers by which the noise was found
+            seed = int(rng.integers(2**63)) ^ 0x5EED
+            excess = self._excess(gram, float(self.epsilon), way, seed, searching=False)
+            if excess > 1:
+                raise UnsupportedError(
+                    Statement(
+                        "allocation.noise_not_verified",
+                        owner=type(self).__name__,
+                        name=release.name,
+                        n_samples=int(self.n_samples),
+                        epsilon=float(self.epsilon),
+                        delta=float(self.delta),
+                    )
+                )
+
+    def _epsilon(self, gram: Floats, steps: GradientSteps, seed: int) -> float:
+        """Estimate epsilon: the larger one of the two directions."""
+
+        def excess(epsilon: float) -> float:
+            return max(
+                self._excess(gram, epsilon, way, seed, searching=False)
+                for way in self._ways(steps)
+            )
+
+        if not gram.any() or excess(0.0) <= 1:
+            return 0.0
+        return crossing(excess, 1.0, float(self.epsilon), 1e-7)
+
+
+def _unit_gram(release: GradientRelease) -> Floats:
+    """Gram matrix of what a record adds in each bin, in clip norms."""
+    strategy = strategy_of(release)
+    means = strategy.means(release.steps_per_epoch, release.n_steps)
+    gram: Floats = means @ means.T
+    return np.maximum(gram, gram.T)

@@ -1,0 +1,3 @@
+"""Privacy loss of records in bins."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Noise that is correlated across the steps of a run."""
+
+__all__: list[str] = []

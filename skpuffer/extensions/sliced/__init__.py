@@ -1,0 +1,5 @@
+"""Sliced Rényi Pufferfish privacy: costs along projections of an output."""
+
+from skpuffer.utils._rooms import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,0 +1,543 @@
+"""Sliced Wasserstein mechanism: noise by the moves along single directions."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skpuffer.accountants import Accountant
+from skpuffer.accountants._base import Account, Found, accounts_for
+from skpuffer.accountants.additive._base import (
+    QUERY_FIELDS,
+    record_sensitivity_bound,
+    sensitivity_bound,
+)
+from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.numbers import (
+    Floats,
+    check_count,
+    check_option,
+    check_order,
+    check_positive,
+    check_probability,
+    raise_until,
+    root_above,
+)
+from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
+from skpuffer.transport import Ball
+
+from ._costs import (
+    AveragedSlices,
+    JointSlices,
+    SliceCosts,
+    UniformAverage,
+    UniformJoint,
+    WorstSlice,
+)
+from ._moves import SampledWorlds, diameter, moves_along, sampled_worlds, shift_lengths
+from .transport._dkw import Box
+from .transport._profile import SliceProfile
+
+__all__ = ["SlicedWasserstein"]
+
+_PAPER = Statement("source.sliced_renyi_pufferfish")
+
+#: Directions that are drawn where none are given: the larger of two hundred, as
+#: published, and four in each dimension.
+_SLICES, _SLICES_PER_DIM = 200, 4
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of the moves of one release.
+
+    Parameters
+    ----------
+    costs : SliceCosts
+        What noise of a variance along each slice costs.
+    directions : ndarray of shape (n_slices, dim) or None
+        Of the costs' slices; None is all directions.
+    profile : SliceProfile
+        That the promise is about.
+    radius : float
+        Bound of the move of the whole output, in its units.
+    confidence : float
+    certified : bool
+    assumptions : tuple of Statement
+    source : str
+    """
+
+    costs: SliceCosts
+    directions: Floats | None
+    profile: SliceProfile
+    radius: float
+    confidence: float
+    certified: bool
+    assumptions: tuple[Statement, ...]
+    source: str
+
+
+class SlicedWasserstein(Accountant):
+    """Gaussian noise that covers W_inf along the slices of a profile.
+
+    The sliced Wasserstein mechanisms. Each direction of the profile is covered by how
+    far the output moves along it, and the costs of the directions are averaged. What is
+    promised is about one direction at a time: whoever sees the whole vector may learn
+    far more. That is bounded by `rpp_epsilon`, which every certificate states and
+    shows; for one displacement and all directions equally it is `dim` times the budget.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget in nats, of the slices.
+    alpha : float, default=2.0
+        Rényi order, in (1, inf).
+    aggregation : {'average', 'joint'}, default='average'
+        - 'average': the mean over slices of each one's divergence.
+        - 'joint': the divergence of one projection, along a direction that is drawn
+          and revealed. Rare directions that tell much count for more.
+    method : {'closed', 'exact'}, default=None
+        Of the joint promise: 'closed' covers the worst slice, and 'exact' finds the
+        least noise. None is 'exact' for it, and 'closed' for the average, whose closed
+        form is exact.
+    per_pair : bool, default=True
+        Whether slices are taken together for each pair of secrets. If not, the largest
+        move of any pair along each slice is taken first, as published, for no less
+        noise.
+    profile : SliceProfile or {'basis', 'uniform'}, default=None
+        Directions and their weights. None draws ``max(200, 4 dim)`` of them with the
+        public seed 0: a profile in its own right. 'uniform' is all directions equally:
+        in closed form where each pair of secrets differs by one displacement (points,
+        Gaussians of one covariance), otherwise by directions that are drawn and
+        `confidence`.
+    confidence : float, default=None
+        Probability that the promise holds, for 'uniform' by directions that are drawn,
+        and for outputs known by independent draws alone. Those need the `support` too.
+    support : Box or Ball, default=None
+        In which every output is known to stay, whatever the table; of
+        :mod:`skpuffer.transport`. Mass that was not drawn may be anywhere in it.
+    n_slices : int, default=None
+        How many directions are drawn, where they are. None is ``max(200, 4 dim)``.
+    n_jobs : int, default=None
+        Threads for the distances.
+
+    See Also
+    --------
+    GeneralWasserstein : The full promise, about the whole vector.
+
+    Notes
+    -----
+    Slices are of the release in its units, and so is `support` in those of the output
+    itself. No promise of this accountant adds up with any other, nor converts into an
+    (epsilon, delta) one about the output; see
+    :meth:`~skpuffer.privacy.Certificate.to_sliced_approximate` and
+    :meth:`~skpuffer.privacy.Certificate.after_processing`.
+
+    A release that does not move along any slice is refused: it may tell the secret all
+    the same, along none of them.
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy: tractable privatization
+    mechanism and private learning with gradient clipping, Theorems 4.5 to 4.8. Draws
+    are bounded by both orders of a pair and with the declared support, without which
+    the published estimate is no bound.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import SlicedWasserstein
+    >>> from skpuffer.distributions import PointMass
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import LawsScenario
+    >>> release = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=4, dim=3)
+    >>> scenario = LawsScenario([(PointMass([0, 0, 0]), PointMass([3, 4, 0]))])
+    >>> for aggregation, method in (
+    ...     ("average", "closed"),
+    ...     ("joint", "exact"),
+    ...     ("joint", "closed"),
+    ... ):
+    ...     accountant = SlicedWasserstein(
+    ...         1.0, 4.0, aggregation, method, profile="basis"
+    ...     )
+    ...     noise, certificate, *_ = vars(
+    ...         accountant.calibrate(release, scenario)
+    ...     ).values()
+    ...     print(round(noise.variance(), 4), round(certificate.rpp_epsilon, 4))
+    16.6667 3.0
+    24.514 2.0397
+    32.0 1.5625
+    """
+
+    needs = (OutputDistributions, CoupledSamples)
+    reads: ClassVar = {QueryRelease: QUERY_FIELDS}
+
+    #: What it promises is easily taken for more.
+    recommended = False
+
+    noise = "gaussian"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        alpha: float = 2.0,
+        aggregation: str = "average",
+        method: str | None = None,
+        *,
+        per_pair: bool = True,
+        profile: SliceProfile | str | None = None,
+        confidence: float | None = None,
+        support: Ball | Box | None = None,
+        n_slices: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.aggregation = aggregation
+        self.method = method
+        self.per_pair = per_pair
+        self.profile = profile
+        self.confidence = confidence
+        self.support = support
+        self.n_slices = n_slices
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self, noise: Noise) -> None:
+        check_positive(epsilon=self.epsilon)
+        if check_order(alpha=self.alpha) == math.inf:
+            raise ValueError(Statement("history.alpha_infinite"))
+        check_option(("average", "joint"), aggregation=self.aggregation)
+        check_option((None, "closed", "exact"), method=self.method)
+        if self.aggregation == "average" and self.method == "exact":
+            raise ValueError(Statement("sliced.method_with_average"))
+        if not isinstance(self.per_pair, bool | np.bool_):
+            raise TypeError(
+                Statement("parameter.per_pair_not_bool", per_pair=self.per_pair)
+            )
+        if not isinstance(self.profile, SliceProfile):
+            check_option((None, "basis", "uniform"), profile=self.profile)
+        if self.confidence is not None:
+            check_probability(confidence=self.confidence)
+        if self.support is not None and not isinstance(self.support, Ball | Box):
+            raise TypeError(
+                Statement("sliced.support_not_box_or_ball", support=self.support)
+            )
+        if self.n_slices is not None:
+            check_count(n_slices=self.n_slices)
+
+    @property
+    def _exact(self) -> bool:
+        """Whether slices are taken together by their joint divergence."""
+        return self.aggregation == "joint" and self.method != "closed"
+
+    @property
+    def _notion(self) -> Notion:
+        """What is promised, where the outputs are known."""
+        if self.aggregation == "joint":
+            return Notion.JOINT_SLICED_RENYI_PUFFERFISH
+        return Notion.AVERAGED_SLICED_RENYI_PUFFERFISH
+
+    def _profile_of(self, release: QueryRelease) -> SliceProfile:
+        """Profile that the promise about a release is about."""
+        dim, given = release.dim, self.profile
+        if dim is None:
+            raise UnsupportedError(
+                Statement(
+                    "sliced.release_length_unknown",
+                    owner=type(self).__name__,
+                    name=release.name,
+                )
+            )
+        if isinstance(given, SliceProfile):
+            if given.dim != dim:
+                raise UnsupportedError(
+                    Statement(
+                        "sliced.profile_dimension_mismatch",
+                        profile_dim=given.dim,
+                        name=release.name,
+                        dim=dim,
+                    )
+                )
+            if given.rank < dim:
+                raise UnsupportedError(Statement("sliced.profile_not_spanning"))
+            return given
+        if given is None:
+            return self._drawn(dim)
+        make = SliceProfile.basis if given == "basis" else SliceProfile.uniform
+        return make(dim)
+
+    def _drawn(self, dim: int) -> SliceProfile:
+        """Directions drawn with the public seed 0."""
+        n_slices = self.n_slices or max(_SLICES, _SLICES_PER_DIM * dim)
+        return SliceProfile.sampled(dim, n_slices)
+
+    # -- the protocol -------------------------------------------------------------
+
+    def _check_support(self, release: Any, bound: BoundScenario) -> None:
+        super()._check_support(release, bound)
+        self._profile_of(release)
+
+    @accounts_for(QueryRelease)
+    def _account_of_query(
+        self, fact: Any, release: QueryRelease, bound: BoundScenario
+    ) -> Account:
+        known = self._known(fact, release)
+        certify = partial(self._certify, known, fact, release, bound)
+        return Account(partial(self._calibrate, known, release, certify), certify)
+
+    # -- what is known of the moves -----------------------------------------------
+
+    def _known(self, fact: Any, release: QueryRelease) -> _Known:
+        """Bound the moves along slices, by the fact and the parameters."""
+        profile = self._profile_of(release)
+        if fact.delta:
+            raise UnsupportedError(
+                Statement(
+                    "sliced.moves_outside_event", name=release.name, delta=fact.delta
+                )
+            )
+        drawn = None if self.confidence is None else sampled_worlds(fact, release)
+        slack, assumptions = release.total_slack(2.0), fact.assumptions
+        if drawn is None:
+            radius = sensitivity_bound(fact, release, 2.0).radius
+        else:
+            radius = diameter(self._declared(release), release) + slack
+            assumptions += (
+                Statement("assume.outputs_stay_in_support", support=self.support),
+            )
+        if math.isinf(radius):
+            raise InfiniteDistanceError(
+                Statement("sliced.distance_infinite", name=release.name)
+            )
+        known = _Known(
+            costs=WorstSlice(radius**2),
+            directions=None,
+            profile=profile,
+            radius=radius,
+            confidence=fact.confidence,
+            certified=fact.certified or drawn is not None,
+            assumptions=assumptions,
+            source="Thm 4.6",
+        )
+        # the worst of all directions: one that was not drawn may be worse than all that
+        # were
+        if not profile.is_finite and self.aggregation == "joint" and not self._exact:
+            return known
+        if not profile.is_finite and drawn is None:
+            lengths = shift_lengths(fact, release)
+            if lengths is not None and (self.per_pair or len(lengths) == 1):
+                squares = np.minimum(lengths + slack, radius) ** 2
+                make = UniformJoint if self._exact else UniformAverage
+                costs = make(float(squares.max()), profile.dim)
+                theorem = "Cor 4.1" if self._exact else "Thm 4.5"
+                return replace(known, costs=costs, source=theorem)
+        return self._along_slices(known, fact, release, drawn, slack)
+
+    def _declared(self, release: QueryRelease) -> Ball | Box:
+        if self.support is None:
+            raise UnsupportedError(
+                Statement("sliced.support_not_declared", name=release.name)
+            )
+        return self.support
+
+    def _along_slices(
+        self,
+        known: _Known,
+        fact: Any,
+        release: QueryRelease,
+        drawn: SampledWorlds | None,
+        slack: float,
+    ) -> _Known:
+        """Bound the moves along finitely many slices, drawn from the profile or it."""
+        profile, failure = known.profile, 0.0
+        if self.confidence is not None:
+            failure = 1 - float(self.confidence)
+        everywhere = not profile.is_finite
+        if everywhere and self.confidence is None:
+            raise UnsupportedError(
+                Statement("sliced.profile_of_all_directions", name=release.name)
+            )
+        along = self._drawn(profile.dim) if everywhere else profile
+        assert along.directions is not None and along.weights is not None  # finite
+        assumptions, confidence = known.assumptions, known.confidence
+        if drawn is None:
+            moves = moves_along(fact, release, along, self.n_jobs)
+        else:
+            # half of what may fail is left to the directions (Thm 4.7)
+            moves = drawn.moves_along(
+                release, along, self._declared(release), 1 - failure / 2, self.n_jobs
+            )
+            assumptions += (Statement("assume.output_draws_independent"),)
+        # a projection moves no further than the vector
+        moves = np.minimum(moves + slack, known.radius)
+        if not self.per_pair:
+            moves = moves.max(axis=0, keepdims=True)
+        shortfall = 0.0
+        if everywhere:
+            # Hoeffding's inequality, for each row of moves
+            n_rows, n_slices = moves.shape
+            shortfall = math.sqrt(math.log(4 * n_rows / failure) / (2 * n_slices))
+            assumptions += (
+                Statement("assume.directions_drawn_publicly", n_slices=n_slices),
+            )
+        if everywhere or drawn is not None:
+            confidence = max(0.0, confidence - failure)
+        theorem = {"average": "Thm 4.5", "joint": "Thm 4.6"}[self.aggregation]
+        if everywhere or drawn is not None:
+            theorem = {"average": "Thm 4.7", "joint": "Thm 4.8"}[self.aggregation]
+        elif self._exact:
+            theorem = "Cor 4.1"
+        kind: Callable[..., SliceCosts] = AveragedSlices
+        if self.aggregation == "joint":
+            kind = JointSlices if self._exact else WorstSlice.along
+        return replace(
+            known,
+            costs=kind(moves**2, along.weights, known.radius**2, shortfall),
+            # drawn ones stand for all, of which the one of least noise is not known
+            directions=None if everywhere else along.directions,
+            confidence=confidence,
+            assumptions=assumptions,
+            source=theorem,
+        )
+
+    # -- noise and certificate ----------------------------------------------------
+
+    def _calibrate(
+        self,
+        known: _Known,
+        release: QueryRelease,
+        certify: Callable[[Noise], Claim],
+        noise: Noise,
+        rng: Any,
+    ) -> Found:
+        """Set the scale of noise to the least that keeps the promise."""
+        alpha, epsilon = float(self.alpha), float(self.epsilon)
+
+        def scaled(scale: float) -> Noise:
+            return noise.with_scale(scale * release.unit_array)
+
+        squares = self._variances(scaled(1.0), known, release)
+        least, most = np.sqrt(known.costs.bracket(squares) * alpha / (2 * epsilon))
+        if most == 0:
+            raise UnsupportedError(
+                Statement("sliced.secrets_do_not_move", name=release.name)
+            )
+
+        # of the very noise that is returned, as a certificate will see it
+        def cost(scale: float) -> float:
+            variances = self._variances(scaled(scale), known, release)
+            return known.costs.curve(variances).renyi(alpha)
+
+        # in closed form, or in the bracket that Proposition B.1 proves
+        scale = raise_until(lambda s: cost(s) <= epsilon, float(most))
+        below = float(least) * (1 - 1e-9)
+        if least < most and cost(below) > epsilon:
+            scale = root_above(cost, epsilon, below, scale)
+        return Found(scaled(scale), certify(scaled(scale)))
+
+    def _certify(
+        self,
+        known: _Known,
+        fact: Any,
+        release: QueryRelease,
+        bound: BoundScenario,
+        noise: Noise,
+    ) -> Claim:
+        """Find what a given noise promises."""
+        alpha = float(self.alpha)
+        variances = self._variances(noise, known, release)
+        shift = Shift(known.radius, dim=release.dim, weights=release.units)
+        vector = noise.curve(shift)
+        curve = replace(known.costs.curve(variances), vector=vector)
+        rpp = float(vector.renyi(alpha))
+        return Claim(
+            notion=self._notion if known.certified else Notion.ESTIMATED,
+            epsilon=curve.renyi(alpha),
+            alpha=alpha,
+            confidence=known.confidence,
+            curve=curve,
+            rpp_epsilon=rpp if known.certified else math.inf,
+            profile=known.profile.name,
+            assumptions=(
+                *known.assumptions,
+                *self._remarks(fact, noise, release),
+                *(() if known.certified else self._estimated(fact, rpp)),
+                *release.assumptions,
+            ),
+            source=Statement(
+                "source.sliced_wasserstein", paper=_PAPER, source=known.source
+            ),
+        )
+
+    def _remarks(
+        self, fact: Any, noise: Noise, release: QueryRelease
+    ) -> tuple[Statement, ...]:
+        """What else a certificate should say, in sentences."""
+        length = record_sensitivity_bound(release, 2.0)
+        # a scale that was set by private rows tells of them by itself
+        if length is None or fact.reads_private_rows:
+            return ()
+        shift = Shift(length, dim=release.dim, weights=release.units)
+        cost = float(noise.renyi(float(self.alpha), shift))
+        return (Statement("assume.worth_renyi_dp", cost=cost),)
+
+    def _estimated(self, fact: Any, rpp: float) -> tuple[Statement, ...]:
+        """What an estimate is one of, which the notion of a promise would say."""
+        said = Statement("sliced.estimate_about_slices", title=self._notion.title)
+        # a distance that the private rows gave tells of them by itself
+        if fact.reads_private_rows:
+            return (said,)
+        return (Statement("sliced.estimated_at_full_notion", estimate=said, rpp=rpp),)
+
+    @staticmethod
+    def _variances(noise: Noise, known: _Known, release: QueryRelease) -> Floats:
+        """Variance of the noise along each slice, in the units of the release.
+
+        Parameters
+        ----------
+        noise : Noise
+        known : _Known
+        release : QueryRelease
+
+        Returns
+        -------
+        ndarray of shape (n_slices,)
+            Of all directions, the least variance alone.
+
+        Raises
+        ------
+        UnsupportedError
+            If it is not Gaussian noise, or none along some direction.
+        """
+        # by exact type: another Gaussian noise may have another covariance
+        if type(noise) not in (GaussianNoise, CorrelatedGaussianNoise):
+            raise UnsupportedError(
+                Statement("sliced.noise_not_gaussian", family=noise.family)
+            )
+        assert isinstance(noise, GaussianNoise)  # and so has a covariance
+        dim = known.profile.dim
+        deviations = np.asarray(noise.std(dim)) / release.unit_array
+        if not np.all(deviations > 0):
+            raise UnsupportedError(Statement("sliced.noise_scale_not_positive"))
+        if known.directions is None:
+            covariance = noise.covariance_matrix(dim)
+            units = np.broadcast_to(release.unit_array, (dim,))
+            inside = covariance / np.outer(units, units)
+            diagonal = np.diag(inside)
+            # the least eigenvalue, without round-off where there are no correlations
+            if np.array_equal(inside, np.diag(diagonal)):
+                return np.array([diagonal.min()])
+            return np.array([np.linalg.eigvalsh(inside)[0]])
+        seen = known.directions / release.unit_array
+        if type(noise) is GaussianNoise:
+            spread: Floats = ((seen * np.asarray(noise.std(dim))) ** 2).sum(axis=1)
+            return spread
+        covariance = noise.covariance_matrix(dim)
+        variances: Floats = np.einsum("ki,ij,kj->k", seen, covariance, seen)
+        return variances

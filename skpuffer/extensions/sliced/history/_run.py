@@ -1,0 +1,442 @@
+"""Moves of each step of a run at any history, and their Rényi cost by caps."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+from scipy.stats import binom, hypergeom
+
+from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.numbers import Floats
+from skpuffer.kernel.pairs import seen_excess
+from skpuffer.noise import Noise, Shift
+from skpuffer.releases import (
+    FixedSizeSampling,
+    FullBatchSampling,
+    GradientRelease,
+    PoissonSampling,
+    SamplingScheme,
+    WithReplacementSampling,
+)
+
+from ._slices import Slices
+
+__all__ = ["CappedRun", "StepMoves", "one_clipped", "step_moves"]
+
+
+class StepMoves(NamedTuple):
+    """How far one record moves each step's release, in clip norms.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n_steps,)
+    assumptions : tuple of Statement
+    """
+
+    factors: Floats
+    assumptions: tuple[Statement, ...]
+
+
+def step_moves(
+    release: GradientRelease, relation: str, lipschitz: ArrayLike | None
+) -> StepMoves:
+    """Return how far one record moves each step, wherever the noise enters.
+
+    Parameters
+    ----------
+    release : GradientRelease
+    relation : {'add_remove', 'replace'}
+    lipschitz : float, array-like of shape (n_steps,) or None
+        Declared Lipschitz constants of the updates in the mean gradient.
+
+    Returns
+    -------
+    StepMoves
+
+    Raises
+    ------
+    UnsupportedError
+        With a clause that gives the reason and the remedy.
+    """
+    # a replaced record takes one clipped gradient out of a sum and puts another in
+    each = 1.0 if relation == "add_remove" else 2.0
+    if release.noise_position == "gradient":
+        # What is released is the noisy sum, of which an update is made afterwards. A
+        # step size here would count noise that was never divided by it.
+        if lipschitz is not None:
+            raise UnsupportedError(Statement("history.lipschitz_with_gradient_noise"))
+        return StepMoves(np.full(release.n_steps, each), ())
+    constants, source = _update_constants(release, lipschitz)
+    text = Statement("assume.update_lipschitz_noise_added", source=source)
+    return StepMoves(each * constants / release.divisor, (text,))
+
+
+def _update_constants(
+    release: GradientRelease, lipschitz: ArrayLike | None
+) -> tuple[Floats, Statement]:
+    """Lipschitz constants of the updates in the mean gradient, and in words."""
+    n_steps, optimiser = release.n_steps, release.optimiser
+    least = np.zeros(n_steps)
+    if optimiser is not None:
+        steps = np.array(optimiser.step_sizes(n_steps))
+        # What is made of a moved iterate, the penalty and the projection, shrinks it as
+        # it does where the loss has no curvature.
+        least = steps * optimiser.contractions(
+            n_steps, smoothness=0.0, all_penalised=optimiser.penalise_all
+        )
+    elif lipschitz is None:
+        raise UnsupportedError(Statement("history.update_constants_missing"))
+    if lipschitz is None:
+        return least, _range(least)
+    given = np.asarray(lipschitz, float)
+    if given.ndim and given.shape != (n_steps,):
+        raise UnsupportedError(
+            Statement(
+                "history.lipschitz_count_not_steps", n_given=given.size, n_steps=n_steps
+            )
+        )
+    given = np.broadcast_to(given, (n_steps,))
+    # what is executed counts, whatever is declared
+    if np.any(given < least * (1 - 1e-12)):
+        raise UnsupportedError(
+            Statement("history.lipschitz_below_optimiser", range=_range(least))
+        )
+    return given, Statement("history.constants_declared", constants=_range(given))
+
+
+def _range(constants: Floats) -> Statement:
+    low, high = float(constants.min()), float(constants.max())
+    if low == high:
+        return Statement("history.constant", constant=high)
+    return Statement("history.constants_range", low=low, high=high)
+
+
+def one_clipped(
+    release: GradientRelease, noise: Noise, profile: Slices | None
+) -> float:
+    """Length of the longest clipped gradient, in standard deviations of the noise.
+
+    Parameters
+    ----------
+    release : GradientRelease
+    noise : Noise
+        Gaussian.
+    profile : Slices or None
+        Slices that each are looked at by themselves. None is the whole vector, which
+        is the largest over all directions.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    UnsupportedError
+        If the norm of the clipping bounds no l2 norm.
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix F; over all
+    directions by the Cauchy-Schwarz inequality.
+    """
+    blocks, scale = release.blocks, np.asarray(noise.scale, float)
+    if blocks is not None and release.clip_order <= 2:
+        # an l2 norm is no larger than one of a lower order
+        clips = np.array(release.clip_norm, float)
+        if profile is not None and not scale.ndim:
+            return math.sqrt(profile.squared(clips, blocks)) / float(scale)
+        return float(np.linalg.norm(clips / _block_scales(scale, blocks)))
+    order = release.clip_order
+    try:
+        shift = Shift(release.total_clip_norm, norm=order, dim=release.dim)
+        mu = noise.curve(shift).gaussian_mu
+    except ValueError as error:
+        raise UnsupportedError(
+            Statement(
+                "history.clip_order_above_two", order=order, reason=reason_of(error)
+            )
+        ) from error
+    assert mu is not None  # of Gaussian noise
+    return mu
+
+
+def _block_scales(scale: Floats, blocks: tuple[int, ...]) -> Floats:
+    """Least standard deviation of each block's coordinates."""
+    if scale.ndim and scale.size == sum(blocks):
+        starts = np.cumsum((0, *blocks[:-1]))
+        return np.minimum.reduceat(scale, starts)
+    return np.full(len(blocks), scale.min())
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """Law of the discrepancy of one batch.
+
+    Parameters
+    ----------
+    largest : int
+        The most it can be.
+    mean_square : float
+        Mean of its square.
+    log_weights : ndarray of shape (largest,)
+        Log-probabilities of 1, 2, ..., `largest`; minus infinity where it cannot be.
+    """
+
+    largest: int
+    mean_square: float
+    log_weights: Floats = field(repr=False)
+
+    @property
+    def times(self) -> Floats:
+        """The values 1, 2, ..., `largest`."""
+        return np.arange(1.0, self.largest + 1)
+
+
+def _of(law: Any, largest: int, mean_square: float) -> Discrepancy:
+    with np.errstate(divide="ignore"):
+        weights = np.asarray(law.logpmf(np.arange(1, largest + 1)), float)
+    weights.flags.writeable = False  # shared by all who ask
+    return Discrepancy(largest, mean_square, weights)
+
+
+def _binomial(trials: int, chance: float) -> Discrepancy:
+    mean = trials * chance
+    square = mean * (1 - chance) + mean**2
+    return _of(binom(trials, chance), trials if chance else 0, square)
+
+
+def _full_batch(count: int, n: int, size: int, rate: float) -> Discrepancy:
+    return _binomial(count, 1.0)
+
+
+def _poisson(count: int, n: int, size: int, rate: float) -> Discrepancy:
+    return _binomial(count, rate)
+
+
+def _fixed_size(count: int, n: int, size: int, rate: float) -> Discrepancy:
+    mean = size * count / n
+    # the variance of a hypergeometric law; of a table of one record there is none
+    spread = mean * (1 - count / n) * (n - size) / max(1, n - 1)
+    return _of(hypergeom(n, count, size), min(count, size), mean**2 + spread)
+
+
+def _with_replacement(count: int, n: int, size: int, rate: float) -> Discrepancy:
+    # one record may be drawn at every draw
+    return _binomial(size, count / n)
+
+
+#: Laws by the exact type of the scheme; of the number of records that differ, of all
+#: records, the batch size and the rate. Batches that are dealt have a law too, but not
+#: one batch after the other: see :func:`dealt_squares`.
+DISCREPANCIES: dict[
+    type[SamplingScheme], Callable[[int, int, int, float], Discrepancy]
+] = {
+    FullBatchSampling: _full_batch,
+    PoissonSampling: _poisson,
+    FixedSizeSampling: _fixed_size,
+    WithReplacementSampling: _with_replacement,
+}
+
+
+def discrepancy(release: GradientRelease, count: int) -> Discrepancy:
+    """Return the law of a batch's discrepancy under a release's sampling scheme.
+
+    Parameters
+    ----------
+    release : GradientRelease
+        Under a scheme of `DISCREPANCIES`.
+    count : int
+        How many records differ, at most; all moments grow with it.
+
+    Returns
+    -------
+    Discrepancy
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Proposition I.1 and Appendix
+    D, with the fixed pair's hypergeometric law for subsets and the binomial one for
+    draws with replacement.
+    """
+    n, size = release.n_records, release.batch_size
+    assert size is not None  # the release has checked that
+    rate = release.sampling_rate
+    return _cached(type(release.sampling), min(count, n), n, size, rate)
+
+
+# no data enters: public sizes only
+@lru_cache(maxsize=512)
+def _cached(
+    kind: type[SamplingScheme], count: int, n: int, size: int, rate: float
+) -> Discrepancy:
+    return DISCREPANCIES[kind](count, n, size, rate)
+
+
+def dealt_squares(count: int, size: int, weights: Floats) -> float:
+    """Largest weighted sum of squared discrepancies over the batches of one epoch.
+
+    Each record is in one batch, so that the discrepancies add up to `count` at most,
+    and none is more than a batch holds. A weighted sum of squares is convex: it is
+    largest where batches are filled one after the other, the heaviest first.
+
+    Parameters
+    ----------
+    count : int
+    size : int
+        Of the largest batch.
+    weights : ndarray of shape (n_batches,)
+        Non-negative, one for each batch.
+
+    Returns
+    -------
+    float
+        At most ``max(weights) * count * min(count, size)``.
+    """
+    filled = np.clip(count - size * np.arange(len(weights)), 0, size)
+    return float(np.sort(weights)[::-1] @ filled.astype(float) ** 2)
+
+
+#: Numbers of differing records that a law is read at one by one; beyond, in steps.
+_ONE_BY_ONE = 64
+
+
+@dataclass(frozen=True)
+class CappedRun:
+    """A run, and how many records differ in it at most or by which law.
+
+    Parameters
+    ----------
+    release : GradientRelease
+    subsampling : {'worst_case', 'log_moment', 'mean_square'}
+    count : int
+        How many records differ, at most.
+    factors : ndarray of shape (n_steps,)
+        How far one of them moves each step, in clip norms.
+    law : tuple of float or None
+        Bounds of the probability that more than 0, 1, ... records differ.
+    """
+
+    release: GradientRelease
+    subsampling: str
+    count: int
+    factors: Floats = field(repr=False)
+    law: tuple[float, ...] | None = None
+
+    @property
+    def largest(self) -> float:
+        """Largest move of a step, in clip norms."""
+        if type(self.release.sampling) in DISCREPANCIES:
+            most = discrepancy(self.release, self.count).largest
+        else:
+            most = min(self.count, self._dealt_size)
+        return float(most * self.factors.max())
+
+    @property
+    def moves(self) -> bool:
+        """Whether any step moves at all."""
+        differ = self.count if self.law is None else max(self.law, default=0.0)
+        return bool(differ and self.factors.max())
+
+    @property
+    def squares(self) -> float:
+        """Sum over all steps of the squared move, in clip norms: largest, or mean.
+
+        References
+        ----------
+        Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Propositions 5.1 and
+        5.2.
+        """
+        weights = self.factors**2
+        if type(self.release.sampling) not in DISCREPANCIES:
+            return math.fsum(
+                dealt_squares(self.count, self._dealt_size, epoch)
+                for epoch in np.split(weights, self._epoch_ends)
+            )
+        found = discrepancy(self.release, self.count)
+        mean = self.subsampling == "mean_square"
+        each = found.mean_square if mean else float(found.largest) ** 2
+        return each * math.fsum(weights)
+
+    @property
+    def _epoch_ends(self) -> range:
+        per_epoch = self.release.steps_per_epoch
+        return range(per_epoch, self.release.n_steps, per_epoch)
+
+    @property
+    def _dealt_size(self) -> int:
+        """Records of the largest batch that is dealt."""
+        return -(-self.release.n_records // self.release.steps_per_epoch)
+
+    def costs(self, orders: Floats, length: float) -> Floats:
+        """Return the Rényi costs of the whole run.
+
+        Parameters
+        ----------
+        orders : ndarray of shape (n_orders,)
+        length : float
+            Of the longest clipped gradient, in standard deviations of the noise.
+
+        Returns
+        -------
+        ndarray of shape (n_orders,)
+            In nats.
+        """
+        if not (length and self.moves):
+            return np.zeros(len(orders))
+        if math.isinf(length):
+            return np.full(len(orders), math.inf)
+        if self.law is not None:
+            return self._by_law(orders, length)
+        if self.subsampling != "log_moment":
+            # alpha / 2 times the squared distance of two Gaussians, step by step
+            return orders / 2 * (length**2 * self.squares)
+        found = discrepancy(self.release, self.count)
+        total = np.zeros(len(orders))
+        # Given the batch the two outputs are Gaussians so far apart. The divergence of
+        # the mixtures is no more than that with the batch seen, whose moment of order
+        # alpha - 1 is the mean of those of all batches.
+        for factor, times in zip(
+            *np.unique(self.factors, return_counts=True), strict=True
+        ):
+            shifts = length * factor * found.times
+            excess = seen_excess(orders, shifts, found.log_weights)
+            total += times * np.logaddexp(0.0, excess) / (orders - 1)
+        return total
+
+    def _by_law(self, orders: Floats, length: float) -> Floats:
+        """Costs by the mean over how many records differ: of whole runs, once."""
+        counts, log_weights = _binned(self.law or ())
+        rest = orders - 1
+        found = [
+            replace(self, count=int(k), law=None).costs(orders, length) for k in counts
+        ]
+        exponent = rest * np.array(found)
+        with np.errstate(divide="ignore"):
+            logs = exponent + np.log(-np.expm1(-exponent)) + log_weights[:, None]
+        costs: Floats = np.logaddexp(0.0, logsumexp(logs, axis=0)) / rest
+        return costs
+
+
+def _binned(law: tuple[float, ...]) -> tuple[Floats, Floats]:
+    """Numbers of records from one, and log-masses, each moved up to the next kept.
+
+    The cost grows with the number, and so does its mean if mass is moved upwards.
+    """
+    # bounds of a tail: no more than one, and falling
+    tail = np.minimum.accumulate(np.clip(np.asarray(law, float), 0.0, 1.0))
+    masses = tail - np.append(tail[1:], 0.0)
+    top = len(tail)
+    kept = np.arange(1, min(top, _ONE_BY_ONE) + 1)
+    if top > _ONE_BY_ONE:
+        further = np.ceil(np.geomspace(_ONE_BY_ONE, top, _ONE_BY_ONE))
+        kept = np.unique(np.append(kept, np.minimum(further, top)))
+    # mass number j is of j + 1 records
+    bins = np.searchsorted(kept, np.arange(1, top + 1))
+    total = np.bincount(bins, weights=masses, minlength=len(kept))
+    some = total > 0
+    return kept[some].astype(float), np.log(total[some])

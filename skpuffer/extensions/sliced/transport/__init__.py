@@ -1,0 +1,3 @@
+"""Transport of projected samples and distributions."""
+
+__all__: list[str] = []
