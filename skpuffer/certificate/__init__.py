@@ -1,5 +1,14 @@
 """Check certificates of others: every number, by a second path and without data."""
 
-from skpuffer.utils._rooms import attach_stub
+from ._check import check
+from ._report import Finding, Report, State
+from ._structure import CertificateFileError, schema
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__all__ = [
+    "CertificateFileError",
+    "Finding",
+    "Report",
+    "State",
+    "check",
+    "schema",
+]

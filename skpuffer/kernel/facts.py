@@ -6,11 +6,10 @@ two meet nowhere else. A new need is a new fact here.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import joblib
 
 from skpuffer.exceptions import Statement, stated
 from skpuffer.kernel.numbers import Floats, Indices, check_count
@@ -461,7 +460,12 @@ class Adjacency(Fact):
         # name of its own knows where they are
         if coupling != arbitrary_coupling(self.relation, self.count):
             return coupling
-        return f"{coupling} together:{joblib.hash((self.sequences, self.window))}"
+        places = [np.asarray(one, dtype=np.int64) for one in self.sequences or ()]
+        # with the lengths, as others may have the same numbers one after the other
+        digest = hashlib.sha256(repr((self.window, *map(len, places))).encode())
+        for one in places:
+            digest.update(one.tobytes())
+        return f"{coupling} together:{digest.hexdigest()[:32]}"
 
     # one place for the infinite move and the name of the coupling: they go together
     @classmethod

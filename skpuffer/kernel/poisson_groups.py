@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import NamedTuple, cast
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from skpuffer.kernel.families import gaussian_delta
 from skpuffer.kernel.numbers import Floats
@@ -178,7 +177,8 @@ class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
         # at zero
         inside = np.flatnonzero(epsilon < (math.inf if ahead else -q.rest))
         size = max(1, _BLOCK // max(1, len(p.means), len(q.means)))
-        for part in gen_batches(len(inside), size) if len(inside) else ():
+        for start in range(0, len(inside), size):
+            part = slice(start, start + size)
             at = inside[part]
             value[at] = _mixed_delta(epsilon[at, np.newaxis], p, q)
         return value
