@@ -1,5 +1,6 @@
 """What every test may rely on: fixed hypothesis examples, no window, real data."""
 
+import gc
 import math
 import os
 import random
@@ -56,6 +57,22 @@ def n_trials():
         return min(full, max(least, math.ceil(fraction * full)))
 
     return scale
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep the collected tests out of each later search for garbage.
+
+    They are millions of objects, and all live until the end. To look through them takes
+    a second each time, and some hundred tests ask for a search.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)  # of what the markers leave
