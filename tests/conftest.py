@@ -1,5 +1,6 @@
 """What every test may rely on: fixed hypothesis examples, no window, real data."""
 
+import gc
 import math
 import os
 import random
@@ -86,6 +87,22 @@ def _without_most_of_extensions(items):
         for item, of_one in zip(items, of_extensions, strict=True)
         if not of_one or item.get_closest_marker("every_run") or drawn(item)
     ]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep the collected tests out of each later search for garbage.
+
+    They are millions of objects, and all live until the end. To look through them takes
+    a second each time, and some hundred tests ask for a search.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)  # of what the markers leave

@@ -24,7 +24,7 @@ from tests.refused import refused
 
 from .attack import SHARE, assert_beaten, assert_within, bayes_score
 
-EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+EPSILONS = (0.1, 1.0, 10.0)
 
 
 class Story:
@@ -77,7 +77,7 @@ def test_the_error_of_a_mean_falls_with_the_budget(story):
     errors = []
     for epsilon in EPSILONS:
         model = PrivateMean(story.scenario(), GeneralWasserstein(epsilon, alpha=4.0))
-        fits = [clone(model).set_params(random_state=s).fit(rows) for s in range(20)]
+        fits = [clone(model).set_params(random_state=s).fit(rows) for s in range(12)]
         errors.append(np.mean([np.abs(f.mean_ - truth) for f in fits], axis=0))
     # common random numbers: the same draws, scaled down by the root of the budget; what
     # the bounds clip is an error that no budget removes

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from skpuffer.exceptions import Statement, stated
 from skpuffer.kernel.numbers import Floats, Indices, check_count
 from skpuffer.kernel.queries import QueryRelease

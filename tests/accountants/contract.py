@@ -324,8 +324,8 @@ class AccountantContract:
 
     def test_the_noise_found_keeps_the_budget(self, mode, growth):
         release, scenario = self.case(growth)
-        # of the first case at more budgets: each takes a search of its own
-        for epsilon in (0.5, 1.0, 2.0) if growth == self.growths[0] else (1.0, 2.0):
+        # of the first case at other budgets too: each takes a search of its own
+        for epsilon in (0.5, 1.0, 2.0) if growth == self.growths[0] else (1.0,):
             accountant = self.make(mode, epsilon)
             found = self.found(mode, growth, epsilon)
             spent = self.spent(found.certificate)
@@ -660,7 +660,7 @@ class AccountantContract:
             found = self.make(mode).calibrate(release, scenario, random_state=0)
             return found.noise, said(found.certificate)
 
-        jobs = [(mode, growth) for mode in self.modes for growth in self.growths][:4]
+        jobs = [(mode, growth) for mode in self.modes for growth in self.growths][:2]
         forget()
         alone = [find(job) for job in jobs]
         forget()

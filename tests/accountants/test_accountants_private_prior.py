@@ -51,7 +51,7 @@ def private_releases():
 
 def accountants(kind):
     params = kind().get_params()
-    small = {name: 1000 for name in ("n_samples", "n_draws") if name in params}
+    small = {name: 100 for name in ("n_samples", "n_draws") if name in params}
     yield kind(**small)
     # another promise where none is the default, and else the same at another number
     if "delta" in params and params["delta"] is None:
