@@ -34,7 +34,7 @@ from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Noi
 from skpuffer.scenarios import Scenario
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
-from skpuffer.utils import _checks
+from skpuffer.kernel import numbers
 from tests.refused import refused
 
 from .gaussian_bound import GaussianBound
@@ -98,7 +98,7 @@ def named(error, name):
 # -- the checks themselves ----------------------------------------------------------
 
 ONE_NUMBER = [
-    getattr(_checks, name)
+    getattr(numbers, name)
     for name in (
         "check_real",
         "check_positive",
@@ -130,20 +130,20 @@ def test_what_cannot_be_worked_with_is_no_size():
         with refused(
             ValueError, "parameter.size_not_workable", name="width", least=1e-70
         ):
-            _checks.check_positive(width=value)
-    assert _checks.check_positive(width=1e300, finite=False) == 1e300
-    assert _checks.check_positive(width=np.float32(0.5)) == 0.5
-    assert _checks.check_extent(width=0) == 0.0
-    assert _checks.check_extent(width=math.inf) == math.inf
+            numbers.check_positive(width=value)
+    assert numbers.check_positive(width=1e300, finite=False) == 1e300
+    assert numbers.check_positive(width=np.float32(0.5)) == 0.5
+    assert numbers.check_extent(width=0) == 0.0
+    assert numbers.check_extent(width=math.inf) == math.inf
     with refused(
         ValueError,
         "parameter.probability_too_small",
         name="width",
         least_probability=1e-300,
     ):
-        _checks.check_probability(width=5e-324)
+        numbers.check_probability(width=5e-324)
     with refused(ValueError, "parameter.count_beyond_floats", name="width"):
-        _checks.check_count(width=10**30)
+        numbers.check_count(width=10**30)
 
 
 # -- noise and accountants ----------------------------------------------------------
