@@ -29,12 +29,12 @@ from skpuffer.distributions import (
     distribution_distance,
 )
 from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.kernel import numbers
 from skpuffer.kernel.numbers import lengths_of
 from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Noise
 from skpuffer.scenarios import Scenario
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
-from skpuffer.kernel import numbers
 from tests.refused import refused
 
 from .gaussian_bound import GaussianBound
