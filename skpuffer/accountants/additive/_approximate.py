@@ -22,6 +22,7 @@ from skpuffer.exceptions import InfiniteDistanceError, Statement
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import MARGIN, check_option, check_probability, lengths_of
+from skpuffer.kernel.sums import SensitivityBound, sensitivity_bound, shift_of
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -34,7 +35,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.transport import continuous_near_radius, gaussian_near_radius, near_radius
 
-from ._base import SensitivityBound, _AdditiveAccountant, sensitivity_bound
+from ._base import _AdditiveAccountant
 from ._couplings import has_masses, left_out_text, mass_error
 
 __all__ = ["ApproximateWasserstein"]
@@ -231,7 +232,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
             unit = unit.in_units(release.units)
 
         def needed(sensitivity: SensitivityBound) -> float:
-            shift = self._shift(sensitivity, release)
+            shift = shift_of(sensitivity, release)
             delta = self._noise_delta(sensitivity)
             return float(np.max(unit.scale_for_delta(self.epsilon, delta, shift)))
 

@@ -13,11 +13,12 @@ from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.sums import STAGE_FIELDS
 from skpuffer.noise import Noise
 from skpuffer.releases import AdaptiveRelease, SelectionRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
 
-from ._base import STAGE_FIELDS, _AdditiveAccountant
+from ._base import _AdditiveAccountant
 
 __all__ = ["GroupPrivacy"]
 

@@ -17,6 +17,7 @@ from skpuffer.kernel.numbers import (
     check_probability,
     lengths_of,
 )
+from skpuffer.kernel.sums import SensitivityBound, distribution_sensitivity
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -26,7 +27,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.transport import transport_plan
 
-from ._base import SensitivityBound, _AdditiveAccountant, distribution_sensitivity
+from ._base import _AdditiveAccountant
 from ._couplings import has_masses, lattice_moves, left_out_text, mass_error
 
 __all__ = ["Kantorovich"]

@@ -12,12 +12,7 @@ from scipy.optimize import brentq
 
 from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants._selection import SELECTION_FIELDS, selection_noises
-from skpuffer.accountants.additive._base import (
-    QUERY_FIELDS,
-    STAGE_FIELDS,
-    _AdditiveAccountant,
-    delta_left,
-)
+from skpuffer.accountants.additive._base import _AdditiveAccountant
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.curves import PrivacyCurve
@@ -26,6 +21,7 @@ from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_probability, largest_argument, raise_until
 from skpuffer.kernel.releases import Release
+from skpuffer.kernel.sums import QUERY_FIELDS, STAGE_FIELDS, delta_left
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
 from skpuffer.releases import (

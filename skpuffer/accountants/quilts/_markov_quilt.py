@@ -17,11 +17,6 @@ from skpuffer.accountants._base import (
     check_pure,
     check_values,
 )
-from skpuffer.accountants.additive._base import (
-    QUERY_FIELDS,
-    STAGE_FIELDS,
-    check_stage_noise,
-)
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.accountants.composition._votes import VOTE_FIELDS
 from skpuffer.distributions._weak_cache import MEMORY
@@ -43,6 +38,7 @@ from skpuffer.kernel.numbers import (
     check_probability,
     root_above,
 )
+from skpuffer.kernel.sums import QUERY_FIELDS, STAGE_FIELDS, check_stage_noise
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import (
     AdaptiveRelease,

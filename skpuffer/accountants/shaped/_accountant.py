@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 
 from skpuffer.accountants._base import Found
-from skpuffer.accountants.additive._base import (
-    SensitivityBound,
-    _AdditiveAccountant,
-    record_sensitivity_bound,
-)
+from skpuffer.accountants.additive._base import _AdditiveAccountant
 from skpuffer.accountants.additive._couplings import left_out_text
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
@@ -23,6 +19,7 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
+from skpuffer.kernel.sums import SensitivityBound, record_sensitivity_bound, shift_of
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
@@ -391,9 +388,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         # notion, assumptions and identity; the curve there is that of a ball
         base = self._certificate(noise, sensitivity, release, bound)
         slack = 0.0 if self.slack is None else float(self.slack)
-        curve = EllipsoidCurve(
-            noise, self._shift(sensitivity, release), covered.mu, slack
-        )
+        curve = EllipsoidCurve(noise, shift_of(sensitivity, release), covered.mu, slack)
         if self.delta is None:
             epsilon = curve.renyi(self._order)
         else:
