@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
-from skpuffer.accountants.composition._base import steps_of
-from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.families import gaussian_epsilon
 from skpuffer.kernel.pairs import ShiftPair
+from skpuffer.kernel.steps import GradientSteps, steps_of
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import PrivacyLossCurve

@@ -4,12 +4,8 @@ import math
 from typing import Any, ClassVar
 
 from skpuffer.accountants._base import Account, Found, accounts_for
-from skpuffer.accountants._selection import (
-    SELECTION_FIELDS,
-    selection_curve,
-    selection_noises,
-)
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.answers import SELECTION_FIELDS, selection_curve, selection_noises
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.notions import Notion
