@@ -218,7 +218,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         coupled = couplings(fact, sensitivity, release, noise.norm)
         moves = coupled.moves()
         if self.delta is None:
-            shift = self._shift(aware, release)
+            shift = shift_of(aware, release)
             done: tuple[int, ...] = ()
             for _ in range(_ROUNDS):
                 order = self._mean_order
@@ -310,7 +310,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         target = float(self.epsilon)
         if self.delta is not None:
             target = self._noise_delta(aware)
-        shift = self._shift(aware, release)
+        shift = shift_of(aware, release)
         moves, best = coupled.moves(), math.inf
         best_moves: tuple[Moves, ...] | None = None
         # The best plan depends on the noise, and the least noise on the plan: in turn.
@@ -338,7 +338,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         aware: SensitivityBound,
         release: QueryRelease,
     ) -> CouplingCurve:
-        shift = self._shift(aware, release)
+        shift = shift_of(aware, release)
         return CouplingCurve(noise, shift, moves, aware.delta, coupled.mass_error)
 
     def _loss(self, unit: Noise, curve: CouplingCurve) -> Callable[[float], float]:

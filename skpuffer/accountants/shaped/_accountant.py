@@ -267,7 +267,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         units = np.broadcast_to(release.unit_array, (outputs.dim,))
         room = release.total_slack(2.0)
         ball = replace(
-            self._shift(whole, release), radius=whole.radius + (self.slack or 0.0)
+            shift_of(whole, release), radius=whole.radius + (self.slack or 0.0)
         )
         # a move that nothing covers is one of the ball as well
         widest = float(noise.curve(ball).magnitude)
@@ -277,7 +277,7 @@ class ShapedWasserstein(_AdditiveAccountant):
                 noise, outputs, units, self._event, room + (self.slack or 0.0)
             )
         if covered is None or covered.mu >= widest * (1 + 1e-9):
-            nominal = float(noise.curve(self._shift(whole, release)).magnitude)
+            nominal = float(noise.curve(shift_of(whole, release)).magnitude)
             moves = np.zeros((0, outputs.dim)) if covered is None else covered.moves
             return Cover(moves, nominal, widest), whole
         return covered, self._covered_sensitivity(fact, covered, room)
