@@ -73,7 +73,7 @@ def test_calibration(row):
 @pytest.mark.parametrize("sampling", SAMPLING_SCHEMES)
 @pytest.mark.parametrize("accountant", [PrivacyLoss(2.0), RenyiDP(2.0)], ids=repr)
 def test_calibrated_noise_keeps_the_budget(accountant, sampling, relation):
-    release, scenario = run(sampling, n_steps=12), RecordScenario(relation=relation)
+    release, scenario = run(sampling, n_steps=50), RecordScenario(relation=relation)
     calibration = accountant.calibrate(release, scenario)
     again = accountant.certify(calibration.noise, release, scenario)
     assert again.epsilon <= 2.0
