@@ -35,6 +35,7 @@ from skpuffer._template._reading import (
 from skpuffer.accountants import Accountant
 from skpuffer.exceptions import Statement
 from skpuffer.kernel import certificates as certificates
+from skpuffer.kernel import rounding
 from skpuffer.kernel import run as kernel_run
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.releases import TableElsewhere
@@ -74,7 +75,7 @@ DEFAULT_EPSILON = _parameters.DEFAULT_EPSILON
 DEFAULT_DELTA = _parameters.DEFAULT_DELTA
 
 #: What a certificate says of any noise, which theorems take for a real number.
-FLOATING_POINT = kernel_run.FLOATING_POINT
+FLOATING_POINT = rounding.FLOATING_POINT
 
 #: What a certificate says of noise that can be drawn again.
 SEEDED = certificates.SEEDED

@@ -9,7 +9,7 @@ import numpy as np
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.curves import DescribedPair, GaussianCurve
 from skpuffer.kernel.distribution import PrivacyLossCurve
-from skpuffer.kernel.families import ExponentialNoise, GumbelNoise
+from skpuffer.kernel.laplace import ExponentialNoise, GumbelNoise
 from skpuffer.kernel.noise import Noise, Shift
 from skpuffer.kernel.pairs import BoundedRangePair, PurePair, ShiftPair
 from skpuffer.kernel.releases import SelectionRelease

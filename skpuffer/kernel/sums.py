@@ -1,6 +1,7 @@
 """The rule of additive noise: what covers how far a vector moves."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
@@ -18,7 +19,8 @@ from skpuffer.kernel.facts import (
     RecordDistributions,
     arbitrary_coupling,
 )
-from skpuffer.kernel.families import GaussianNoise, LaplaceNoise
+from skpuffer.kernel.gaussian import GaussianNoise
+from skpuffer.kernel.laplace import LaplaceNoise
 from skpuffer.kernel.noise import Noise, Shift
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_extent, lengths_of
@@ -332,6 +334,36 @@ def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
     return unknown and math.isinf(sensitivity.radius)
 
 
+#: What a bound by distributions may be exchanged for.
+_WITHOUT_EVENT = Statement("event.group_privacy_needs_none")
+
+
+def delta_of_noise(
+    delta: float,
+    sensitivity: SensitivityBound,
+    all_spent: Callable[[float, float], bool] | None = None,
+) -> float:
+    """Return the part of a delta that the event of a bound leaves to the noise.
+
+    Parameters
+    ----------
+    delta : float
+    sensitivity : SensitivityBound
+    all_spent : callable, default=None
+        Takes the mass of the event and `delta`: whether nothing is to be left, and what
+        is promised given the event is pure.
+
+    Returns
+    -------
+    float
+    """
+    if all_spent is not None and all_spent(sensitivity.delta, delta):
+        return 0.0
+    # of records, rather than of distributions, all that is certain was gone through
+    remedy = "" if sensitivity.relation is not None else _WITHOUT_EVENT
+    return delta_left(delta, sensitivity.delta, remedy)
+
+
 def delta_left(delta: float, event: float, remedy: Statement | str = "") -> float:
     """Return the part of a delta that the event of a fact leaves to the noise.
 
@@ -450,7 +482,9 @@ def claim_of_bound(
     Pierquin et al. (2024), Theorem 3.3 and Corollary 3.1; with a delta, joint convexity
     of the hockey-stick divergence and Balle and Wang (2018).
     """
+    notion = _notion(sensitivity, alpha, delta)
     curve = noise.curve(shift_of(sensitivity, release))
+    unproved = curve.evidence(renyi=delta is None)
     rpp = math.inf
     if alpha is not None:
         epsilon = float(curve.renyi(alpha))
@@ -463,7 +497,7 @@ def claim_of_bound(
     # one record against one record; a secret of many is another promise
     compared = sensitivity.count == 1 and not sensitivity.any_records
     return Claim(
-        notion=_notion(sensitivity, alpha, delta),
+        notion=notion,
         epsilon=epsilon,
         alpha=alpha,
         delta=sensitivity.delta if delta is None else delta,
@@ -481,7 +515,7 @@ def claim_of_bound(
         and sensitivity.coupling_id is not None,
         assumptions=(
             *sensitivity.assumptions,
-            *curve.evidence(renyi=delta is None),
+            *unproved,
             *release.assumptions,
         ),
         sensitivity=sensitivity.radius,

@@ -1,6 +1,7 @@
 """Approximate Wasserstein mechanism: noise that covers W_inf except for a mass."""
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
@@ -128,6 +129,9 @@ class ApproximateWasserstein(_AdditiveAccountant):
     >>> certificate.notion
     <Notion 'approximate_renyi_pufferfish'>
     """
+
+    # given the event a pure promise, where it takes all of delta
+    _all_spent = operator.eq
 
     needs = (
         OutputDistributions,
@@ -274,11 +278,6 @@ class ApproximateWasserstein(_AdditiveAccountant):
         # all of delta for the event asks for a pure promise given it
         pure = self._chosen_noise().has_bounded_loss
         return tuple(share * left for share in _SHARES if pure or share < 1)
-
-    def _noise_delta(self, sensitivity: SensitivityBound) -> float:
-        if sensitivity.delta == self.delta:
-            return 0.0  # all of delta is the event's: a pure promise given it
-        return super()._noise_delta(sensitivity)
 
     def _paper_term(self, event: float) -> float:
         """Term that Proposition C.2 adds to the Rényi cost of the noise."""

@@ -11,7 +11,7 @@ from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import Floats, root_above
 from skpuffer.kernel.sums import SensitivityBound
 from skpuffer.noise import GaussianNoise, Noise

@@ -29,14 +29,14 @@ from skpuffer.kernel.sums import (
     check_stage_noise,
     claim_of_bound,
     composed_stages,
-    delta_left,
+    delta_of_noise,
     distribution_sensitivity,
     lacks_length,
     record_ceiling,
     sensitivity_bound,
     shift_of,
 )
-from skpuffer.noise import Noise, Shift
+from skpuffer.noise import Noise
 from skpuffer.releases import AdaptiveRelease, QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
@@ -65,22 +65,9 @@ def _of_distributions(
     return distribution_sensitivity(fact, radius, release, norm, worst=worst)
 
 
-#: What a bound by distributions may be exchanged for.
-_WITHOUT_EVENT = Statement("event.group_privacy_needs_none")
-
-
-def _least_scale(
-    noise: Noise, alpha: float | None, epsilon: float, delta: float | None, shift: Shift
-) -> float | Floats:
-    """Scale of the least noise that covers a shift, at an order or with a delta."""
-    if delta is None:
-        assert alpha is not None  # the order, where there is no delta
-        return noise.scale_for(alpha, epsilon, shift)
-    return noise.scale_for_delta(epsilon, delta, shift)
-
-
 # by value: model selection, and the choice of a family, ask again and again
-_remembered_scale = lru_cache(maxsize=1024)(_least_scale)
+_scale_at_order = lru_cache(maxsize=1024)(Noise.scale_for)
+_scale_with_delta = lru_cache(maxsize=1024)(Noise.scale_for_delta)
 
 
 class _AdditiveAccountant(Accountant):
@@ -111,6 +98,9 @@ class _AdditiveAccountant(Accountant):
         """Source of the proof, for the certificate."""
 
     reads: ClassVar[dict[type, frozenset[str]]] = {QueryRelease: QUERY_FIELDS}
+
+    #: Whether an event of a mass takes all of a delta, so that a pure promise is left.
+    _all_spent: ClassVar[Any] = None
 
     #: Whether certificates may be added up under one coupling.
     _composable = False
@@ -187,7 +177,9 @@ class _AdditiveAccountant(Accountant):
                 Statement("noise.samples_do_not_move", name=release.name)
             )
         # a budget too small for the event is refused before any scale is searched for
-        delta = None if self.delta is None else self._noise_delta(sensitivity)
+        delta = None
+        if self.delta is not None:
+            delta = delta_of_noise(self.delta, sensitivity, self._all_spent)
         shift = shift_of(sensitivity, release)
         # proportions first: calibration multiplies them all by one factor
         if release.units is not None:
@@ -198,9 +190,13 @@ class _AdditiveAccountant(Accountant):
         else:
             # what is only estimated may have been read off private rows: not kept
             plain = sensitivity.certified and type(noise) in FAMILIES.values()
-            search = _remembered_scale if plain else _least_scale
-            order = self._order if delta is None else None
-            scale = search(noise, order, float(self.epsilon), delta, shift)
+            epsilon = float(self.epsilon)
+            if delta is None:
+                at_order = _scale_at_order if plain else Noise.scale_for
+                scale = at_order(noise, self._order, epsilon, shift)
+            else:
+                with_delta = _scale_with_delta if plain else Noise.scale_for_delta
+                scale = with_delta(noise, epsilon, delta, shift)
         noise = noise.with_scale(scale)
         # read off the noise as it is, not off the target: they cannot differ unnoticed
         certificate = self._certificate(noise, sensitivity, release, bound)
@@ -253,9 +249,7 @@ class _AdditiveAccountant(Accountant):
     def _noise_delta(self, sensitivity: SensitivityBound) -> float:
         """Return the part of delta that the fact's event leaves to the noise."""
         assert self.delta is not None
-        # of records, rather than of distributions, all that is certain was gone through
-        remedy = "" if sensitivity.relation is not None else _WITHOUT_EVENT
-        return delta_left(self.delta, sensitivity.delta, remedy)
+        return delta_of_noise(self.delta, sensitivity, self._all_spent)
 
     def _certificate(
         self,
@@ -264,7 +258,9 @@ class _AdditiveAccountant(Accountant):
         release: QueryRelease,
         bound: BoundScenario,
     ) -> Claim:
-        exact = None if self.delta is None else self._noise_delta(sensitivity)
+        exact = None
+        if self.delta is not None:
+            exact = delta_of_noise(self.delta, sensitivity, self._all_spent)
         return claim_of_bound(
             noise,
             sensitivity,

@@ -1,6 +1,7 @@
 """Kantorovich mechanism: the longest move of a plan that is optimal for W_1."""
 
 import math
+import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -84,6 +85,9 @@ class Kantorovich(_AdditiveAccountant):
     3.0
     """
 
+    # given the event a pure promise, where it takes all of delta
+    _all_spent = operator.le
+
     needs = (OutputDistributions, RecordDistributions)
     _source = Statement("source.kantorovich_mechanism")
 
@@ -123,12 +127,6 @@ class Kantorovich(_AdditiveAccountant):
         if math.isinf(sensitivity.radius):
             raise InfiniteDistanceError(self._infinite(sensitivity, release, bound))
         return sensitivity
-
-    def _noise_delta(self, sensitivity: SensitivityBound) -> float:
-        """Return zero: all of delta is spent on the moves left out."""
-        if self.delta is None or sensitivity.delta > self.delta:
-            return super()._noise_delta(sensitivity)
-        return 0.0
 
 
 def _longest_of_plans(

@@ -1,6 +1,6 @@
 """The privacy-loss accountant: nearly exact composition of noisy steps."""
 
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import check_positive, check_probability
 from skpuffer.kernel.steps import Reading, read_losses
 from skpuffer.noise import Noise

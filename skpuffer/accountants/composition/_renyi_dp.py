@@ -5,7 +5,7 @@ import math
 from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.distribution import ORDERS
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.kernel.steps import Reading, read_renyi, renyi_costs
 from skpuffer.noise import Noise

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.kernel.families import gaussian_delta
+from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.kernel.plain import Plain, to_plain
 from skpuffer.kernel.steps import Accounting, GradientSteps, steps_of

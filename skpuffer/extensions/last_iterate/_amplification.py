@@ -13,7 +13,7 @@ from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.accountants.composition._base import _CompositionAccountant
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import Floats, check_positive
 from skpuffer.kernel.steps import (
