@@ -302,14 +302,9 @@ class PrivateEstimatorMixin(
 
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
 
-        def execute(noise: Noise, rng: np.random.Generator) -> Any:
-            read = task
-            if plan.bound.realises:
-                # by a generator of its own: the noise tells nothing of what was drawn
-                X, y = plan.bound.realise(task.X, task.y, *spawned(rng, 1))
-                read = replace(task, X=X, y=y)
-            return self._execute(read, release, noise, rng)
-
+        execute = partial(self._execute, task, release)
+        if plan.bound.realises:
+            execute = partial(self._execute_realised, plan)
         noise, pay = calibration.noise, partial(tell, self, metadata, ledger)
         value = kernel_run.run(plan.certificate, noise, release, execute, rng, pay)
         # attributes are set only after this, and from noisy values and public facts
@@ -481,6 +476,15 @@ class PrivateEstimatorMixin(
             plan = plan.seeded()
         announce_weakness(self, plan.certificate)
         return plan
+
+    def _execute_realised(
+        self, plan: FitPlan, noise: Noise, rng: np.random.Generator
+    ) -> Any:
+        """Execute the release on a table that the scenario draws."""
+        task = plan.task
+        # by a generator of its own: the noise tells nothing of what was drawn
+        X, y = plan.bound.realise(task.X, task.y, *spawned(rng, 1))
+        return self._execute(replace(task, X=X, y=y), plan.release, noise, rng)
 
     def _execute(
         self, task: Task, release: Any, noise: Noise, rng: np.random.Generator

@@ -20,19 +20,11 @@ from skpuffer.kernel.answers import (
     selection_noises,
 )
 from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.composed import Promise, Reading, claim_of_steps, is_of_bins
 from skpuffer.kernel.distribution import TOLERANCE
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import largest_argument, raise_until
-from skpuffer.kernel.steps import (
-    GRADIENT_FIELDS,
-    Accounting,
-    Promise,
-    Reading,
-    StepsOfRelease,
-    claim_of_steps,
-    is_of_bins,
-    steps_of,
-)
+from skpuffer.kernel.steps import GRADIENT_FIELDS, Accounting, StepsOfRelease, steps_of
 from skpuffer.kernel.sums import QUERY_FIELDS, STAGE_FIELDS, delta_left
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
@@ -214,28 +206,10 @@ class _CompositionAccountant(_AdditiveAccountant):
         # given the event's complement in both worlds, delta is that of the noise
         return delta_left(self.delta, steps.event) / (1 - steps.event)
 
+    @property
     @abstractmethod
-    def _read(
-        self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
-    ) -> Reading:
-        """Read the promise off the curve of all steps.
-
-        Parameters
-        ----------
-        curve : GaussianCurve or PrivacyLossCurve
-        delta : float or None
-            At which to read it; None at the order promised.
-
-        Returns
-        -------
-        epsilon : float
-        lower : float or None
-            A lower bound, if the dominating pairs are attained.
-        curve : PrivacyCurve
-            The one to be written in the certificate.
-        remarks : tuple of str
-            What else the certificate should say.
-        """
+    def _read(self) -> Callable[..., Reading]:
+        """How a promise is read off the curve of all steps, at a delta or None."""
 
     @abstractmethod
     def _loss(
@@ -274,7 +248,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         # the sensitivity of a step sets the order of magnitude of the scale
         size = under(1.0).shift.radius
         usual, aim = under(size).curve, self._fair_mu(delta)
-        if is_of_bins(usual):
+        if not isinstance(usual, GaussianCurve) and is_of_bins(usual):
             if self._by_renyi_costs:
                 return least_scale(loss, self.epsilon, size, self._accuracy)
             assert delta is not None  # as who reads the trade-off has one

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from scipy.optimize import brentq
 
-from skpuffer.kernel.steps import StepsOfRelease, law_account
+from skpuffer.kernel.composed import law_account
+from skpuffer.kernel.steps import StepsOfRelease
 from skpuffer.noise import Noise
 
 __all__ = ["law_scale"]

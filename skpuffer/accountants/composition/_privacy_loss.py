@@ -1,8 +1,11 @@
 """The privacy-loss accountant: nearly exact composition of noisy steps."""
 
+from collections.abc import Callable
+from functools import partial
+
+from skpuffer.kernel.composed import Reading, read_losses
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import check_positive, check_probability
-from skpuffer.kernel.steps import Reading, read_losses
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
@@ -106,11 +109,10 @@ class PrivacyLoss(_CompositionAccountant):
         check_probability(delta=self.delta)
         check_positive(max_memory=self.max_memory)
 
-    def _read(
-        self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
-    ) -> Reading:
-        assert delta is not None  # as this accountant always has one
-        return read_losses(curve, delta, float(self.epsilon), self.max_memory)
+    @property
+    def _read(self) -> Callable[..., Reading]:
+        epsilon, memory = float(self.epsilon), float(self.max_memory)
+        return partial(read_losses, asked=epsilon, max_memory=memory)
 
     def _loss(
         self,

@@ -1,13 +1,15 @@
 """The Rényi accountant: Rényi costs of steps, added order by order."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.composed import Reading, read_renyi, renyi_costs
 from skpuffer.kernel.distribution import ORDERS
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import check_positive
-from skpuffer.kernel.steps import Reading, read_renyi, renyi_costs
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import (
@@ -133,11 +135,10 @@ class RenyiDP(_CompositionAccountant):
         extra = () if self.alpha is None else (float(self.alpha),)
         return tuple(sorted({*map(float, ORDERS), *extra}))
 
-    def _read(
-        self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
-    ) -> Reading:
+    @property
+    def _read(self) -> Callable[..., Reading]:
         alpha = None if self.alpha is None else float(self.alpha)
-        return read_renyi(curve, self._orders, alpha, delta)
+        return partial(read_renyi, orders=self._orders, alpha=alpha)
 
     def _loss(
         self,

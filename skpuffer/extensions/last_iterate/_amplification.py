@@ -13,6 +13,7 @@ from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.accountants.composition._base import _CompositionAccountant
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.composed import Reading
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import Floats, check_positive
@@ -20,7 +21,6 @@ from skpuffer.kernel.steps import (
     GRADIENT_FIELDS,
     Accounting,
     GradientSteps,
-    Reading,
     StepsOfRelease,
 )
 from skpuffer.noise import Noise, Shift
@@ -431,7 +431,11 @@ class IterationAmplification(_CompositionAccountant):
         # the one that is promised where none is named
         return replace(certificate, alpha=self._promised_order)
 
-    def _read(
+    @property
+    def _read(self) -> Callable[..., Reading]:
+        return self._upper_end
+
+    def _upper_end(
         self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
     ) -> Reading:
         # an upper bound that no table is known to attain

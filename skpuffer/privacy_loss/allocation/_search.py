@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import brentq
 
+from skpuffer.kernel.composed import worst_delta
 from skpuffer.kernel.curves import TradeOffs
 from skpuffer.kernel.numbers import Floats
-from skpuffer.kernel.steps import worst_delta
 
 from ._sampled import sampled_delta
 

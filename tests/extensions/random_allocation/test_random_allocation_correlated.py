@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from skpuffer.extensions.random_allocation.loss import _chain_bound
+from skpuffer.kernel.composed import worst_delta
 from skpuffer.kernel.plain import from_plain, to_plain
-from skpuffer.kernel.steps import worst_delta
 from skpuffer.noise import LaplaceNoise
 from skpuffer.noise.strategies import (
     BufferedToeplitz,
