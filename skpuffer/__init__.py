@@ -1,8 +1,8 @@
 """skpuffer: scikit-learn estimators whose noise is set by what is secret."""
 
-from skpuffer.utils._rooms import attach_stub
-
-from .exceptions import Statement, rendered_by
+from skpuffer.exceptions import Statement, rendered_by
+from skpuffer.kernel import loaders
+from skpuffer.utils._rooms import attach_stub, load_room
 
 __version__ = "0.1.0"
 
@@ -16,3 +16,11 @@ def _in_words(statement: Statement) -> str:
 
 
 rendered_by(_in_words)
+
+
+def _load_kinds() -> None:
+    for room in ("kernel", "noise", "privacy_loss", "scenarios", "accountants"):
+        load_room(f"{__name__}.{room}")
+
+
+loaders.append(_load_kinds)

@@ -287,7 +287,7 @@ class PrivateEstimatorMixin(
         if approve is not None:
             approve(plan)
         task, release, calibration = plan.task, plan.release, plan.calibration
-        exact = calibration.noise.is_zero
+        exact = not np.any(calibration.noise.scale)
         # before a ledger hears of it: where warnings are errors, nothing is spent
         announce_weakness(self, plan.certificate, callback.root_uuid)
         announce(self, plan.certificate, opening.seeded, exact, plan.leaks)

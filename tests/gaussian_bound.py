@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from skpuffer.accountants._base import Account, Accountant, Calibration, accounts_for
+from skpuffer.accountants._base import Account, Accountant, Found, accounts_for
+from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.noise import GaussianNoise
-from skpuffer.privacy import Certificate
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import OutputSamples
 
@@ -41,15 +41,14 @@ class GaussianBound(Accountant):
                 over = np.log1p(variances / middle).sum() / 2 > self.budget
                 low, high = (middle, high) if over else (low, middle)
             found = GaussianNoise(float(np.sqrt(high)))
-            return Calibration(found, certify(found))
+            return Found(found, certify(found))
 
         def certify(noise):
-            return Certificate(
+            return Claim(
                 notion="mutual_information",
                 mutual_information=self.budget,
                 entropy=fact.entropy,
                 assumptions=(*release.assumptions, *fact.assumptions),
-                **self._identity(bound, release),
             )
 
         return Account(calibrate, certify)

@@ -692,7 +692,9 @@ def test_what_is_not_finite_is_not_published(bad, before, monkeypatch):
         monkeypatch.setattr(
             QueryRelease, "run", lambda self, X, y: np.array([0.0, bad, 0.0])
         )
-        monkeypatch.setattr(base, "add_noise", lambda *_, **__: drawn.append(1))
+        monkeypatch.setattr(
+            "skpuffer.kernel.run.add_noise", lambda *_, **__: drawn.append(1)
+        )
     else:
         monkeypatch.setattr(
             Watched, "_execute", lambda *_: np.array([0.0, bad, 0.0]), raising=False

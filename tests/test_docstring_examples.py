@@ -22,7 +22,9 @@ def name_of(path):
 
 
 def is_public(module):
-    return not any(part.startswith("_") for part in module.split("."))
+    # what the kernel holds has its examples in the rooms that offer it
+    kernel = module.startswith("skpuffer.kernel")
+    return not kernel and not any(part.startswith("_") for part in module.split("."))
 
 
 #: Rooms, those within them, and the modules that are read by their own names.
@@ -32,7 +34,7 @@ PLACES = sorted(filter(is_public, map(name_of, ROOT.rglob("*.py"))))
 def public_classes(place):
     """Classes by name that a place lists, lazily loaded ones as well."""
     module = importlib.import_module(place)
-    named = {name: getattr(module, name) for name in module.__all__}
+    named = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
     return {name: each for name, each in named.items() if inspect.isclass(each)}
 
 

@@ -19,6 +19,18 @@ from skpuffer.kernel.numbers import Floats, check_probability
 from skpuffer.kernel.pairs import ShiftPair
 from skpuffer.kernel.steps import Accounting, GradientSteps, StepsOfRelease
 
+__all__ = [
+    "Promise",
+    "Reading",
+    "claim_of_steps",
+    "is_of_bins",
+    "law_account",
+    "read_losses",
+    "read_renyi",
+    "renyi_costs",
+    "worst_delta",
+]
+
 #: How likely the numbers of records that have a curve are exceeded, relatively to
 #: delta: many where curves are in closed form, and one where they take grids.
 _LEVELS = np.geomspace(1e8, 1e-3, 100)

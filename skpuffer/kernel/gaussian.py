@@ -12,6 +12,13 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.noise import MagnitudeNoise
 from skpuffer.kernel.numbers import Floats, Numbers, largest_argument, root_above
 
+__all__ = [
+    "GaussianNoise",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_mu",
+]
+
 
 @dataclass(frozen=True)
 class GaussianNoise(MagnitudeNoise):

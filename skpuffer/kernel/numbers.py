@@ -17,6 +17,38 @@ from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
 
+__all__ = [
+    "MARGIN",
+    "Booleans",
+    "Complexes",
+    "Floats",
+    "Indices",
+    "Integers",
+    "Number",
+    "Numbers",
+    "check_all_positive",
+    "check_at_least_one",
+    "check_count",
+    "check_each",
+    "check_extent",
+    "check_finite",
+    "check_non_negative",
+    "check_option",
+    "check_order",
+    "check_positive",
+    "check_probability",
+    "check_real",
+    "check_share",
+    "floats",
+    "largest_argument",
+    "lengths_of",
+    "raise_until",
+    "root_above",
+    "root_below",
+    "smallest_argument",
+    "unit_near",
+]
+
 Booleans = NDArray[np.bool_]
 
 

@@ -1,28 +1,21 @@
 """Serialisation of frozen dataclasses to plain data that JSON can hold, and back."""
 
 import math
-from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skpuffer.exceptions import Statement, stated
+from skpuffer.kernel import loaders
 
-__all__ = ["Plain", "from_plain", "kinds_from", "to_plain"]
+__all__ = ["Plain", "from_plain", "to_plain"]
 
 
 _LIBRARY = __name__.partition(".")[0]
 
 #: Classes by the key and the name that their plain data goes by.
 _KINDS: dict[tuple[str, str], type] = {}
-
-_loaders: list[Callable[[], object]] = []
-
-
-def kinds_from(loader: Callable[[], object]) -> None:
-    """Register what loads the modules of this library that declare kinds."""
-    _loaders.append(loader)
 
 
 class Plain:
@@ -122,7 +115,7 @@ def from_plain(value: Any) -> Any:
 
 
 def _load_kinds() -> None:
-    for load in _loaders:
+    for load in loaders:
         load()
 
 

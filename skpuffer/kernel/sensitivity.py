@@ -10,6 +10,14 @@ import numpy as np
 
 from skpuffer.kernel.numbers import check_extent, check_option
 
+__all__ = [
+    "NORMS",
+    "Sensitivity",
+    "convert_norm",
+    "grouped_sensitivity",
+    "stacked_sensitivity",
+]
+
 #: Norms in which sensitivities are put together.
 NORMS = (1.0, 2.0, math.inf)
 

@@ -26,6 +26,23 @@ from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_extent, lengths_of
 from skpuffer.kernel.queries import AdaptiveRelease, QueryRelease
 
+__all__ = [
+    "QUERY_FIELDS",
+    "STAGE_FIELDS",
+    "SensitivityBound",
+    "check_stage_noise",
+    "claim_of_bound",
+    "composed_stages",
+    "delta_left",
+    "delta_of_noise",
+    "distribution_sensitivity",
+    "lacks_length",
+    "record_ceiling",
+    "record_sensitivity_bound",
+    "sensitivity_bound",
+    "shift_of",
+]
+
 #: What is read of a query: what bounds its sensitivity, its units, its assumptions.
 QUERY_FIELDS: frozenset[str] = frozenset(
     {

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from skpuffer.distributions import Discrete, PointMass
+from skpuffer.exceptions import Statement
 from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.sums import (
     distribution_sensitivity,
@@ -27,7 +28,7 @@ TRUST = {
     "certified": False,
     "delta": 0.1,
     "confidence": 0.9,
-    "assumptions": ("the sample is one",),
+    "assumptions": (Statement("plain.text", text="the sample is one"),),
 }
 
 

@@ -1,6 +1,5 @@
 """The loop: replayed from its own record, and refused what does not fit."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -126,14 +125,13 @@ def test_noise_is_fresh_at_each_step_and_of_its_law():
 
 @pytest.mark.parametrize("block", [1, 7, 2**12])
 def test_how_many_draws_are_made_at_once_changes_nothing(block, monkeypatch):
-    engine = sys.modules[train.__module__]
     usual, sample, drawn = run(), GaussianNoise.sample, []
 
     def counted(noise, shape, rng):
         drawn.append(shape[0])
         return sample(noise, shape, rng)
 
-    monkeypatch.setattr(engine, "_NOISE_BLOCK", block)
+    monkeypatch.setattr("skpuffer.kernel.run._NOISE_BLOCK", block)
     monkeypatch.setattr(GaussianNoise, "sample", counted)
     np.testing.assert_array_equal(run(), usual)
     # for the 25 steps of 4 parameters alone, and never more of them than a block holds

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace as replace_fields
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from skpuffer.exceptions import (
     reason_of,
 )
 from skpuffer.kernel.answers import VOTE_FIELDS
-from skpuffer.kernel.certificates import Claim
+from skpuffer.kernel.certificates import Claim, certificate_of
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     Floats,
@@ -40,6 +40,7 @@ from skpuffer.kernel.numbers import (
 from skpuffer.kernel.steps import GRADIENT_FIELDS
 from skpuffer.kernel.sums import QUERY_FIELDS, STAGE_FIELDS, check_stage_noise
 from skpuffer.noise import Noise, Shift
+from skpuffer.privacy import Certificate
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -323,7 +324,7 @@ class MarkovQuilt(Accountant):
         self,
         parts: Sequence[tuple[Noise, AnyRelease]],
         scenario: Scenario | BoundScenario,
-    ) -> Claim:
+    ) -> Certificate:
         """Find what several noisy releases about the same records promise together.
 
         Parameters
@@ -335,7 +336,7 @@ class MarkovQuilt(Accountant):
 
         Returns
         -------
-        Claim
+        Certificate
             The influence of a quilt is paid for once; the same quilts serve all.
 
         Raises
@@ -363,7 +364,7 @@ class MarkovQuilt(Accountant):
             check_values(noise, release)
             bounds.append(bind(scenario, release))
             facts.append(self._fact(release, bounds[-1], noise.norm))
-        return self._certificate(
+        claim = self._certificate(
             facts[0],
             tuple(
                 self._part(noise, fact, release)
@@ -372,6 +373,9 @@ class MarkovQuilt(Accountant):
             [release for _, release in parts],
             bounds[0],
         )
+        releases = [release for _, release in parts]
+        names = self._names(bounds[0], *releases)
+        return cast(Certificate, certificate_of(claim, releases[0], facts[0], names))
 
     # -- the parts -------------------------------------------------------------------
 
