@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skpuffer.kernel.certificates import Certificate
     from skpuffer.kernel.releases import Release
 
-__all__ = ["noise_rows", "noisy_value", "run"]
+__all__ = ["noise_rows", "noisy_scores", "noisy_value", "run"]
 
 
 def run(
@@ -81,6 +81,24 @@ def noisy_value(
     return add_noise(
         exact, noise, rng, n_records=release.n_records, integer=release.is_integer
     )
+
+
+def noisy_scores(scores: Floats, noise: Noise, rng: np.random.Generator) -> Floats:
+    """Add noise to scores that are in units of its scale.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_candidates,)
+    noise : GumbelNoise or ExponentialNoise
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_candidates,)
+        Of which no number leaves: only which is the largest.
+    """
+    drawn: Floats = noise.sample(scores.shape, rng) / noise.scale
+    return scores + drawn
 
 
 # So many numbers of noise are drawn at once: enough to pay for the call.

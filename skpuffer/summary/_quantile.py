@@ -10,6 +10,7 @@ import numpy as np
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.kernel.numbers import check_positive, check_probability
+from skpuffer.kernel.run import noisy_scores
 from skpuffer.releases import SelectionRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._sklearn import StrOptions
@@ -253,9 +254,7 @@ def _chosen(
     # minus the distance of the rank of the quantile from those of a candidate
     score = -np.maximum(np.maximum(below - rank, rank - upto), 0.0)
     score /= noise.scale
-    score += measure
-    score += noise.sample(score.shape, rng) / noise.scale
-    return int(np.argmax(score))
+    return int(np.argmax(noisy_scores(score + measure, noise, rng)))
 
 
 def grid_size(low: float, high: float, resolution: float) -> int:

@@ -1,0 +1,160 @@
+"""The kernel alone makes certificates and draws noise, and refuses false claims."""
+
+import ast
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skpuffer
+from skpuffer.accountants import GroupPrivacy
+from skpuffer.exceptions import Statement, UncertifiedError
+from skpuffer.kernel.certificates import Claim, Names, prove
+from skpuffer.kernel.facts import Fact
+from skpuffer.kernel.run import run
+from skpuffer.noise import GaussianNoise
+from skpuffer.privacy import Notion
+from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.scenarios import RecordScenario
+from tests.refused import refused
+
+PACKAGE = Path(skpuffer.__file__).parent
+KERNEL = sorted((PACKAGE / "kernel").glob("*.py"))
+RELEASE = QueryRelease(
+    query=lambda X, y: np.sum(X, axis=0),
+    n_records=10,
+    dim=1,
+    sensitivity=Sensitivity(add_remove={1: 1.0, 2: 1.0}),
+)
+NOISE = GaussianNoise(2.0)
+FACT = Fact(assumptions=(Statement("plain.text", text="the rows are independent"),))
+NAMES = Names(release=RELEASE.name, accountant="Own()", scenario="Own()")
+CLAIM = Claim(
+    notion=Notion.RENYI_DP, epsilon=0.25, alpha=2.0, curve=NOISE.curve(1.0), delta=0.0
+)
+
+
+def modules_of(path):
+    """Modules that a file imports as it runs, not for types alone."""
+    tree = ast.parse(path.read_text("utf-8"))
+    typed = {
+        id(node)
+        for each in ast.walk(tree)
+        if isinstance(each, ast.If) and "TYPE_CHECKING" in ast.unparse(each.test)
+        for node in ast.walk(each)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typed:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+@pytest.mark.parametrize("path", KERNEL, ids=lambda path: path.stem)
+def test_the_kernel_imports_arrays_formulas_a_cipher_and_itself(path):
+    for module in modules_of(path):
+        first = module.partition(".")[0]
+        ours = module == "skpuffer.exceptions" or module.startswith("skpuffer.kernel")
+        known = first in sys.stdlib_module_names | {"numpy", "scipy", "randomgen"}
+        assert known or ours, module
+
+
+def calls(name):
+    """Files outside the kernel that call a function or a method of a name."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path in KERNEL:
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                called = node.func
+                found = getattr(called, "id", None) or getattr(called, "attr", None)
+                if found == name:
+                    yield path.relative_to(PACKAGE).as_posix(), node
+
+
+def test_no_other_module_makes_a_certificate():
+    assert not [path for path, _ in calls("Certificate")]
+
+
+def test_no_other_module_draws_noise_for_a_release():
+    # rooms that attack, draw pictures, or ask an accountant what it knows
+    apart = ("audit/", "extensions/", "inspection/", "testing/")
+    apart += ("accountants/_compatibility.py", "synthesis/", "distributions/")
+    drawing = [
+        path
+        for path, node in calls("sample")
+        # of two arguments, a shape and a generator: noise, or a sample of a world
+        if len(node.args) == 2 and not path.startswith(apart)
+    ]
+    assert not drawing
+
+
+def test_what_a_rule_leaves_out_is_assumed_all_the_same():
+    release = replace(RELEASE, assumptions=("nobody else is told",))
+    made = prove(NOISE, release, FACT, lambda noise: CLAIM, NAMES)
+    assert [str(text) for text in made.assumptions] == [
+        "the rows are independent",
+        "nobody else is told",
+    ]
+    assert made.epsilon == CLAIM.epsilon and made.release == RELEASE.name
+
+
+@pytest.mark.parametrize(
+    "code, lie",
+    [
+        ("proof.cost_not_a_number", {"epsilon": math.nan}),
+        ("proof.cost_not_a_number", {"epsilon": -0.1}),
+        ("proof.cost_not_a_number", {"rpp_epsilon": math.nan}),
+        ("proof.states_no_cost", {"epsilon": None}),
+        ("proof.delta_out_of_range", {"delta": 1.0}),
+        ("proof.delta_out_of_range", {"delta": math.nan}),
+        ("proof.delta_out_of_range", {"delta": 1e-6, "event_delta": 1e-5}),
+        ("proof.delta_out_of_range", {"event_delta": -1e-9}),
+        ("proof.confidence_out_of_range", {"confidence": 1.5}),
+        ("proof.confidence_out_of_range", {"confidence": math.nan}),
+        ("proof.estimate_adds_up", {"notion": "estimated", "composable": True}),
+        ("proof.estimate_says_more", {"notion": "estimated", "rpp_epsilon": 1.0}),
+        ("proof.order_out_of_range", {"alpha": 1.0}),
+        ("proof.order_out_of_range", {"alpha": math.nan}),
+    ],
+)
+def test_a_claim_that_cannot_be_is_refused(code, lie):
+    with refused(UncertifiedError, code, accountant="Own()"):
+        prove(NOISE, RELEASE, FACT, lambda noise: replace(CLAIM, **lie), NAMES)
+
+
+def test_nothing_read_off_private_rows_becomes_a_promise():
+    peeked = replace(FACT, reads_private_rows=True)
+    with refused(UncertifiedError, "proof.private_rows_were_read"):
+        prove(NOISE, RELEASE, peeked, lambda noise: CLAIM, NAMES)
+    estimate = replace(CLAIM, notion=Notion.ESTIMATED)
+    assert not prove(NOISE, RELEASE, peeked, lambda noise: estimate, NAMES).certified
+
+
+def test_who_pays_is_told_before_anything_is_drawn():
+    certificate = GroupPrivacy(1.0).certify(NOISE, RELEASE, RecordScenario())
+    order = []
+
+    def execute(noise, rng):
+        order.append("drawn")
+        return noise.sample(1, rng)
+
+    def refuse():
+        order.append("told")
+        raise PermissionError
+
+    rng = np.random.default_rng(0)
+    with pytest.raises(PermissionError):
+        run(certificate, NOISE, RELEASE, execute, rng, refuse)
+    assert order == ["told"]
+    run(certificate, NOISE, RELEASE, execute, rng, lambda: order.append("told"))
+    assert order == ["told", "told", "drawn"]
+    other = replace(RELEASE, name="another")
+    with refused(UncertifiedError, "proof.other_release"):
+        run(certificate, NOISE, other, execute, rng, lambda: order.append("told"))
+    assert order == ["told", "told", "drawn"]
