@@ -2,6 +2,7 @@
 
 import ast
 import math
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +93,16 @@ def test_no_other_module_draws_noise_for_a_release():
         if len(node.args) == 2 and not path.startswith(apart)
     ]
     assert not drawing
+
+
+def test_its_page_names_all_of_it_and_files_that_are_there():
+    page = (PACKAGE / "kernel" / "README.md").read_text("utf-8")
+    named = set(re.findall(r"`([\w/.]+)`", page))
+    assert {path.stem for path in KERNEL} - {"__init__"} <= named
+    for name in named:
+        if "/" in name or name.endswith(".py"):
+            root = PACKAGE.parent if name.startswith("tests/") else PACKAGE
+            assert (root / name).exists(), name
 
 
 def test_what_a_rule_leaves_out_is_assumed_all_the_same():
