@@ -11,6 +11,7 @@ from skpuffer.accountants import PrivacyLoss
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
 from skpuffer.testing import all_estimators, privacy_checks
 from skpuffer.testing._estimator_checks import check_interrupted_fit_leaves_nothing
+from skpuffer.training import Training
 
 ENTRIES = all_estimators()
 
@@ -53,7 +54,7 @@ def test_privacy_checks(check):
     "estimator",
     [
         *[entry.instance for entry in ENTRIES if not privacy_checks(entry.instance)],
-        PrivateSGDClassifier(warm_start=True),
+        PrivateSGDClassifier(training=Training(warm_start=True)),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )

@@ -45,6 +45,7 @@ from skpuffer.noise import GeneralizedCauchyNoise
 from skpuffer.privacy import iteration_cost
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import GaussianScenario, LawsScenario, RecordScenario
+from skpuffer.training import Training
 from skpuffer.transport import wasserstein_distance
 
 small = os.environ.get("SKPUFFER_EXAMPLE_SIZE") == "small"
@@ -279,7 +280,9 @@ def dependent(law, columns, n, gap, **more):
     )
 
 
-def fitted(scenario, accountant, rows, labels, learning_rate=step, **run):
+def fitted(
+    scenario, accountant, rows, labels, learning_rate=step, max_iter=None, **run
+):
     """Descent with a constant step, a penalty and a ball, of which the end leaves."""
     return PrivateLogisticRegression(
         scenario,
@@ -287,13 +290,12 @@ def fitted(scenario, accountant, rows, labels, learning_rate=step, **run):
         solver="gradient",
         data_norm=2.0,
         C=1 / (penalty * len(rows)),
-        radius=radius,
-        learning_rate=learning_rate,
-        momentum=0.0,
-        average=0.0,
+        training=Training(
+            radius=radius, learning_rate=learning_rate, momentum=0.0, average=0.0, **run
+        ),
+        max_iter=max_iter,
         fit_intercept=False,
         classes=[0, 1],
-        **run,
     ).fit(rows, labels)
 
 
