@@ -280,23 +280,21 @@ def dependent(law, columns, n, gap, **more):
     )
 
 
-def fitted(
-    scenario, accountant, rows, labels, learning_rate=step, max_iter=None, **run
-):
+def fitted(scenario, accountant, rows, labels, learning_rate=step, **options):
     """Descent with a constant step, a penalty and a ball, of which the end leaves."""
-    return PrivateLogisticRegression(
+    model = PrivateLogisticRegression(
         scenario,
         accountant,
         solver="gradient",
         data_norm=2.0,
         C=1 / (penalty * len(rows)),
         training=Training(
-            radius=radius, learning_rate=learning_rate, momentum=0.0, average=0.0, **run
+            radius=radius, learning_rate=learning_rate, momentum=0.0, average=0.0
         ),
-        max_iter=max_iter,
         fit_intercept=False,
         classes=[0, 1],
-    ).fit(rows, labels)
+    )
+    return model.set_params(**options).fit(rows, labels)
 
 
 accountants = {
@@ -316,8 +314,8 @@ for law in laws:
                     make(1.0),
                     rows[:n],
                     labels[:n],
-                    sampling="shuffled_epochs",
-                    batch_size=1,
+                    training__sampling="shuffled_epochs",
+                    training__batch_size=1,
                     max_iter=1,
                 ).noise_.scale
                 for n in passes
@@ -394,7 +392,7 @@ def by_rule(scenario, accountant, rows, labels, **run):
 def steps(n_steps):
     """A run of so many steps, twice as long as those above."""
     return lambda *given, **run: fitted(
-        *given, **run, learning_rate=2.0, n_steps=n_steps
+        *given, **run, learning_rate=2.0, training__n_steps=n_steps
     )
 
 

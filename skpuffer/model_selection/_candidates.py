@@ -319,8 +319,8 @@ def candidate_of(
         raise ValueError(Statement("search.candidate_has_accountant"))
     if inner.random_state is not None:
         raise ValueError(Statement("search.candidate_has_random_state"))
-    training = getattr(inner, "training", None)
-    if training is not None and (training.warm_start or training.init is not None):
+    run = getattr(inner, "training", None)
+    if getattr(run, "warm_start", False) or getattr(run, "init", None) is not None:
         raise ValueError(Statement("search.candidate_warm_start"))
     return Candidate(params=dict(params), steps=steps, last=(name, last))
 
