@@ -164,9 +164,12 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     def _clipping(self, default: float, order: float) -> dict[str, Any]:
         """Clip norm or norms of the release, and sizes of the blocks if apart."""
-        run = self._training
-        clip = default if run.clip_norm is None else float(run.clip_norm)
-        return {"clip_norm": clip, "clip_order": order}
+        return {"clip_norm": self._clip_norm(default), "clip_order": order}
+
+    def _clip_norm(self, default: float) -> float:
+        """Return the clip norm that was asked for, which is one, or the default."""
+        asked: Any = self._training.clip_norm
+        return default if asked is None else float(asked)
 
     #: Attributes of a fitted model that `init` may be, in raw units.
     _init_names = ("coef_", "intercept_")
@@ -240,9 +243,9 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         self._check_clip_norm()
 
     def _check_clip_norm(self) -> None:
-        run = self._training
-        if run.clip_norm is not None:
-            check_positive(clip_norm=run.clip_norm)
+        # a pair is of the layers of a network
+        if self._training.clip_norm is not None:
+            check_positive(clip_norm=self._training.clip_norm)
 
     def _probe(self, task: Task) -> GradientRelease:
         """Return the release of a single sum of all gradients, at clip norm one."""
@@ -280,7 +283,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         if scenario.is_coded or not any_records:
             known = self._record(probe.clip_order)
         if known is not None:
-            decided = {
+            decided: dict[str, Any] = {
                 "clip_norm": run.clip_norm,
                 "radius": run.radius,
             }
@@ -292,8 +295,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 )
             # coded records are few, and may be told apart pair by pair
             norm = max(LEAST_CLIP_NORM, least_clip_norm(known, task.accountant))
-            norm = norm if run.clip_norm is None else float(run.clip_norm)
-            probe = replace(probe, record=known, clip_norm=norm)
+            probe = replace(probe, record=known, clip_norm=self._clip_norm(norm))
         noise = task.accountant.calibrate(probe, bound).noise
         return Look(release=probe, deviation=float(np.max(noise.std())))
 
@@ -426,6 +428,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         adjacency = bound.fact(Adjacency, probe, probe.clip_order)
         if adjacency.count != 1 or adjacency.relation != "add_remove":
             return False
+        assert run.batch_size is not None
         size = min(context.n_records, int(run.batch_size))
         epoch = -(-context.n_records // size)
         n_steps = epoch if run.n_steps is None else int(run.n_steps)

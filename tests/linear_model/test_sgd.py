@@ -317,6 +317,7 @@ def test_in_a_grid_over_budgets(cancer):
     "changes, match",
     [
         ({"training__clip_norm": 0.0}, "clip_norm"),
+        ({"training__clip_norm": np.inf}, "clip_norm"),
         ({"training__batch_size": 0}, "batch_size"),
         ({"training__n_steps": 0}, "n_steps"),
         ({"training__sampling": "cyclic"}, "sampling"),
@@ -334,6 +335,12 @@ def test_bad_parameters_are_named(changes, match, cancer):
     with pytest.raises(ValueError, match=match):
         model.fit(*cancer)
     assert not vars(model).keys() & {"coef_", "certificate_", "release_"}
+
+
+def test_one_clip_norm_is_all_a_linear_model_takes(cancer):
+    model = PrivateSGDClassifier(training=Training(clip_norm=(0.3, 0.4)))
+    with refused(TypeError, "parameter.not_real_number", name="clip_norm"):
+        model.fit(*cancer)
 
 
 @pytest.mark.parametrize(
