@@ -35,6 +35,7 @@ from skpuffer._template._reading import (
 from skpuffer.accountants import Accountant
 from skpuffer.exceptions import Statement
 from skpuffer.kernel import certificates as certificates
+from skpuffer.kernel import rounding
 from skpuffer.kernel import run as kernel_run
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.releases import TableElsewhere
@@ -74,7 +75,7 @@ DEFAULT_EPSILON = _parameters.DEFAULT_EPSILON
 DEFAULT_DELTA = _parameters.DEFAULT_DELTA
 
 #: What a certificate says of any noise, which theorems take for a real number.
-FLOATING_POINT = kernel_run.FLOATING_POINT
+FLOATING_POINT = rounding.FLOATING_POINT
 
 #: What a certificate says of noise that can be drawn again.
 SEEDED = certificates.SEEDED
@@ -304,14 +305,9 @@ class PrivateEstimatorMixin(
 
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
 
-        def execute(noise: Noise, rng: np.random.Generator) -> Any:
-            read = task
-            if plan.bound.realises:
-                # by a generator of its own: the noise tells nothing of what was drawn
-                X, y = plan.bound.realise(task.X, task.y, *spawned(rng, 1))
-                read = replace(task, X=X, y=y)
-            return self._execute(read, release, noise, rng)
-
+        execute = partial(self._execute, task, release)
+        if plan.bound.realises:
+            execute = partial(self._execute_realised, plan)
         noise, pay = calibration.noise, partial(tell, self, metadata, ledger)
         value = kernel_run.run(plan.certificate, noise, release, execute, rng, pay)
         # attributes are set only after this, and from noisy values and public facts
@@ -481,6 +477,15 @@ class PrivateEstimatorMixin(
             plan = plan.seeded()
         announce_weakness(self, plan.certificate)
         return plan
+
+    def _execute_realised(
+        self, plan: FitPlan, noise: Noise, rng: np.random.Generator
+    ) -> Any:
+        """Execute the release on a table that the scenario draws."""
+        task = plan.task
+        # by a generator of its own: the noise tells nothing of what was drawn
+        X, y = plan.bound.realise(task.X, task.y, *spawned(rng, 1))
+        return self._execute(replace(task, X=X, y=y), plan.release, noise, rng)
 
     def _execute(
         self, task: Task, release: Any, noise: Noise, rng: np.random.Generator

@@ -3,13 +3,9 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import skpuffer
 
 ROOT = Path(skpuffer.__file__).parent
-
-MODULES = sorted(str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py"))
 
 
 def public_functions(tree, prefix=""):
@@ -38,10 +34,16 @@ def is_annotated(function):
     return function.returns is not None or function.name == "__init__"
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_public_signatures_are_annotated(module):
-    tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
-    assert not [name for name, f in public_functions(tree) if not is_annotated(f)]
+def test_public_signatures_are_annotated():
+    missing, n_read = [], 0
+    for path in sorted(ROOT.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for name, function in public_functions(tree):
+            n_read += 1
+            if not is_annotated(function):
+                missing.append(f"{path.relative_to(ROOT)}: {name}")
+    assert not missing
+    assert n_read > 1000
 
 
 def test_a_missing_annotation_is_noticed():

@@ -12,7 +12,7 @@ import numpy as np
 
 from skpuffer.accountants._base import check_values
 from skpuffer.exceptions import Statement, UncertifiedError
-from skpuffer.kernel.run import on_grid, without_room
+from skpuffer.kernel.rounding import on_grid, without_room
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant, Calibration

@@ -747,7 +747,7 @@ def certificate_of(
     same = set(map(id, claim.assumptions))
     missing = tuple(
         each
-        for each in (*fact.assumptions, *release.assumptions)
+        for each in _statements((*fact.assumptions, *release.assumptions))
         if id(each) not in same and each not in claim.assumptions
     )
     held["assumptions"] = (*missing, *claim.assumptions)

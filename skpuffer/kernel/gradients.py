@@ -23,13 +23,14 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_real,
 )
-from skpuffer.kernel.releases import PublicContext, Release, Sensitivity
+from skpuffer.kernel.releases import PublicContext, Release
 from skpuffer.kernel.sampling import (
     FullBatchSampling,
     PoissonSampling,
     SamplingScheme,
     sampling_scheme,
 )
+from skpuffer.kernel.sensitivity import Sensitivity
 
 __all__ = ["SCHEDULES", "GradientRelease", "Optimiser", "Recalibration"]
 

@@ -18,15 +18,9 @@ from skpuffer.kernel.numbers import (
     check_option,
     check_positive,
 )
-from skpuffer.kernel.releases import (
-    NORMS,
-    PublicContext,
-    Release,
-    Sensitivity,
-    TableElsewhere,
-    convert_norm,
-)
-from skpuffer.kernel.run import add_noise
+from skpuffer.kernel.releases import PublicContext, Release, TableElsewhere
+from skpuffer.kernel.rounding import add_noise
+from skpuffer.kernel.sensitivity import NORMS, Sensitivity, convert_norm
 
 if TYPE_CHECKING:
     from skpuffer.kernel.noise import Noise

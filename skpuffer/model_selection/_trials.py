@@ -9,7 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from skpuffer.kernel.draws import noise_generator
-from skpuffer.kernel.run import add_noise
+from skpuffer.kernel.rounding import add_noise
 from skpuffer.utils._listeners import unheard
 from skpuffer.utils._silence import muted, silence
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skpuffer.kernel.releases import NORMS, PUBLIC_TARGET, grouped_sensitivity
+from skpuffer.kernel.releases import PUBLIC_TARGET
+from skpuffer.kernel.sensitivity import NORMS, grouped_sensitivity
 from skpuffer.releases import Sensitivity
 
 if TYPE_CHECKING:

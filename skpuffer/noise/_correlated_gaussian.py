@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.families import GaussianNoise
+from skpuffer.kernel.gaussian import GaussianNoise
 from skpuffer.kernel.noise import Shift
 from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.utils._checks import check_covariance

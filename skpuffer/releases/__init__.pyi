@@ -6,8 +6,6 @@ from skpuffer.kernel.queries import QueryRelease as QueryRelease
 from skpuffer.kernel.queries import Stage as Stage
 from skpuffer.kernel.releases import PublicContext as PublicContext
 from skpuffer.kernel.releases import SelectionRelease as SelectionRelease
-from skpuffer.kernel.releases import Sensitivity as Sensitivity
-from skpuffer.kernel.releases import convert_norm as convert_norm
 from skpuffer.kernel.sampling import SAMPLING_SCHEMES as SAMPLING_SCHEMES
 from skpuffer.kernel.sampling import BallsInBinsSampling as BallsInBinsSampling
 from skpuffer.kernel.sampling import FixedSizeSampling as FixedSizeSampling
@@ -17,6 +15,8 @@ from skpuffer.kernel.sampling import PoissonSampling as PoissonSampling
 from skpuffer.kernel.sampling import SamplingScheme as SamplingScheme
 from skpuffer.kernel.sampling import ShuffledEpochsSampling as ShuffledEpochsSampling
 from skpuffer.kernel.sampling import WithReplacementSampling as WithReplacementSampling
+from skpuffer.kernel.sensitivity import Sensitivity as Sensitivity
+from skpuffer.kernel.sensitivity import convert_norm as convert_norm
 from skpuffer.kernel.votes import VOTE_RELATIONS as VOTE_RELATIONS
 from skpuffer.kernel.votes import VoteRelease as VoteRelease
 

@@ -11,12 +11,8 @@ import narwhals as nw
 import numpy as np
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.releases import (
-    Part,
-    grouped_sensitivity,
-    of_each_record,
-    stacked_sensitivity,
-)
+from skpuffer.kernel.releases import Part, of_each_record
+from skpuffer.kernel.sensitivity import grouped_sensitivity, stacked_sensitivity
 from skpuffer.releases import Sensitivity
 
 from ._moments import row_blocks

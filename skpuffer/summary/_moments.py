@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from skpuffer._template._lazy_tables import clipped
-from skpuffer.kernel.releases import Part, of_each_record, stacked_sensitivity
+from skpuffer.kernel.releases import Part, of_each_record
+from skpuffer.kernel.sensitivity import stacked_sensitivity
 from skpuffer.releases import Sensitivity
 from skpuffer.utils._bounds import Bounds
 from skpuffer.utils._clipping import slices

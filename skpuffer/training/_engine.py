@@ -11,13 +11,13 @@ from joblib import effective_n_jobs
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.draws import spawned
-from skpuffer.kernel.run import (
+from skpuffer.kernel.rounding import (
     draws_exactly,
     noise_grid,
-    noise_rows,
     to_grid,
     with_room_for_grid,
 )
+from skpuffer.kernel.run import noise_rows
 from skpuffer.kernel.sampling import FullBatchSampling
 from skpuffer.utils._threads import threadpool
 

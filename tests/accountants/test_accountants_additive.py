@@ -5,9 +5,9 @@ import math
 import pytest
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
-from skpuffer.accountants.additive._base import SensitivityBound
 from skpuffer.distributions import PointMass, Samples
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.kernel.sums import SensitivityBound
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, Sensitivity

@@ -28,9 +28,14 @@ def test_every_combination_is_there():
     assert set(rows()) == set(ASKED)
 
 
-@pytest.mark.parametrize("asked", ASKED, ids="-".join)
-def test_the_table_tells_the_truth(asked):
-    row = rows()[asked]
+@pytest.mark.parametrize("name", _scenarios())
+def test_the_table_tells_the_truth(name):
+    for row in rows().values():
+        if row["scenario"] == name:
+            _tells_the_truth(row)
+
+
+def _tells_the_truth(row):
     accountant = KINDS[row["accountant"]]()
     scenario = _scenarios()[row["scenario"]]
     release = _releases()[row["release"]]

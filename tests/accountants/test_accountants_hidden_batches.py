@@ -15,9 +15,9 @@ from scipy.optimize import brentq
 from scipy.stats import binom, hypergeom, norm
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
-from skpuffer.accountants.composition._base import steps_of
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.kernel.pairs import seen_excess
+from skpuffer.kernel.steps import steps_of
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.papers import SampledPrivacyLoss
 from skpuffer.privacy import Certificate, Notion, compose

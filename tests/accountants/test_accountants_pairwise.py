@@ -12,7 +12,7 @@ from skpuffer._template._proved import proved
 from skpuffer.accountants import Best, OverlapAmplification
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.kernel.draws import noise_generator
-from skpuffer.kernel.run import noise_grid
+from skpuffer.kernel.rounding import noise_grid
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, compose

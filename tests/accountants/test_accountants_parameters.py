@@ -34,10 +34,8 @@ def _cases():
     accountants = {kind.__name__: kind() for kind in known_accountants()}
     for name, one in (accountants | _scenarios()).items():
         for parameter in one.get_params(deep=False):
-            for said, (value, apart) in VALUES.items():
-                if parameter not in (*_APART, *apart):
-                    case = f"{name}-{parameter}-{said}"
-                    yield pytest.param(one, parameter, value, id=case)
+            if parameter not in _APART:
+                yield pytest.param(one, parameter, id=f"{name}-{parameter}")
 
 
 def ask(one):
@@ -48,9 +46,12 @@ def ask(one):
         GeneralWasserstein().calibrate(release, one)
 
 
-@pytest.mark.parametrize("one, parameter, value", [*_cases()])
-def test_what_is_of_no_use_is_refused_by_name(one, parameter, value):
-    changed = copy.copy(one)
-    setattr(changed, parameter, value)
-    with pytest.raises((ValueError, TypeError), match=f"'{parameter}'"):
-        ask(changed)
+@pytest.mark.parametrize("one, parameter", [*_cases()])
+def test_what_is_of_no_use_is_refused_by_name(one, parameter):
+    for value, apart in VALUES.values():
+        if parameter in apart:
+            continue
+        changed = copy.copy(one)
+        setattr(changed, parameter, value)
+        with pytest.raises((ValueError, TypeError), match=f"'{parameter}'"):
+            ask(changed)

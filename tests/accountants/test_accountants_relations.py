@@ -37,7 +37,6 @@ KINDS = {
         Kantorovich,
     )
 }
-ROWS = [row for row in compatibility_table(n_records=2) if row["accountant"] in KINDS]
 values = st.integers(-8, 8).map(float)
 tables = st.lists(
     st.tuples(st.sampled_from("abc"), values, values), min_size=4, max_size=25
@@ -116,12 +115,14 @@ def test_a_renyi_promise_implies_an_approximate_one(alpha):
             assert true <= (delta + event) * (1 + 1e-3)
 
 
-def name(row):
-    return f"{row['accountant']}-{row['scenario']}-{row['release']}"
+@pytest.mark.parametrize("name", _scenarios(2))
+def test_the_table_of_what_works_tells_the_truth(name):
+    for row in compatibility_table(n_records=2):
+        if row["accountant"] in KINDS and row["scenario"] == name:
+            _tells_the_truth(row)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name)
-def test_the_table_of_what_works_tells_the_truth(row):
+def _tells_the_truth(row):
     accountant = KINDS[row["accountant"]]()
     secret = _scenarios()[row["scenario"]]
     release = _releases()[row["release"]]

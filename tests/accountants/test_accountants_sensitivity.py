@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skpuffer.accountants.additive._base import (
+from skpuffer.distributions import Discrete, PointMass
+from skpuffer.kernel.facts import arbitrary_coupling
+from skpuffer.kernel.sums import (
     distribution_sensitivity,
     record_sensitivity_bound,
     sensitivity_bound,
 )
-from skpuffer.distributions import Discrete, PointMass
-from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,

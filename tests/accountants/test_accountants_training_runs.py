@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
-from skpuffer.accountants.composition._base import steps_of
-from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.kernel.families import gaussian_epsilon
+from skpuffer.kernel.gaussian import gaussian_epsilon
 from skpuffer.kernel.pairs import ShiftPair
+from skpuffer.kernel.steps import GradientSteps, steps_of
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import PrivacyLossCurve
@@ -74,7 +73,7 @@ def test_calibration(row):
 @pytest.mark.parametrize("sampling", SAMPLING_SCHEMES)
 @pytest.mark.parametrize("accountant", [PrivacyLoss(2.0), RenyiDP(2.0)], ids=repr)
 def test_calibrated_noise_keeps_the_budget(accountant, sampling, relation):
-    release, scenario = run(sampling, n_steps=12), RecordScenario(relation=relation)
+    release, scenario = run(sampling, n_steps=50), RecordScenario(relation=relation)
     calibration = accountant.calibrate(release, scenario)
     again = accountant.certify(calibration.noise, release, scenario)
     assert again.epsilon <= 2.0

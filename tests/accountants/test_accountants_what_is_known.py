@@ -18,12 +18,12 @@ from skpuffer.accountants import (
 )
 from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants.additive._approximate import near_sensitivity
-from skpuffer.accountants.additive._base import sensitivity_bound
 from skpuffer.accountants.additive._couplings import has_masses
 from skpuffer.distributions import Discrete, Support, distribution_distance
 from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.kernel.poisson_groups import GaussianPoissonGroup
+from skpuffer.kernel.sums import sensitivity_bound
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss, RenyiDP
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.kernel.families import gaussian_epsilon
+from skpuffer.kernel.gaussian import gaussian_epsilon
 from skpuffer.noise import (
     GaussianNoise,
     GeneralizedCauchyNoise,

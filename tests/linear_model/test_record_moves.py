@@ -10,9 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
-from skpuffer.accountants.composition._base import steps_of
-from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import NoGainWarning
+from skpuffer.kernel.steps import GradientSteps, steps_of
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateSGDClassifier,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skpuffer.exceptions import InfiniteDistanceError, Statement
-from skpuffer.kernel.families import LARGEST_SCALE
+from skpuffer.kernel.laplace import LARGEST_SCALE
 from skpuffer.noise import DiscreteLaplaceNoise, LaplaceNoise, Noise, Shift
 from tests.refused import refused
 

@@ -17,12 +17,12 @@ from sklearn.base import clone
 import skpuffer.scenarios
 from skpuffer.accountants import GroupPrivacy
 from skpuffer.accountants._base import bind, known_accountants
-from skpuffer.accountants.additive._base import sensitivity_bound
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.releases import Release
+from skpuffer.kernel.sums import sensitivity_bound
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,

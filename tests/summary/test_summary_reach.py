@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpuffer.kernel.releases import NORMS
+from skpuffer.kernel.sensitivity import NORMS
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
 from skpuffer.summary._moments import Moments, _pair_move

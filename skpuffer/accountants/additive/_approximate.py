@@ -1,6 +1,7 @@
 """Approximate Wasserstein mechanism: noise that covers W_inf except for a mass."""
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
@@ -22,6 +23,7 @@ from skpuffer.exceptions import InfiniteDistanceError, Statement
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import MARGIN, check_option, check_probability, lengths_of
+from skpuffer.kernel.sums import SensitivityBound, sensitivity_bound, shift_of
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -34,7 +36,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.transport import continuous_near_radius, gaussian_near_radius, near_radius
 
-from ._base import SensitivityBound, _AdditiveAccountant, sensitivity_bound
+from ._base import _AdditiveAccountant
 from ._couplings import has_masses, left_out_text, mass_error
 
 __all__ = ["ApproximateWasserstein"]
@@ -127,6 +129,9 @@ class ApproximateWasserstein(_AdditiveAccountant):
     >>> certificate.notion
     <Notion 'approximate_renyi_pufferfish'>
     """
+
+    # given the event a pure promise, where it takes all of delta
+    _all_spent = operator.eq
 
     needs = (
         OutputDistributions,
@@ -231,7 +236,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
             unit = unit.in_units(release.units)
 
         def needed(sensitivity: SensitivityBound) -> float:
-            shift = self._shift(sensitivity, release)
+            shift = shift_of(sensitivity, release)
             delta = self._noise_delta(sensitivity)
             return float(np.max(unit.scale_for_delta(self.epsilon, delta, shift)))
 
@@ -273,11 +278,6 @@ class ApproximateWasserstein(_AdditiveAccountant):
         # all of delta for the event asks for a pure promise given it
         pure = self._chosen_noise().has_bounded_loss
         return tuple(share * left for share in _SHARES if pure or share < 1)
-
-    def _noise_delta(self, sensitivity: SensitivityBound) -> float:
-        if sensitivity.delta == self.delta:
-            return 0.0  # all of delta is the event's: a pure promise given it
-        return super()._noise_delta(sensitivity)
 
     def _paper_term(self, event: float) -> float:
         """Term that Proposition C.2 adds to the Rényi cost of the noise."""

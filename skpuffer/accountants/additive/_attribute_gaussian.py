@@ -11,14 +11,15 @@ from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import Floats, root_above
+from skpuffer.kernel.sums import SensitivityBound
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputDistributions
 
-from ._base import SensitivityBound, _AdditiveAccountant
+from ._base import _AdditiveAccountant
 
 __all__ = ["AttributeGaussian"]
 

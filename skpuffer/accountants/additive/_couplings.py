@@ -16,6 +16,7 @@ from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import Floats, lengths_of
+from skpuffer.kernel.sums import SensitivityBound
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -25,7 +26,6 @@ from skpuffer.scenarios import (
 )
 from skpuffer.transport import quantile_coupling, transport_plan
 
-from ._base import SensitivityBound
 from ._coupling_curve import AtomMoves, GaussianMoves, Moves, of_balls
 
 __all__ = ["Couplings", "RecordCouplings", "couplings"]

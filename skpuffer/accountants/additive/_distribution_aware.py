@@ -11,6 +11,12 @@ from skpuffer.accountants._base import Found
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.numbers import check_real, root_above
+from skpuffer.kernel.sums import (
+    SensitivityBound,
+    lacks_length,
+    sensitivity_bound,
+    shift_of,
+)
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -22,12 +28,7 @@ from skpuffer.scenarios import (
     RecordDistributions,
 )
 
-from ._base import (
-    SensitivityBound,
-    _AdditiveAccountant,
-    lacks_length,
-    sensitivity_bound,
-)
+from ._base import _AdditiveAccountant
 from ._coupling_curve import CouplingCurve, Moves
 from ._couplings import Couplings, couplings
 
@@ -217,7 +218,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         coupled = couplings(fact, sensitivity, release, noise.norm)
         moves = coupled.moves()
         if self.delta is None:
-            shift = self._shift(aware, release)
+            shift = shift_of(aware, release)
             done: tuple[int, ...] = ()
             for _ in range(_ROUNDS):
                 order = self._mean_order
@@ -274,7 +275,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         # left to the noise; the mean may still do, so neither is an error here
         if math.isinf(sensitivity.radius):
             return math.inf
-        shift = self._shift(sensitivity, release)
+        shift = shift_of(sensitivity, release)
         if self.delta is None:
             scale = unit.scale_for(self._order, self.epsilon, shift)
         elif sensitivity.delta >= self.delta:
@@ -309,7 +310,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         target = float(self.epsilon)
         if self.delta is not None:
             target = self._noise_delta(aware)
-        shift = self._shift(aware, release)
+        shift = shift_of(aware, release)
         moves, best = coupled.moves(), math.inf
         best_moves: tuple[Moves, ...] | None = None
         # The best plan depends on the noise, and the least noise on the plan: in turn.
@@ -337,7 +338,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         aware: SensitivityBound,
         release: QueryRelease,
     ) -> CouplingCurve:
-        shift = self._shift(aware, release)
+        shift = shift_of(aware, release)
         return CouplingCurve(noise, shift, moves, aware.delta, coupled.mass_error)
 
     def _loss(self, unit: Noise, curve: CouplingCurve) -> Callable[[float], float]:

@@ -4,20 +4,17 @@ import math
 from typing import Any, ClassVar
 
 from skpuffer.accountants._base import Account, Found, accounts_for
-from skpuffer.accountants._selection import (
-    SELECTION_FIELDS,
-    selection_curve,
-    selection_noises,
-)
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.answers import SELECTION_FIELDS, selection_curve, selection_noises
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.notions import Notion
+from skpuffer.kernel.sums import STAGE_FIELDS
 from skpuffer.noise import Noise
 from skpuffer.releases import AdaptiveRelease, SelectionRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
 
-from ._base import STAGE_FIELDS, _AdditiveAccountant
+from ._base import _AdditiveAccountant
 
 __all__ = ["GroupPrivacy"]
 

@@ -1,6 +1,7 @@
 """Kantorovich mechanism: the longest move of a plan that is optimal for W_1."""
 
 import math
+import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ from skpuffer.kernel.numbers import (
     check_probability,
     lengths_of,
 )
+from skpuffer.kernel.sums import SensitivityBound, distribution_sensitivity
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
@@ -26,7 +28,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.transport import transport_plan
 
-from ._base import SensitivityBound, _AdditiveAccountant, distribution_sensitivity
+from ._base import _AdditiveAccountant
 from ._couplings import has_masses, lattice_moves, left_out_text, mass_error
 
 __all__ = ["Kantorovich"]
@@ -83,6 +85,9 @@ class Kantorovich(_AdditiveAccountant):
     3.0
     """
 
+    # given the event a pure promise, where it takes all of delta
+    _all_spent = operator.le
+
     needs = (OutputDistributions, RecordDistributions)
     _source = Statement("source.kantorovich_mechanism")
 
@@ -122,12 +127,6 @@ class Kantorovich(_AdditiveAccountant):
         if math.isinf(sensitivity.radius):
             raise InfiniteDistanceError(self._infinite(sensitivity, release, bound))
         return sensitivity
-
-    def _noise_delta(self, sensitivity: SensitivityBound) -> float:
-        """Return zero: all of delta is spent on the moves left out."""
-        if self.delta is None or sensitivity.delta > self.delta:
-            return super()._noise_delta(sensitivity)
-        return 0.0
 
 
 def _longest_of_plans(

@@ -11,23 +11,23 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.accountants._base import Account, Found, accounts_for
-from skpuffer.accountants._selection import SELECTION_FIELDS, selection_noises
-from skpuffer.accountants.additive._base import (
-    QUERY_FIELDS,
-    STAGE_FIELDS,
-    _AdditiveAccountant,
-    delta_left,
-)
+from skpuffer.accountants.additive._base import _AdditiveAccountant
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.kernel.answers import (
+    SELECTION_FIELDS,
+    VOTE_FIELDS,
+    SelectionSteps,
+    selection_noises,
+)
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.curves import PrivacyCurve
+from skpuffer.kernel.composed import Promise, Reading, claim_of_steps, is_of_bins
 from skpuffer.kernel.distribution import TOLERANCE
-from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.notions import Notion
-from skpuffer.kernel.numbers import check_probability, largest_argument, raise_until
-from skpuffer.kernel.releases import Release
+from skpuffer.kernel.numbers import largest_argument, raise_until
+from skpuffer.kernel.steps import GRADIENT_FIELDS, Accounting, StepsOfRelease, steps_of
+from skpuffer.kernel.sums import QUERY_FIELDS, STAGE_FIELDS, delta_left
 from skpuffer.noise import Noise
-from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
+from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -37,77 +37,12 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
 
-from ._accounting import Accounting, StepsOfRelease
-from ._count_law import law_account, law_scale
-from ._gradients import GRADIENT_FIELDS
+from . import _bins  # noqa: F401 # registers schemes
+from ._count_law import law_scale
 from ._least_scale import least_scale
-from ._selection import SelectionSteps
-from ._votes import VOTE_FIELDS
-
-#: Epsilon, a lower bound of it or None, the curve to certify, and remarks on both.
-Reading = tuple[float, float | None, PrivacyCurve, tuple[Statement, ...]]
 
 #: How much larger a scale of exponential noise may be than of Gumbel noise.
 _WORTH = 1.05
-
-
-def steps_of(
-    release: Release,
-    adjacency: Adjacency,
-    kinds: Mapping[type, type[StepsOfRelease]] = StepsOfRelease.kinds,
-    *,
-    correlated: bool = False,
-) -> StepsOfRelease:
-    """Return the dominating pairs of a release's steps between neighbouring tables.
-
-    Parameters
-    ----------
-    release : GradientRelease or VoteRelease
-    adjacency : Adjacency
-    kinds : mapping of {type: type}, optional
-        Which steps those of a kind of release are. By default each one counts as
-        released.
-    correlated : bool, default=False
-        Whether whoever asks takes steps whose noise is correlated as one mechanism.
-
-    Returns
-    -------
-    StepsOfRelease
-
-    Raises
-    ------
-    UnsupportedError
-        If nothing is known of such steps, with a clause that says why.
-    """
-    # by exact type: what a subclass of a release adds may cost more
-    kind = kinds.get(type(release))
-    if kind is None:
-        raise UnsupportedError(
-            Statement(
-                "compose.release_steps_unknown", release_type=type(release).__name__
-            )
-        )
-    # fails closed: who adds up steps, or reads them one by one, would promise too much
-    if not correlated and getattr(release, "noise_correlation", None) is not None:
-        raise UnsupportedError(Statement("correlation.independent_noise_accounted"))
-    count = int(adjacency.count)
-    # what differs between votes is teachers, who may hold many of the records
-    if type(release) is VoteRelease:
-        count = adjacency.teachers(release)
-    # more records than that differ in an event of this mass, which is about the tables:
-    # it is paid for once, whatever the number of steps
-    event = 0.0 if adjacency.count_is_certain else float(adjacency.delta)
-    law = None if adjacency.survival is None else tuple(adjacency.survival.tolist())
-    # what reads records one by one may be told how far each of them moves
-    moves = None
-    if release.contribution is not None or adjacency.relabelled:
-        moves = kind.known_moves(release, adjacency)
-    # of so many records as there are moves, no fewer and no more
-    if moves is not None:
-        law = None
-    steps = kind(release, adjacency.relation, count, event, law, moves)
-    steps.check()
-    return steps
 
 
 class _CompositionAccountant(_AdditiveAccountant):
@@ -271,28 +206,10 @@ class _CompositionAccountant(_AdditiveAccountant):
         # given the event's complement in both worlds, delta is that of the noise
         return delta_left(self.delta, steps.event) / (1 - steps.event)
 
+    @property
     @abstractmethod
-    def _read(
-        self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
-    ) -> Reading:
-        """Read the promise off the curve of all steps.
-
-        Parameters
-        ----------
-        curve : GaussianCurve or PrivacyLossCurve
-        delta : float or None
-            At which to read it; None at the order promised.
-
-        Returns
-        -------
-        epsilon : float
-        lower : float or None
-            A lower bound, if the dominating pairs are attained.
-        curve : PrivacyCurve
-            The one to be written in the certificate.
-        remarks : tuple of str
-            What else the certificate should say.
-        """
+    def _read(self) -> Callable[..., Reading]:
+        """How a promise is read off the curve of all steps, at a delta or None."""
 
     @abstractmethod
     def _loss(
@@ -331,7 +248,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         # the sensitivity of a step sets the order of magnitude of the scale
         size = under(1.0).shift.radius
         usual, aim = under(size).curve, self._fair_mu(delta)
-        if _is_of_bins(usual):
+        if not isinstance(usual, GaussianCurve) and is_of_bins(usual):
             if self._by_renyi_costs:
                 return least_scale(loss, self.epsilon, size, self._accuracy)
             assert delta is not None  # as who reads the trade-off has one
@@ -399,82 +316,20 @@ class _CompositionAccountant(_AdditiveAccountant):
         noise: Noise,
     ) -> Claim:
         """Find what a given noise of each step promises."""
-        # from the noise itself, as calibrated or as given: the certificate's own
-        # account
-        release, found = steps.release, steps.under(noise, self.max_memory)
-        delta = self._delta_left(steps)
-        epsilon, lower, curve, remarks = self._read(found.curve, delta)
-        # Rényi costs of other than plain steps are read off the noise's trade-off, so
-        # the evidence of that counts for them too
-        pairs = getattr(found.curve, "steps", ())
-        by_costs = self._by_renyi_costs and all(
-            isinstance(pair, ShiftPair) for pair, _ in pairs
-        )
-        event = steps.event
-        coupling = fact.coupling_id
-        notion = self._composed_notion
-        weighed = None
-        moved: tuple[Statement, ...] = ()
-        if steps.law is not None and self._by_law:
-            weighed = self._account_by_law(steps, noise)
-        if weighed is not None and weighed[0] < epsilon:
-            # a mean over tables, which holds for this run alone
-            (epsilon, curve, found), lower, remarks = weighed, None, ()
-            event, coupling, notion = 0.0, None, Notion.APPROXIMATE_PUFFERFISH
-        elif event:
-            # what rests on an event is about the prior, and on this coupling of it
-            notion = Notion.APPROXIMATE_PUFFERFISH
-        elif steps.moves is not None:
-            # what is promised rests on how far the secret moves each record
-            notion = notion.pufferfish
-            moved = steps.statements(fact.move)
-        elif not math.isinf(fact.move) or fact.relabelled:
-            # the bound takes clipped gradients of any records, not how far each moves
-            coupling = arbitrary_coupling(steps.relation, fact.count)
-        # teachers were counted by where the records are: not so of any as many
-        if getattr(release, "groups", None) and fact.sequences is not None:
-            coupling = fact.together(coupling)
-        radius = float(found.shift.radius)
-        # one record against one; under differential privacy the two are the same by
-        # definition
-        compared = fact.count == 1 and not fact.any_records
-        return Claim(
-            notion=notion if fact.certified else Notion.ESTIMATED,
-            epsilon=epsilon,
-            alpha=getattr(self, "alpha", None),
-            delta=0.0 if self.delta is None else float(self.delta),
-            event_delta=event,
-            relation=steps.relation,
-            curve=curve,
-            # listed by the curve itself, where it keeps them
-            events=None if isinstance(curve, PrivacyLossCurve) else found.events,
-            # a lower bound of the dominating pair is one of the run only if tables
-            # attain it
-            epsilon_lower=lower if found.tight and fact.certified else None,
-            coupling_id=coupling,
-            coupling_count=fact.count,
-            composable=fact.certified and coupling is not None,
-            assumptions=(
-                *fact.assumptions,
-                *moved,
-                *found.assumptions,
-                *remarks,
-                *found.evidence[0 if by_costs else 1],
-                *release.assumptions,
-            ),
-            sensitivity=radius,
-            norm=float(found.shift.norm),
-            record_sensitivity=steps.any_record(found.shift) if compared else None,
-            source=found.source,
-        )
+        return claim_of_steps(noise, steps, fact, self._promise(steps))
 
-    def _account_by_law(
-        self, steps: StepsOfRelease, noise: Noise
-    ) -> tuple[float, PrivacyCurve, Accounting]:
-        """Epsilon, curve and account by the law of how many records differ."""
-        delta = check_probability(delta=self.delta)
-        curve, found = law_account(steps, noise, delta, self.max_memory)
-        return curve.epsilon(delta), curve, found
+    def _promise(self, steps: StepsOfRelease) -> Promise:
+        """What is asked of a run, and how it is read off a curve."""
+        return Promise(
+            alpha=getattr(self, "alpha", None),
+            delta=None if self.delta is None else float(self.delta),
+            left=self._delta_left(steps),
+            notion=self._composed_notion,
+            by_renyi_costs=self._by_renyi_costs,
+            by_law=self._by_law,
+            max_memory=float(self.max_memory),
+            read=self._read,
+        )
 
 
 def _by_sensitivity(steps: StepsOfRelease) -> bool:
@@ -486,14 +341,6 @@ def _by_sensitivity(steps: StepsOfRelease) -> bool:
     if type(release) is GradientRelease:
         return steps.moves is None and release.blocks is None
     return type(release) is QueryRelease
-
-
-def _is_of_bins(curve: GaussianCurve | PrivacyLossCurve) -> bool:
-    """Whether a curve is that of one pair whose divergences take long to bound."""
-    steps: Any = getattr(curve, "steps", ())
-    return (
-        len(steps) == 1 and steps[0][1] == 1 and hasattr(steps[0][0], "least_epsilon")
-    )
 
 
 def _memoised_scale(accountant: _CompositionAccountant, steps: StepsOfRelease) -> float:

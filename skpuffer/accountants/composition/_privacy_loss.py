@@ -1,17 +1,16 @@
 """The privacy-loss accountant: nearly exact composition of noisy steps."""
 
-from typing import Any, cast
+from collections.abc import Callable
+from functools import partial
 
-from skpuffer.exceptions import Statement
-from skpuffer.kernel.distribution import LOOSE
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.composed import Reading, read_losses
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import check_positive, check_probability
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 
-from ._base import Reading, _CompositionAccountant, _is_of_bins
-from ._gradients import GradientSteps
+from ._base import _CompositionAccountant
 
 __all__ = ["PrivacyLoss"]
 
@@ -110,46 +109,10 @@ class PrivacyLoss(_CompositionAccountant):
         check_probability(delta=self.delta)
         check_positive(max_memory=self.max_memory)
 
-    def _read(
-        self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
-    ) -> Reading:
-        assert delta is not None  # as this accountant always has one
-        if isinstance(curve, GaussianCurve):
-            epsilon = float(curve.epsilon(delta))
-            # exact, up to rounding
-            return epsilon, epsilon * (1 - 1e-9), curve, ()
-        # an interval: the upper end is promised, the lower one only reported
-        found = curve.account(delta)
-        if _is_of_bins(curve) and found.epsilon > self.epsilon:
-            # Laws differ a bit from one epsilon to the next: the one that is asked for
-            # may be kept, and another just above it not. Any that is kept will do.
-            pair = cast(Any, curve.steps[0][0])
-            # not at import, as it is of use for few schemes
-            from skpuffer.privacy_loss.allocation._search import worst_delta
-
-            if worst_delta(pair, float(self.epsilon)) <= delta:
-                found = found._replace(epsilon=float(self.epsilon))
-        remarks: tuple[Statement, ...] = ()
-        # sound all the same, but whoever reads the certificate should know why it is
-        # large
-        if found.engine == "renyi":
-            remarks = (
-                Statement(
-                    "curve.grid_too_large_renyi_used", max_memory=self.max_memory
-                ),
-            )
-        elif found.engine == "coarse_grid":
-            remarks = (
-                Statement(
-                    "curve.grid_coarsened_by_memory",
-                    percent=100 * LOOSE,
-                    max_memory=self.max_memory,
-                ),
-            )
-        correlated = GradientSteps.correlated
-        if correlated is not None:
-            remarks = (*correlated.winners(curve, found.epsilon), *remarks)
-        return found.epsilon, found.lower, curve, remarks
+    @property
+    def _read(self) -> Callable[..., Reading]:
+        epsilon, memory = float(self.epsilon), float(self.max_memory)
+        return partial(read_losses, asked=epsilon, max_memory=memory)
 
     def _loss(
         self,

@@ -1,22 +1,24 @@
 """The Rényi accountant: Rényi costs of steps, added order by order."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.composed import Reading, read_renyi, renyi_costs
 from skpuffer.kernel.distribution import ORDERS
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import (
     GaussianCurve,
     PrivacyLossCurve,
-    RenyiCurve,
     renyi_to_approximate,
 )
 
-from ._base import Reading, _CompositionAccountant
+from ._base import _CompositionAccountant
 from ._privacy_loss import PrivacyLoss
 
 __all__ = ["RenyiDP"]
@@ -133,18 +135,10 @@ class RenyiDP(_CompositionAccountant):
         extra = () if self.alpha is None else (float(self.alpha),)
         return tuple(sorted({*map(float, ORDERS), *extra}))
 
-    def _read(
-        self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
-    ) -> Reading:
-        costs = _costs(curve, self._orders)
-        # The table is what the certificate holds: finitely many orders, of which any
-        # one gives a promise, and the best one the epsilon.
-        table = RenyiCurve(self._orders, costs)
-        if self.alpha is not None:
-            return float(table.renyi(self.alpha)), None, table, ()
-        assert delta is not None  # one of the two is given
-        # no lower bound: how much the conversion gives away is not known
-        return float(table.epsilon(delta)), None, table, ()
+    @property
+    def _read(self) -> Callable[..., Reading]:
+        alpha = None if self.alpha is None else float(self.alpha)
+        return partial(read_renyi, orders=self._orders, alpha=alpha)
 
     def _loss(
         self,
@@ -154,9 +148,9 @@ class RenyiDP(_CompositionAccountant):
     ) -> float:
         if self.alpha is not None:
             # the one order that is promised, however rough an answer would do
-            return float(_costs(curve, (float(self.alpha),))[0])
+            return float(renyi_costs(curve, (float(self.alpha),))[0])
         assert delta is not None
-        costs = _costs(curve, self._orders)
+        costs = renyi_costs(curve, self._orders)
         return float(renyi_to_approximate(self._orders, costs, delta))
 
     def _fair_mu(self, delta: float | None) -> float:
@@ -164,13 +158,3 @@ class RenyiDP(_CompositionAccountant):
             return math.sqrt(2 * self.epsilon / self.alpha)  # alpha mu^2 / 2
         assert delta is not None  # one of the two is given
         return float(gaussian_mu(float(self.epsilon), delta))
-
-
-def _costs(
-    curve: GaussianCurve | PrivacyLossCurve, orders: tuple[float, ...]
-) -> tuple[float, ...]:
-    """Rényi costs at each order, in nats."""
-    if isinstance(curve, GaussianCurve):
-        return tuple(curve.renyi(alpha) for alpha in orders)
-    # of independent noise the costs of adaptive steps add up (Mironov 2017, Prop 1)
-    return tuple(curve.renyi_costs(orders))

@@ -13,13 +13,13 @@ from skpuffer.accountants._base import (
     Found,
     accounts_for,
 )
-from skpuffer.accountants.additive._base import delta_left
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_option, check_positive, check_probability
+from skpuffer.kernel.sums import delta_left
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss.overlap import (

@@ -17,13 +17,6 @@ from skpuffer.accountants._base import (
     check_pure,
     check_values,
 )
-from skpuffer.accountants.additive._base import (
-    QUERY_FIELDS,
-    STAGE_FIELDS,
-    check_stage_noise,
-)
-from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
-from skpuffer.accountants.composition._votes import VOTE_FIELDS
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import (
     CompositionError,
@@ -32,6 +25,7 @@ from skpuffer.exceptions import (
     UnsupportedError,
     reason_of,
 )
+from skpuffer.kernel.answers import VOTE_FIELDS
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
@@ -43,6 +37,8 @@ from skpuffer.kernel.numbers import (
     check_probability,
     root_above,
 )
+from skpuffer.kernel.steps import GRADIENT_FIELDS
+from skpuffer.kernel.sums import QUERY_FIELDS, STAGE_FIELDS, check_stage_noise
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import (
     AdaptiveRelease,

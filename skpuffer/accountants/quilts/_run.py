@@ -8,13 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from skpuffer.accountants.composition._accounting import Accounting
-from skpuffer.accountants.composition._base import steps_of
-from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.kernel.families import gaussian_delta
+from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.kernel.plain import Plain, to_plain
+from skpuffer.kernel.steps import Accounting, GradientSteps, steps_of
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import (

@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 
 from skpuffer.accountants._base import Found
-from skpuffer.accountants.additive._base import (
-    SensitivityBound,
-    _AdditiveAccountant,
-    record_sensitivity_bound,
-)
+from skpuffer.accountants.additive._base import _AdditiveAccountant
 from skpuffer.accountants.additive._couplings import left_out_text
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
@@ -23,6 +19,7 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
+from skpuffer.kernel.sums import SensitivityBound, record_sensitivity_bound, shift_of
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,
@@ -270,7 +267,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         units = np.broadcast_to(release.unit_array, (outputs.dim,))
         room = release.total_slack(2.0)
         ball = replace(
-            self._shift(whole, release), radius=whole.radius + (self.slack or 0.0)
+            shift_of(whole, release), radius=whole.radius + (self.slack or 0.0)
         )
         # a move that nothing covers is one of the ball as well
         widest = float(noise.curve(ball).magnitude)
@@ -280,7 +277,7 @@ class ShapedWasserstein(_AdditiveAccountant):
                 noise, outputs, units, self._event, room + (self.slack or 0.0)
             )
         if covered is None or covered.mu >= widest * (1 + 1e-9):
-            nominal = float(noise.curve(self._shift(whole, release)).magnitude)
+            nominal = float(noise.curve(shift_of(whole, release)).magnitude)
             moves = np.zeros((0, outputs.dim)) if covered is None else covered.moves
             return Cover(moves, nominal, widest), whole
         return covered, self._covered_sensitivity(fact, covered, room)
@@ -391,9 +388,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         # notion, assumptions and identity; the curve there is that of a ball
         base = self._certificate(noise, sensitivity, release, bound)
         slack = 0.0 if self.slack is None else float(self.slack)
-        curve = EllipsoidCurve(
-            noise, self._shift(sensitivity, release), covered.mu, slack
-        )
+        curve = EllipsoidCurve(noise, shift_of(sensitivity, release), covered.mu, slack)
         if self.delta is None:
             epsilon = curve.renyi(self._order)
         else:

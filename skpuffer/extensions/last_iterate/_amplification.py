@@ -10,14 +10,19 @@ import numpy as np
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants._target import check_order_or_delta
-from skpuffer.accountants.composition._accounting import Accounting, StepsOfRelease
-from skpuffer.accountants.composition._base import Reading, _CompositionAccountant
-from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
+from skpuffer.accountants.composition._base import _CompositionAccountant
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.composed import Reading
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import Floats, check_positive
+from skpuffer.kernel.steps import (
+    GRADIENT_FIELDS,
+    Accounting,
+    GradientSteps,
+    StepsOfRelease,
+)
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.releases import (
@@ -97,7 +102,7 @@ class IteratedSteps(GradientSteps, kind=None):
 
     def under(self, noise: Noise, max_memory: float) -> Accounting:
         """Bound the trade-off of the last iterates; see the base class."""
-        once = self._curve(noise, 1)
+        once = self.curve_of(noise, 1)
         if once.gaussian_mu is None or np.ndim(noise.scale):
             raise UnsupportedError(
                 Statement(
@@ -426,7 +431,11 @@ class IterationAmplification(_CompositionAccountant):
         # the one that is promised where none is named
         return replace(certificate, alpha=self._promised_order)
 
-    def _read(
+    @property
+    def _read(self) -> Callable[..., Reading]:
+        return self._upper_end
+
+    def _upper_end(
         self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
     ) -> Reading:
         # an upper bound that no table is known to attain

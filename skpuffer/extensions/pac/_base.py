@@ -10,12 +10,12 @@ import numpy as np
 
 from skpuffer.accountants import Accountant
 from skpuffer.accountants._base import Account, Found, accounts_for
-from skpuffer.accountants.additive._base import QUERY_FIELDS
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_positive
+from skpuffer.kernel.sums import QUERY_FIELDS
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputSamples

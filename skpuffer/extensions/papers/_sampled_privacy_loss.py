@@ -11,8 +11,6 @@ from scipy.optimize import brentq
 
 from skpuffer.accountants import Accountant
 from skpuffer.accountants._base import Account, Found, accounts_for
-from skpuffer.accountants.composition._base import steps_of
-from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.draws import noise_generator
@@ -23,6 +21,7 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_probability,
 )
+from skpuffer.kernel.steps import GRADIENT_FIELDS, steps_of
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
 from skpuffer.privacy_loss import PoissonPair, ShiftPair
 from skpuffer.releases import GradientRelease

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.accountants.composition._accounting import StepsOfRelease
-from skpuffer.accountants.composition._gradients import (
-    GRADIENT_FIELDS,
-    Dominated,
-    GradientSteps,
-)
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.numbers import check_option, check_probability
+from skpuffer.kernel.steps import (
+    GRADIENT_FIELDS,
+    Dominated,
+    GradientSteps,
+    StepsOfRelease,
+)
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.releases import (
@@ -125,7 +125,7 @@ class AllocationSteps(GradientSteps, kind=None):
 
     def dominated(self, noise: Noise) -> Dominated:
         """Return the dominating pairs of these steps; see the base class."""
-        if self._curve(noise, 1).gaussian_mu is None:
+        if self.curve_of(noise, 1).gaussian_mu is None:
             raise UnsupportedError(
                 Statement(
                     "allocation.noise_not_gaussian",

@@ -4,8 +4,8 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.kernel.steps import GradientSteps
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import PrivacyLossCurve, ShiftPair
 from skpuffer.releases import (
@@ -158,7 +158,7 @@ def correlated_pairs(
         If the noise is not Gaussian.
     """
     release = steps.release
-    once = steps._curve(noise, 1)
+    once = steps.curve_of(noise, 1)
     # what is released is a linear map of independent draws, whose law no other family
     # keeps
     if once.gaussian_mu is None:
@@ -171,7 +171,7 @@ def correlated_pairs(
         # every record is in the one batch of each step: one Gaussian mechanism, however
         # the gradients depend on what was seen before
         together = _longest(strategy, 1, release.n_steps)
-        pair = ShiftPair(steps._curve(noise, steps._moved * together))
+        pair = ShiftPair(steps.curve_of(noise, steps._moved * together))
         source = Statement("source.gaussian_adaptive_streams")
         return ((pair, 1),), source
     replaced = steps.relation == "replace"
@@ -247,7 +247,7 @@ def correlation_statement(
     release = steps.release
     longest = _longest(strategy, release.steps_per_epoch, release.n_steps)
     # of noise in proportions, the scale in one unit that hides a record as well
-    moved = float(cast(float, steps._curve(noise, 1).gaussian_mu))
+    moved = float(cast(float, steps.curve_of(noise, 1).gaussian_mu))
     scale = 1 / moved if moved else math.inf
     return Statement(
         "correlation.independent_draws_scale", scale=scale, longest=longest

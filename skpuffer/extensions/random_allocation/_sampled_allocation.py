@@ -8,9 +8,6 @@ import numpy as np
 
 from skpuffer.accountants import Accountant
 from skpuffer.accountants._base import Account, Found, accounts_for
-from skpuffer.accountants.composition._accounting import StepsOfRelease
-from skpuffer.accountants.composition._base import steps_of
-from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.draws import noise_generator
@@ -21,6 +18,12 @@ from skpuffer.kernel.numbers import (
     check_count,
     check_positive,
     check_probability,
+)
+from skpuffer.kernel.steps import (
+    GRADIENT_FIELDS,
+    GradientSteps,
+    StepsOfRelease,
+    steps_of,
 )
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss.allocation import (
@@ -287,7 +290,7 @@ class SampledAllocation(Accountant):
     def _gram(self, steps: GradientSteps, noise: Noise) -> Floats:
         """Gram matrix of what a record adds in each bin, in units of the noise."""
         release = steps.release
-        mu = steps._curve(noise, 1).gaussian_mu
+        mu = steps.curve_of(noise, 1).gaussian_mu
         if mu is None:
             raise UnsupportedError(
                 Statement(

@@ -2,16 +2,13 @@
 
 from typing import Any
 
-from skpuffer.accountants.additive._base import (
-    SensitivityBound,
-    _AdditiveAccountant,
-    distribution_sensitivity,
-)
+from skpuffer.accountants.additive._base import _AdditiveAccountant
 from skpuffer.accountants.additive._couplings import has_masses, mass_error
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.numbers import check_positive
+from skpuffer.kernel.sums import SensitivityBound, distribution_sensitivity
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputDistributions

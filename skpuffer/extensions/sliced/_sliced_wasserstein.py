@@ -10,11 +10,6 @@ import numpy as np
 
 from skpuffer.accountants import Accountant
 from skpuffer.accountants._base import Account, Found, accounts_for
-from skpuffer.accountants.additive._base import (
-    QUERY_FIELDS,
-    record_sensitivity_bound,
-    sensitivity_bound,
-)
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.notions import Notion
@@ -27,6 +22,11 @@ from skpuffer.kernel.numbers import (
     check_probability,
     raise_until,
     root_above,
+)
+from skpuffer.kernel.sums import (
+    QUERY_FIELDS,
+    record_sensitivity_bound,
+    sensitivity_bound,
 )
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
 from skpuffer.releases import QueryRelease

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import gamma
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.families import GaussianNoise, LaplaceNoise
+from skpuffer.kernel.gaussian import GaussianNoise
+from skpuffer.kernel.laplace import LaplaceNoise
 from skpuffer.kernel.noise import (
     Costs,
     Evidence,

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gamma
 
-from skpuffer.kernel.families import exp_remainder
+from skpuffer.kernel.laplace import exp_remainder
 from skpuffer.kernel.numbers import Floats, Numbers
 
 from ._loss import loss

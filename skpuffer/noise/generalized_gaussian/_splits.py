@@ -13,7 +13,7 @@ from itertools import count
 import numpy as np
 
 from skpuffer.kernel.curves import log_delta_of_orders
-from skpuffer.kernel.families import gaussian_delta
+from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.loss_grid import Sum, loss_range, on_grid, tail_quantile
 from skpuffer.kernel.numbers import Floats
 from skpuffer.privacy_loss._envelopes import Hull, hull

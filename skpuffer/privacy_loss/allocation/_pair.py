@@ -12,7 +12,7 @@ from scipy.special import gammaln, log_ndtr, logsumexp
 
 from skpuffer.kernel.curves import Pair
 from skpuffer.kernel.distribution import Reversed
-from skpuffer.kernel.families import gaussian_delta
+from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.loss_grid import tail_quantile
 from skpuffer.kernel.numbers import Floats
 from skpuffer.kernel.pairs import DominatingPair, renyi_of_pair

@@ -11,18 +11,13 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import brentq
 
+from skpuffer.kernel.composed import worst_delta
 from skpuffer.kernel.curves import TradeOffs
 from skpuffer.kernel.numbers import Floats
 
 from ._sampled import sampled_delta
 
-__all__ = [
-    "crossing",
-    "least_epsilon",
-    "least_scale",
-    "sampled_crossing",
-    "worst_delta",
-]
+__all__ = ["crossing", "least_epsilon", "least_scale", "sampled_crossing"]
 
 #: Relative accuracies of a scale and of an epsilon, on the safe side: one law serves
 #: many epsilons.
@@ -62,29 +57,6 @@ class BinsPair(TradeOffs, Protocol):
     @property
     def scaled_gram(self) -> Floats:
         """Gram matrix of the bins' means, in units of the noise's variance."""
-
-
-def worst_delta(pair: TradeOffs, epsilon: float) -> float:
-    """Return the bound of the divergence in the worse direction.
-
-    Parameters
-    ----------
-    pair : DominatingPair
-    epsilon : float
-
-    Returns
-    -------
-    float
-    """
-    at = np.array([epsilon])
-    found = float(pair.delta(at)[0])
-    if getattr(pair, "symmetric", False):
-        return found
-    # where a bound that takes no time is no larger already, so is the least of all
-    quick = getattr(pair, "quick_reverse", None)
-    if quick is not None and float(quick(at)[0]) <= found:
-        return found
-    return max(found, float(pair.reverse(at)[0]))
 
 
 def sampled_crossing(

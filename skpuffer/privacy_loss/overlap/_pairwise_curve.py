@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.curves import GaussianCurve
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import check_non_negative, check_real
 
 from ._curve import OverlapCurve, amplified_budgets, amplified_target

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import check_positive, check_probability
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss.overlap import Overlap, OverlapCurve, amplified_budgets

@@ -15,11 +15,11 @@ from skpuffer.accountants import (
     PrivacyLoss,
     RenyiDP,
 )
-from skpuffer.accountants.composition._base import steps_of
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import CompositionError, UnsupportedError
 from skpuffer.extensions.last_iterate._amplification import IteratedSteps
 from skpuffer.kernel.gradients import SCHEDULES
+from skpuffer.kernel.steps import steps_of
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.noise.strategies import banded_square_root
 from skpuffer.privacy import Notion, compose, iteration_cost

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from skpuffer.extensions.random_allocation.loss import _chain_bound
+from skpuffer.kernel.composed import worst_delta
 from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.noise import LaplaceNoise
 from skpuffer.noise.strategies import (
@@ -20,7 +21,6 @@ from skpuffer.noise.strategies import (
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
 from skpuffer.privacy_loss.allocation import unamplified_delta as known
-from skpuffer.privacy_loss.allocation._search import worst_delta
 from tests.allocation import divergence
 from tests.refused import refused
 

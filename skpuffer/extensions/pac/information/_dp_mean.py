@@ -2,7 +2,7 @@
 
 from scipy.stats import binom
 
-from skpuffer.kernel.families import gaussian_mu
+from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import (
     check_count,
     check_option,

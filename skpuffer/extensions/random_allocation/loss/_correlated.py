@@ -11,7 +11,7 @@ import numpy as np
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.curves import Pair, log_delta_of_orders
 from skpuffer.kernel.distribution import Reversed
-from skpuffer.kernel.families import gaussian_delta
+from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.numbers import Floats, check_probability
 from skpuffer.kernel.pairs import DominatingPair
 from skpuffer.privacy_loss.allocation._search import least_epsilon

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from skpuffer.accountants import Accountant
 from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants.composition import RenyiDP
-from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.distribution import ORDERS
@@ -26,6 +25,7 @@ from skpuffer.kernel.numbers import (
     largest_argument,
     raise_until,
 )
+from skpuffer.kernel.steps import GRADIENT_FIELDS
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
 from skpuffer.releases import (

@@ -1,43 +1,200 @@
-"""Dominating pairs of a gradient release's steps, by sampling scheme."""
+"""The rule of composed steps: what dominates each, and what all of them promise."""
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from skpuffer.exceptions import Statement, UnsupportedError, reason_of
-from skpuffer.kernel.noise import ShiftCurve
-from skpuffer.noise import Noise, Shift
-from skpuffer.privacy_loss import (
-    GaussianCurve,
-    GaussianPoissonGroup,
-    GaussianPoissonPair,
+from skpuffer.kernel.curves import Events, GaussianCurve
+from skpuffer.kernel.distribution import PrivacyLossCurve
+from skpuffer.kernel.facts import Adjacency
+from skpuffer.kernel.gradients import GradientRelease
+from skpuffer.kernel.noise import Evidence, Noise, Shift, ShiftCurve
+from skpuffer.kernel.pairs import (
     MixturePair,
     MovedPair,
     PoissonPair,
-    PrivacyLossCurve,
     ReplacePoissonPair,
     ShiftPair,
     SubsetGroupPair,
     SubsetPair,
-    allocation,
 )
-from skpuffer.releases import (
-    BallsInBinsSampling,
+from skpuffer.kernel.poisson_groups import GaussianPoissonGroup, GaussianPoissonPair
+from skpuffer.kernel.releases import Release
+from skpuffer.kernel.sampling import (
     FixedSizeSampling,
-    FreshBinsSampling,
     FullBatchSampling,
-    GradientRelease,
     PoissonSampling,
     ShuffledEpochsSampling,
     WithReplacementSampling,
 )
-from skpuffer.scenarios import Adjacency
+from skpuffer.kernel.votes import VoteRelease
 
-from ._accounting import Accounting, StepsOfRelease
+__all__ = [
+    "GRADIENT_FIELDS",
+    "Accounting",
+    "CorrelatedRuns",
+    "Dominated",
+    "GradientSteps",
+    "StepsOfRelease",
+    "steps_of",
+]
 
-__all__ = ["GRADIENT_FIELDS", "CorrelatedRuns", "GradientSteps"]
+
+@dataclass(frozen=True)
+class Accounting:
+    """Privacy curve of all steps of a release, composed.
+
+    Parameters
+    ----------
+    curve : GaussianCurve or PrivacyLossCurve
+        The former, exact, where Gaussian noise meets known shifts.
+    shift : Shift
+        Sensitivity of one step; of an epoch, where batches are dealt.
+    source : Statement
+        Where the bound is proved.
+    tight : bool
+        Whether some neighbouring tables attain it.
+    evidence : tuple of tuple of Statement
+        What is not proved of the noise: of its Rényi costs, and of its trade-off.
+    assumptions : tuple of Statement
+        What the release takes for granted, in sentences.
+    events : tuple of (pair, int) or None
+        What the curve is composed of, where it is not one bound of all steps.
+    """
+
+    # Bounds the true curve from above in any case; whether it does so from below as
+    # well, `tight` says.
+    curve: GaussianCurve | PrivacyLossCurve
+    shift: Shift
+    source: Statement
+    tight: bool
+    evidence: Evidence
+    assumptions: tuple[Statement, ...] = ()
+    events: Events | None = None
+
+
+@dataclass(frozen=True)
+class StepsOfRelease(ABC):
+    """Dominating pairs of one release's steps, between neighbouring tables.
+
+    A subclass is registered for the one kind of release it reads, by exact type: what a
+    subclass of that kind may add is not known to be covered. One of ``kind=None`` is
+    for accountants that ask for it by name.
+
+    Parameters
+    ----------
+    release : GradientRelease or VoteRelease
+    relation : {'add_remove', 'replace'}
+        How neighbouring tables differ; a record may become any other.
+    count : int
+        How many records differ at most.
+    event : float
+        Mass of the event in which more do.
+    law : tuple of float or None
+        Bounds of the probability that more than 0, 1, ... records differ, under some
+        coupling, where they are known.
+    moves : tuple of float or None
+        How far each of them moves a step at most, in units of the release and the
+        largest first, by what is known of the record's own move. None if a record may
+        become any other.
+
+    Notes
+    -----
+    Why any dependence will do: under one coupling of the two worlds the run meets a
+    fixed pair of tables that differ in so many records, whatever these depend on. What
+    holds for each such pair holds for the mixtures over the coupling, as divergences
+    are jointly convex. On an event that is left out nothing is promised; it is about
+    the tables, so that it counts once for all steps.
+    """
+
+    # Hashable, with the release: scales are remembered by them, see `_memoised_scale`.
+    release: Release
+    relation: str
+    count: int
+    event: float = 0.0
+    law: tuple[float, ...] | None = None
+    moves: tuple[float, ...] | None = None
+
+    #: Subclasses by the kind of release they read.
+    # filled by `__init_subclass__`, so that accountants need no list of releases
+    kinds: ClassVar[dict[type, type["StepsOfRelease"]]] = {}
+
+    def __init_subclass__(cls, kind: type | None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if kind is not None:
+            StepsOfRelease.kinds[kind] = cls
+
+    @classmethod
+    def known_moves(
+        cls, release: Any, adjacency: Adjacency
+    ) -> tuple[float, ...] | None:
+        """Return :attr:`moves` under a fact; None unless they are less than any."""
+        return None
+
+    def statements(self, move: float) -> tuple[Statement, ...]:
+        """Return how :attr:`moves` were found, in sentences, for the largest one."""
+        return ()
+
+    def any_record(self, shift: Shift) -> float | None:
+        """How far a step would move, in the norm of `shift`, for any other records.
+
+        None where the noise is not in proportion to it.
+        """
+        return float(shift.radius)
+
+    def scaled(self, unit: Noise, scale: float) -> Noise:
+        """Return noise of a scale, in the proportions that the release asks for.
+
+        Parameters
+        ----------
+        unit : Noise
+            Of the family that was asked for.
+        scale : float
+
+        Returns
+        -------
+        Noise
+        """
+        if self.release.units is None:
+            return unit.with_scale(scale)
+        return unit.with_scale(scale * self.release.unit_array)
+
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse steps that no bound is known for, before any noise is looked at.
+
+        Raises
+        ------
+        UnsupportedError
+            With a clause that gives the reason and the remedy.
+        """
+
+    @abstractmethod
+    def under(self, noise: Noise, max_memory: float) -> Accounting:
+        """Compose the dominating pairs of all steps under a noise.
+
+        Parameters
+        ----------
+        noise : Noise
+            Of one step.
+        max_memory : float
+            In MiB, for the grid of a :class:`~skpuffer.privacy_loss.PrivacyLossCurve`.
+
+        Returns
+        -------
+        Accounting
+
+        Raises
+        ------
+        UnsupportedError
+            If the noise is none that a bound is known for.
+        """
+
 
 #: What is read of a training run, and what is known not to matter.
 GRADIENT_FIELDS: frozenset[str] = frozenset(
@@ -74,8 +231,7 @@ _MOST_DIRECTIONS = 16
 #: Dominating pairs that the schemes here have.
 Pair: TypeAlias = (
     "ShiftPair | PoissonPair | MixturePair | SubsetGroupPair | MovedPair | "
-    "ReplacePoissonPair | GaussianPoissonPair | GaussianPoissonGroup | "
-    "allocation.AllocationPair"
+    "ReplacePoissonPair | GaussianPoissonPair | GaussianPoissonGroup"
 )
 
 
@@ -295,7 +451,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # Gaussian steps add their squares. These are most where those records share a
         # batch that move most, the next ones another: sums of any deal are majorised
         # by these.
-        if self._curve(noise, 1).gaussian_mu is not None:
+        if self.curve_of(noise, 1).gaussian_mu is not None:
             return tuple(
                 math.fsum(moves[i : i + size]) for i in range(0, len(moves), size)
             )
@@ -387,7 +543,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         radius = float(np.linalg.norm(moves, ord=order)) * clip
         return Shift(radius, norm=order, dim=dim)
 
-    def _curve(self, noise: Noise, *moves: float) -> ShiftCurve:
+    def curve_of(self, noise: Noise, *moves: float) -> ShiftCurve:
         """Curve of the noise against that shift; see :meth:`dominated` for refusals."""
         noise, clip = self._in_one_scale(noise)
         try:
@@ -405,8 +561,9 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
 
     # -- one scheme each ----------------------------------------------------------
 
-    def _full_batch(self, noise: Noise) -> Dominated:
-        pair = ShiftPair(self._curve(noise, self._moved))
+    def full_batch(self, noise: Noise) -> Dominated:
+        """Return what dominates steps that read all records."""
+        pair = ShiftPair(self.curve_of(noise, self._moved))
         source = Statement("source.adaptive_composition_tradeoff")
         # some tables attain what any records may move, but not what these may
         tight = self.moves is None
@@ -431,7 +588,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                     noise=noise,
                 )
             )
-        pair = ShiftPair(self._curve(noise, *moves))
+        pair = ShiftPair(self.curve_of(noise, *moves))
         source = Statement("source.adaptive_composition_by_epoch")
         # bounded one epoch at a time, from above
         return Dominated(((pair, self.release.n_epochs),), source, tight=False)
@@ -441,22 +598,22 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     ) -> Dominated:
         """Batches in which records that differ are drawn, and move a little."""
         if self.count > _MIXED[type(self.release.sampling)]:
-            return self._full_batch(noise)
+            return self.full_batch(noise)
         # each as far as the one that moves most
-        moved = self._curve(noise, (self.moves or (math.inf,))[0])
+        moved = self.curve_of(noise, (self.moves or (math.inf,))[0])
         # a batch without them, or with others in their place
-        pair = MovedPair(moved, self._curve(noise, joins), trials, chance)
+        pair = MovedPair(moved, self.curve_of(noise, joins), trials, chance)
         source = Statement("source.joint_convexity_batches")
         return Dominated(((pair, self.release.n_steps),), source, tight=False)
 
     def _poisson(self, noise: Noise) -> Dominated:
         rate, steps, k = self.release.sampling_rate, self.release.n_steps, self.count
         if rate == 1:
-            return self._full_batch(noise)
+            return self.full_batch(noise)
         if self.moves is not None:
             return self._sampled(noise, 1, k, rate)
         replaced = self.relation == "replace"
-        once = self._curve(noise, 1)
+        once = self.curve_of(noise, 1)
         pair: Pair
         # Gaussian noise has worst pairs that tables attain; other families are bounded
         # from above, by what holds for any noise
@@ -468,7 +625,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 else GaussianPoissonGroup(once, rate, k)
             )
         elif k > 1:
-            each = self._curve(noise, 2) if replaced else once
+            each = self.curve_of(noise, 2) if replaced else once
             source = Statement("source.subsampled_groups")
             pair = MixturePair(each, k, rate)
         elif replaced:
@@ -486,12 +643,12 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # no more than all records can be others
         k = min(self.count, n)
         # in a batch of fixed size another record takes the place of one that leaves
-        twice = self._curve(noise, 2)
+        twice = self.curve_of(noise, 2)
         source = Statement("source.batches_without_replacement")
         if self.moves is not None:
             # with all records in each batch, those are the ones that move
             return (
-                self._full_batch(noise)
+                self.full_batch(noise)
                 if rate == 1
                 else self._sampled(noise, 2, 1, rate)
             )
@@ -499,7 +656,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         if rate == 1:
             # a batch of all records cannot have another in the place of one that is
             # gone
-            pair = ShiftPair(self._curve(noise, 2 * k))
+            pair = ShiftPair(self.curve_of(noise, 2 * k))
         elif k > 1:
             source = Statement("source.subsets_group_exchanged")
             pair = SubsetGroupPair(twice, n, size, k)
@@ -522,59 +679,77 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         if self.moves is not None and n > 1:
             return self._sampled(noise, 2, size, 1 / n)
         if n == k:
-            pair = ShiftPair(self._curve(noise, 2 * size))
+            pair = ShiftPair(self.curve_of(noise, 2 * size))
         else:
             # records of the group are drawn Binomial(size, k / n) times, and each draw
             # moves the sum as often
-            pair = MixturePair(self._curve(noise, 2), size, k / n)
+            pair = MixturePair(self.curve_of(noise, 2), size, k / n)
         return Dominated(((pair, self.release.n_steps),), source, tight=False)
-
-    def _fresh_bins(self, noise: Noise) -> Dominated:
-        # bins of an epoch do not depend on those of others, nor on what was released
-        epochs, rest = divmod(self.release.n_steps, self.release.steps_per_epoch)
-        length = self.release.steps_per_epoch
-        kept = [(length, epochs)] * (epochs > 0) + [(rest, 1)] * (rest > 0)
-        return self._in_bins(noise, kept)
-
-    def _balls_in_bins(self, noise: Noise) -> Dominated:
-        return self._in_bins(noise, [(self.release.n_steps, 1)])
-
-    def _in_bins(self, noise: Noise, kept: list[tuple[int, int]]) -> Dominated:
-        """Batches that records draw: for how many steps they are kept, and how often.
-
-        What is known of a record's own move is not read.
-        """
-        n_bins = self.release.steps_per_epoch
-        # all records are in one bin
-        if n_bins == 1:
-            return self._full_batch(noise)
-        once = self._curve(noise, 1)
-        if once.gaussian_mu is None:
-            raise UnsupportedError(
-                Statement(
-                    "sampling.bins_noise_not_gaussian",
-                    name=self.release.name,
-                    sampling=str(self.release.sampling),
-                    family=noise.family,
-                )
-            )
-        replaced = self.relation == "replace"
-        # its modules load here, as they are of use for few schemes
-        steps = tuple(
-            (allocation.AllocationPair(once, n_bins, n_steps, replaced), times)
-            for n_steps, times in kept
-        )
-        source = Statement("source.worst_pairs_random_bins")
-        # some tables attain these pairs, but what is known of them are upper bounds
-        return Dominated(steps, source, tight=False)
 
 
 GradientSteps.schemes |= {
-    FullBatchSampling: GradientSteps._full_batch,
+    FullBatchSampling: GradientSteps.full_batch,
     ShuffledEpochsSampling: GradientSteps._shuffled_epochs,
     PoissonSampling: GradientSteps._poisson,
     FixedSizeSampling: GradientSteps._fixed_size,
     WithReplacementSampling: GradientSteps._with_replacement,
-    FreshBinsSampling: GradientSteps._fresh_bins,
-    BallsInBinsSampling: GradientSteps._balls_in_bins,
 }
+
+
+def steps_of(
+    release: Release,
+    adjacency: Adjacency,
+    kinds: Mapping[type, type[StepsOfRelease]] = StepsOfRelease.kinds,
+    *,
+    correlated: bool = False,
+) -> StepsOfRelease:
+    """Return the dominating pairs of a release's steps between neighbouring tables.
+
+    Parameters
+    ----------
+    release : GradientRelease or VoteRelease
+    adjacency : Adjacency
+    kinds : mapping of {type: type}, optional
+        Which steps those of a kind of release are. By default each one counts as
+        released.
+    correlated : bool, default=False
+        Whether whoever asks takes steps whose noise is correlated as one mechanism.
+
+    Returns
+    -------
+    StepsOfRelease
+
+    Raises
+    ------
+    UnsupportedError
+        If nothing is known of such steps, with a clause that says why.
+    """
+    # by exact type: what a subclass of a release adds may cost more
+    kind = kinds.get(type(release))
+    if kind is None:
+        raise UnsupportedError(
+            Statement(
+                "compose.release_steps_unknown", release_type=type(release).__name__
+            )
+        )
+    # fails closed: who adds up steps, or reads them one by one, would promise too much
+    if not correlated and getattr(release, "noise_correlation", None) is not None:
+        raise UnsupportedError(Statement("correlation.independent_noise_accounted"))
+    count = int(adjacency.count)
+    # what differs between votes is teachers, who may hold many of the records
+    if type(release) is VoteRelease:
+        count = adjacency.teachers(release)
+    # more records than that differ in an event of this mass, which is about the tables:
+    # it is paid for once, whatever the number of steps
+    event = 0.0 if adjacency.count_is_certain else float(adjacency.delta)
+    law = None if adjacency.survival is None else tuple(adjacency.survival.tolist())
+    # what reads records one by one may be told how far each of them moves
+    moves = None
+    if release.contribution is not None or adjacency.relabelled:
+        moves = kind.known_moves(release, adjacency)
+    # of so many records as there are moves, no fewer and no more
+    if moves is not None:
+        law = None
+    steps = kind(release, adjacency.relation, count, event, law, moves)
+    steps.check()
+    return steps
