@@ -15,6 +15,7 @@ from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.scenarios import PrevalenceScenario, RecordScenario
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Training
 
 #: Records by which the two worlds differ.
 DIFFER = 10
@@ -127,14 +128,12 @@ TASKS = {
 
 def models(task):
     """Return the models of a task, by name, without scenario and accountant."""
-    shared = {"classes": task.classes, "data_norm": task.data_norm}
-    run = {"batch_size": BATCH, "n_steps": STEPS, "clip_norm": 1.0}
+    run = Training(batch_size=BATCH, n_steps=STEPS, clip_norm=1.0)
+    shared = {"classes": task.classes, "data_norm": task.data_norm, "training": run}
     return {
-        "logistic regression": PrivateLogisticRegression(
-            solver="gradient", **shared, **run
-        ),
-        "linear SVM": PrivateLinearSVC(**shared, **run),
-        "MLP": PrivateMLPClassifier(hidden_size=16, **shared, **run),
+        "logistic regression": PrivateLogisticRegression(solver="gradient", **shared),
+        "linear SVM": PrivateLinearSVC(**shared),
+        "MLP": PrivateMLPClassifier(hidden_size=16, **shared),
     }
 
 
@@ -168,5 +167,5 @@ def accounted(model, way, epsilon, scenario):
     return model.set_params(
         scenario=scenario_of(way, scenario),
         accountant=accountant_of(way, epsilon),
-        sampling=WAYS[way],
+        training__sampling=WAYS[way],
     )

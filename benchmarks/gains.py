@@ -62,6 +62,7 @@ from skpuffer.summary import (
 )
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.synthesis import PrivateTableSynthesizer
+from skpuffer.training import Training
 
 FILE = "gains.csv"
 #: What there is one row for.
@@ -171,7 +172,9 @@ def fits(table):
         Fit(PATEClassifier(n_teachers=min(50, n // 8), **labels), table.label, VOTES),
         Fit(smooth, table.label, SMOOTH),
     ]
-    poisson = PrivateSGDClassifier(sampling="poisson", batch_size=n // 10, **labels)
+    poisson = PrivateSGDClassifier(
+        training=Training(sampling="poisson", batch_size=n // 10), **labels
+    )
     others = {
         "PrivateLogisticRegression, solver='output'": Fit(
             PrivateLogisticRegression(solver="output", **labels), table.label, SMOOTH

@@ -39,6 +39,7 @@ from skpuffer.accountants import IterationAmplification, PrivacyLoss
 from skpuffer.linear_model import PrivateSGDClassifier
 from skpuffer.privacy import iteration_cost
 from skpuffer.scenarios import RecordScenario
+from skpuffer.training import Training
 
 DELTA = 1e-5
 STEPS = 10**6
@@ -75,7 +76,7 @@ def models(epsilon, n_records):
     last = IterationAmplification(epsilon, delta=DELTA)
     every = PrivacyLoss(epsilon, DELTA)
     plain = {"loss": "log_loss", "alpha": 0.0}
-    dealt = {"batch_size": n_records // 10, "sampling": "shuffled_epochs"}
+    dealt = Training(batch_size=n_records // 10, sampling="shuffled_epochs")
     yield "every iterate", PrivateSGDClassifier(accountant=every, **plain)
     yield "last iterate", PrivateSGDClassifier(accountant=last, **plain)
     for penalty in PENALTIES:
@@ -84,7 +85,7 @@ def models(epsilon, n_records):
             f"last, penalty {penalty:g}",
             PrivateSGDClassifier(accountant=last, **options),
         )
-    yield "dealt", PrivateSGDClassifier(accountant=last, **plain | dealt)
+    yield "dealt", PrivateSGDClassifier(accountant=last, training=dealt, **plain)
 
 
 class _AsIfSeen(IterationAmplification):

@@ -38,6 +38,7 @@ from skpuffer.privacy import compose
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
 from skpuffer.summary import PrivateMean
+from skpuffer.training import Training
 
 FORK = multiprocessing.get_context("fork")
 DELTA = 1e-5
@@ -61,7 +62,9 @@ def certificate(epsilon):
 
 def of_batches(epsilon=0.1):
     """A certificate of training by batches, whose loss is composed on a grid."""
-    model = PrivateSGDClassifier(accountant=PrivacyLoss(epsilon, DELTA), batch_size=20)
+    model = PrivateSGDClassifier(
+        accountant=PrivacyLoss(epsilon, DELTA), training=Training(batch_size=20)
+    )
     return model.fit(X, Y).certificate_
 
 

@@ -39,6 +39,7 @@ from skpuffer.ensemble import PATEClassifier
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import GaussianScenario, MarkovChainScenario, RecordScenario
+from skpuffer.training import Training
 
 BUDGET = (1.0, 1e-5)
 STRETCH, TEACHERS, QUERIES = 200, 80, 4
@@ -115,7 +116,11 @@ def household(quick):
         rows.append((release, promise, records, scale, accuracy, spent))
 
     for promise in promises:
-        add("gradients", promise, PrivateSGDClassifier(sampling="full_batch"))
+        add(
+            "gradients",
+            promise,
+            PrivateSGDClassifier(training=Training(sampling="full_batch")),
+        )
     if quick:
         return rows
 

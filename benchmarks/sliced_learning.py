@@ -61,6 +61,7 @@ from skpuffer.exceptions import PrivacyWarning
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.scenarios import PrevalenceScenario
+from skpuffer.training import Training
 
 #: The 22 budgets of the paper's first half; those of its second are among them or near.
 EPSILONS = (
@@ -119,7 +120,7 @@ def direction(task, name, n_seeds=3):
     """How what is released differs between the worlds, where there is no noise."""
     warnings.simplefilter("ignore", PrivacyWarning)
     plain = accounted(models(task)[name], RECORD, 1e8, task.scenario)
-    plain.set_params(sampling="full_batch", batch_size=None)
+    plain.set_params(training__sampling="full_batch", training__batch_size=None)
     apart = [
         [
             released(clone(plain).set_params(random_state=seed).fit(X, y), task)
@@ -254,11 +255,13 @@ def _perceptron(way, epsilon):
     return PrivateMLPClassifier(
         scenario=scenario_of(way, scenario),
         accountant=accountant_of(way, epsilon, MEMBER_ALPHA),
-        sampling=WAYS[way],
+        training=Training(
+            sampling=WAYS[way],
+            batch_size=MEMBER_BATCH,
+            n_steps=MEMBER_STEPS,
+            clip_norm=1.0,
+        ),
         hidden_size=128,
-        batch_size=MEMBER_BATCH,
-        n_steps=MEMBER_STEPS,
-        clip_norm=1.0,
         classes=[0, 1],
         data_norm=3.0,
     )
@@ -343,10 +346,9 @@ def table_cell(way, epsilon, n_fits):
         scenario=scenario_of(way, scenario),
         accountant=accountant_of(way, epsilon),
         solver="gradient",
-        sampling=WAYS[way],
-        batch_size=BATCH,
-        n_steps=STEPS,
-        clip_norm=1.0,
+        training=Training(
+            sampling=WAYS[way], batch_size=BATCH, n_steps=STEPS, clip_norm=1.0
+        ),
         classes=[0, 1],
         data_norm=4.0,
     )

@@ -38,6 +38,7 @@ from skpuffer.datasets import load_adult, load_student
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDRegressor
 from skpuffer.scenarios import AttributeScenario, RecordScenario
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Training
 
 RECORDS, PUBLIC, MOVE = 400, 20, 0.02
 #: Norm of a row of length `data_norm` with the default constant of the intercept.
@@ -102,7 +103,9 @@ def device(public, labels, norm):
 
 def outcome(model, private, others, scenario, accountant, **run):
     """Return a model that was fitted, and its accuracy on the other rows."""
-    found = clone(model).set_params(scenario=scenario, accountant=accountant, **run)
+    found = clone(model).set_params(
+        scenario=scenario, accountant=accountant, training=Training(**run)
+    )
     right = (found.fit(*private).predict(others[0]) > 0.5) == others[1]
     return found, float(np.mean(right))
 

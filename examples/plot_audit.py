@@ -33,6 +33,7 @@ from skpuffer.audit import (
 from skpuffer.inspection import AuditDisplay
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import RecordScenario
+from skpuffer.training import Training
 
 small = os.environ.get("SKPUFFER_EXAMPLE_SIZE") == "small"
 n, n_shadows, n_waves = (200, 4, 200) if small else (800, 16, 600)
@@ -149,9 +150,7 @@ def released(label, epsilon):
             scenario=RecordScenario(relation="replace"),
             accountant=PrivacyLoss(epsilon=epsilon, delta=1e-5),
             classes=[0, 1],
-            n_steps=1,
-            clip_norm=0.1,
-            learning_rate=1.0,
+            training=Training(n_steps=1, clip_norm=0.1, learning_rate=1.0),
         ).fit([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]], [label, 0, 1])
         rows.append([*model.coef_.ravel(), *model.intercept_])
     return np.array(rows), model

@@ -158,6 +158,9 @@ class PrivateEstimatorMixin(
     #: How numbers of a code book reach the estimator; see :class:`Encoding`.
     _schema_scale: str = "unit_ball"
 
+    #: What stands for parameters that are None and whose own parameters are set.
+    _default_parts: dict[str, Callable[[], Any]] = {}
+
     #: Parameters that are tables of public rows.
     _public_parameters: tuple[str, ...] = ()
 
@@ -377,9 +380,7 @@ class PrivateEstimatorMixin(
             empirical=table.empirical,
             pool=(table.X, table.y) if scenario.draws_from_pool else None,
         )
-        start = None
-        if released is not None or getattr(self, "init", None) is not None:
-            start = self._start(released)
+        start = self._start(released)
         task = Task(
             scenario=scenario,
             accountant=accountant,
@@ -600,6 +601,7 @@ class PrivateEstimatorMixin(
         defaults: dict[str, Callable[[], Any]] = {
             "accountant": _parameters.OF_RECORDS if plain else _parameters.of_secrets,
             "scenario": RecordScenario,
+            **self._default_parts,
         }
         for name, make in defaults.items():
             # a nested name is the wish for the default object, unless another one is

@@ -78,6 +78,7 @@ from skpuffer.summary import PrivateMean
 from skpuffer.synthesis import PrivateTableSynthesizer
 from skpuffer.testing import all_estimators
 from skpuffer.testing._estimator_checks import _arguments
+from skpuffer.training import Training
 from tests.refused import refused, says
 
 PUBLIC = (
@@ -516,7 +517,7 @@ def test_hooks_and_scenarios_are_told_public_facts_and_nothing_else(
 def test_a_fit_that_fails_leaves_no_state_of_an_earlier_one():
     """Nor what a warm start would begin at, which is no attribute of a fit."""
     model = PrivateLogisticRegression(
-        warm_start=True, classes=[0, 1], max_iter=3, random_state=0
+        training=Training(warm_start=True), classes=[0, 1], max_iter=3, random_state=0
     )
     fresh = set(vars(model))
     model.fit(X, y)

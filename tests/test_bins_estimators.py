@@ -30,6 +30,7 @@ from skpuffer.noise.strategies import (
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Training
 from skpuffer.training._correlation import NOISE_CORRELATIONS
 from tests.refused import refused
 
@@ -51,8 +52,7 @@ def test_estimators_train_in_bins(model, sampling):
     bounds = {"target_bounds": (0, 1)} if model is PrivateSGDRegressor else {}
     found = model(
         accountant=PrivacyLoss(4.0, 1e-5),
-        batch_size=20,
-        sampling=sampling,
+        training=Training(batch_size=20, sampling=sampling),
         random_state=0,
         **bounds,
     )
@@ -82,9 +82,9 @@ def test_estimators_keep_their_promise_under_every_strategy(strategy):
         found = clone(
             model(
                 accountant=PrivacyLoss(4.0, 1e-3),
-                batch_size=10,
-                n_steps=STEPS,
-                noise_correlation=strategy,
+                training=Training(
+                    batch_size=10, n_steps=STEPS, noise_correlation=strategy
+                ),
                 random_state=0,
                 **bounds,
             )
@@ -142,8 +142,10 @@ ONE = RecordScenario()
 def test_default_sampling(expected, accountant, scenario, asked):
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = (X[:, 0] > 0).astype(int)
-    options = {"batch_size": 20, "random_state": 0} | asked
-    model = PrivateSGDClassifier(accountant=accountant, scenario=scenario, **options)
+    training = Training(**{"batch_size": 20} | asked)
+    model = PrivateSGDClassifier(
+        scenario, accountant, training=training, random_state=0
+    )
     assert model.fit(X, y).release_.sampling.name == expected
 
 
@@ -152,7 +154,9 @@ def test_bins_by_default_take_less_noise():
     y = (X[:, 0] > 0).astype(int)
     noise = [
         PrivateSGDClassifier(
-            batch_size=20, max_iter=1, sampling=sampling, random_state=0
+            training=Training(batch_size=20, sampling=sampling),
+            max_iter=1,
+            random_state=0,
         )
         .fit(X, y)
         .noise_.scale

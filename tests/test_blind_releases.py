@@ -47,7 +47,7 @@ from skpuffer.synthesis import PrivateTableSynthesizer
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import reachable
 from skpuffer.testing._estimator_checks import _set
-from skpuffer.training import _engine
+from skpuffer.training import Training, _engine
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning"),
@@ -168,12 +168,20 @@ VARIANTS = {
     ),
     "support vectors": (PrivateLinearSVC(schema=SCHEMA), classes_of),
     "perceptron": (PrivateMLPClassifier(schema=SCHEMA, max_iter=3), classes_of),
-    "SGD": (PrivateSGDClassifier(schema=SCHEMA, n_steps=5), classes_of),
+    "SGD": (
+        PrivateSGDClassifier(schema=SCHEMA, training=Training(n_steps=5)),
+        classes_of,
+    ),
     "SGD, averaged": (
-        PrivateSGDClassifier(n_steps=5, average=True, classes=[0, 1]),
+        PrivateSGDClassifier(
+            training=Training(n_steps=5, average=True), classes=[0, 1]
+        ),
         numbers,
     ),
-    "SGD, amounts": (PrivateSGDRegressor(schema=AMOUNTS, n_steps=5), amounts_of),
+    "SGD, amounts": (
+        PrivateSGDRegressor(schema=AMOUNTS, training=Training(n_steps=5)),
+        amounts_of,
+    ),
     "Huber": (PrivateHuberRegressor(schema=AMOUNTS), amounts_of),
     "ridge, moments": (PrivateRidge(schema=AMOUNTS, solver="moments"), amounts_of),
     "ridge, gradients": (PrivateRidge(schema=AMOUNTS, solver="gradient"), amounts_of),

@@ -1,5 +1,7 @@
 """Every estimator against scikit-learn's checks and ours."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
@@ -11,6 +13,7 @@ from skpuffer.accountants import PrivacyLoss
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
 from skpuffer.testing import all_estimators, privacy_checks
 from skpuffer.testing._estimator_checks import check_interrupted_fit_leaves_nothing
+from skpuffer.training import Training
 
 ENTRIES = all_estimators()
 
@@ -28,6 +31,12 @@ def test_classes_have_few_bases():
     """Of scikit-learn's own there are six."""
     deep = {e.name: len(e.estimator_class.__mro__) for e in ENTRIES}
     assert not {name: depth for name, depth in deep.items() if depth > 14}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_constructors_take_few_parameters(entry):
+    """Without exception, also where scikit-learn's search has a signature to keep."""
+    assert len(signature(entry.estimator_class).parameters) <= 16
 
 
 @parametrize_with_checks(
@@ -53,7 +62,7 @@ def test_privacy_checks(check):
     "estimator",
     [
         *[entry.instance for entry in ENTRIES if not privacy_checks(entry.instance)],
-        PrivateSGDClassifier(warm_start=True),
+        PrivateSGDClassifier(training=Training(warm_start=True)),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )

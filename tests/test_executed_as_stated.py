@@ -35,7 +35,7 @@ from skpuffer.svm import PrivateLinearSVC
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, reachable, sings
 from skpuffer.testing._estimator_checks import _arguments, _set
-from skpuffer.training import LinearGradients, Logistic, train
+from skpuffer.training import LinearGradients, Logistic, Training, train
 from skpuffer.utils._listeners import listen, stop_listening
 
 pytestmark = [
@@ -257,10 +257,14 @@ def models():
     """Trained models by name, with all their labels or ends of their targets."""
     for classes in ([0, 1], [0, 1, 2]):
         for loss in ("log_loss", "hinge", "huber_hinge"):
-            model = PrivateSGDClassifier(loss=loss, n_steps=2, classes=classes)
+            model = PrivateSGDClassifier(
+                loss=loss, training=Training(n_steps=2), classes=classes
+            )
             yield f"{loss}, {len(classes)} classes", model, classes
     for loss in ("squared_error", "huber"):
-        model = PrivateSGDRegressor(loss=loss, n_steps=2, target_bounds=(-3, 5))
+        model = PrivateSGDRegressor(
+            loss=loss, training=Training(n_steps=2), target_bounds=(-3, 5)
+        )
         yield loss, model, REGRESSION
     yield "logistic", PrivateLogisticRegression(classes=[0, 1]), (0, 1)
     yield "vectors", PrivateLinearSVC(classes=[0, 1]), (0, 1)
@@ -349,13 +353,13 @@ def test_no_record_moves_a_sum_further_than_stated(
         "scenario": RecordScenario(relation=relation),
         "accountant": PrivacyLoss(1.0, 1e-5),
         "data_norm": 1.0,
-        "sampling": "full_batch",
-        "clip_norm": clip_norm,
+        "training__sampling": "full_batch",
+        "training__clip_norm": clip_norm,
     }
     known = model.get_params()
-    if "clip_norm" not in known and clip_norm != 0.1:
+    if "training" not in known and clip_norm != 0.1:
         pytest.skip("its clip norm is no parameter")
-    given = {key: value for key, value in given.items() if key in known}
+    given = {key: at for key, at in given.items() if key.partition("__")[0] in known}
     model = clone(model).set_params(**given)
     labels_of_others = [labels[at % len(labels)] for at in range(5)]
     sums = {}

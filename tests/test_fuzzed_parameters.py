@@ -35,6 +35,7 @@ from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Noi
 from skpuffer.scenarios import Scenario
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
+from skpuffer.training import Training
 from tests.refused import refused
 
 from .gaussian_bound import GaussianBound
@@ -445,7 +446,10 @@ OTHERS = {
 @pytest.mark.parametrize("entry", all_estimators(), ids=lambda entry: entry.name)
 def test_estimators(entry):
     arguments = (X, Y) if get_tags(entry.instance).target_tags.required else (X,)
-    for name in sorted(set(entry.instance.get_params(deep=False)) - OTHERS):
+    names = set(entry.instance.get_params(deep=False)) - OTHERS
+    if "training" in names:
+        names |= {f"training__{name}" for name in set(Training().get_params()) - OTHERS}
+    for name in sorted(names):
         givens = FATAL
         if "bounds" in name:
             givens = [pair for v in EXTREMES for pair in ((-1, v), (v, 1))]
@@ -453,7 +457,7 @@ def test_estimators(entry):
             model = clone(entry.instance).set_params(**{name: given})
             _, error = attempt(model.fit, *arguments)
             if error is not None:
-                assert named(error, name), (name, given, error)
+                assert named(error, name.rpartition("__")[2]), (name, given, error)
                 continue
             certificate = getattr(model, "certificate_", None)
             if certificate is not None:

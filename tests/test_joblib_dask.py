@@ -17,7 +17,7 @@ from skpuffer.ensemble import PATEClassifier
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import SimulatorScenario
 from skpuffer.summary import PrivateStatistic
-from skpuffer.training import _workers
+from skpuffer.training import Training, _workers
 
 distributed = pytest.importorskip("distributed")
 
@@ -124,7 +124,9 @@ def test_gradients_are_summed_by_workers(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(_workers, "_FEWEST_ROWS", 2**12)
     X = np.random.default_rng(0).normal(size=(20_000, 5))
     y = (X[:, 0] > 0).astype(int)
-    model = PrivateLogisticRegression(data_norm=2.0, n_steps=8, random_state=0)
+    model = PrivateLogisticRegression(
+        data_norm=2.0, training=Training(n_steps=8), random_state=0
+    )
     here = model.fit(X, y).coef_
     assert not list(tmp_path.iterdir())
     with parallel_config("dask"):

@@ -41,6 +41,7 @@ from skpuffer.scenarios import LawsScenario, MarkovChainScenario, RecordScenario
 from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Training
 
 from .attack import assert_tight, bayes_score, weakened
 from .engines import lazy_frame
@@ -160,12 +161,14 @@ def misclassified():
 
 #: One step on all records, whose result is one noisy sum of gradients.
 STEP = {
-    "n_steps": 1,
-    "sampling": "full_batch",
-    "clip_norm": 0.1,
-    "learning_rate": 1.0,
-    "momentum": 0.0,
-    "average": 0.0,
+    "training": Training(
+        n_steps=1,
+        sampling="full_batch",
+        clip_norm=0.1,
+        learning_rate=1.0,
+        momentum=0.0,
+        average=0.0,
+    ),
     "fit_intercept": False,
     "classes": [0, 1],
 }

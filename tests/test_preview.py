@@ -44,6 +44,7 @@ from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean, PrivateSummary
 from skpuffer.testing import all_estimators
 from skpuffer.testing._estimator_checks import _arguments
+from skpuffer.training import Training
 from tests.refused import refused, says
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
@@ -262,7 +263,9 @@ def test_every_private_estimator_has_one():
             {"n_features": 1},
         ),
         (
-            PrivateLogisticRegression(warm_start=True, classes=[0, 1]),
+            PrivateLogisticRegression(
+                training=Training(warm_start=True), classes=[0, 1]
+            ),
             (TABLE[["age", "pay"]] / 1e4, LABELS),
             {"feature_names": ["age", "pay"], "target_name": "good"},
         ),
@@ -294,7 +297,9 @@ def test_preprocessing_reads_made_up_rows_of_the_right_types():
 
 
 def test_a_warm_start_is_seen():
-    model = PrivateLogisticRegression(warm_start=True, classes=[0, 1])
+    model = PrivateLogisticRegression(
+        training=Training(warm_start=True), classes=[0, 1]
+    )
     model.fit(np.eye(40), np.arange(40) % 2)
     again = model.preview(40, n_features=40)
     assert WARM_STARTED in again.certificate.assumptions

@@ -31,6 +31,7 @@ from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import AttributeScenario, RecordScenario, SubsampleScenario
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
 from skpuffer.testing import all_estimators
+from skpuffer.training import Training
 from tests.refused import refused
 
 from .accountants.contract import lying
@@ -112,7 +113,9 @@ def mean(accountant=None, **options):
 
 
 def trained(accountant, **options):
-    return PrivateSGDClassifier(accountant=accountant, batch_size=10, **options)
+    return PrivateSGDClassifier(
+        accountant=accountant, training=Training(batch_size=10, **options)
+    )
 
 
 def of_subsets(accountant):

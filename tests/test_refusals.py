@@ -33,6 +33,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.testing._canaries import NUMBER, TEXT, listen
+from skpuffer.training import Training
 
 N = 40
 X = pd.DataFrame(
@@ -64,7 +65,7 @@ def under(prior, model=PrivateSGDClassifier, accountant=None, column="s", **opti
     told = {k: options.pop(k) for k in ("target", "prior_as") if k in options}
     scenario = AttributeScenario(column, level="record", prior=prior, **told)
     accountant = OverlapAmplification(0.3) if accountant is None else accountant
-    return model(scenario=scenario, accountant=accountant, **options)
+    return model(scenario=scenario, accountant=accountant).set_params(**options)
 
 
 def believed(**options):
@@ -97,13 +98,15 @@ def households(relation="replace"):
 
 def started(**options):
     """Model that goes on from coefficients, or from another fit."""
-    options = {"init": (np.full((1, 2), 9.0), [0.0])} | options
-    return PrivateSGDClassifier(n_steps=1, **options)
+    start = {"init": (np.full((1, 2), 9.0), [0.0])}
+    return PrivateSGDClassifier(training=Training(n_steps=1, **start | options))
 
 
 def replacing():
     """A start whose promise, of replaced records, does not add up with others."""
-    other = PrivateSGDClassifier(RecordScenario(relation="replace"), n_steps=1)
+    other = PrivateSGDClassifier(
+        RecordScenario(relation="replace"), training=Training(n_steps=1)
+    )
     return other.fit(X[["a", "b"]], Y)
 
 
@@ -114,7 +117,7 @@ LARGE = np.maximum(np.arange(N) - 19, 0)
 REFUSED = {
     # losses whose gradients no ball bounds, and what is not projected
     "hinge with a ball": (
-        partial(believed, model=PrivateLinearSVC, loss="hinge", radius=2.0),
+        partial(believed, model=PrivateLinearSVC, loss="hinge", training__radius=2.0),
         "'radius'.*corner",
         "huber_hinge",
     ),
@@ -124,27 +127,35 @@ REFUSED = {
         "solver='gradient'",
     ),
     "a ball of the output": (
-        lambda: PrivateLogisticRegression(solver="output", radius=2.0),
+        lambda: PrivateLogisticRegression(
+            solver="output", training=Training(radius=2.0)
+        ),
         "'radius' is for gradients",
         "solver='gradient'",
     ),
     "a ball of rows of any norm": (
-        lambda: PrivateLogisticRegression(data_norm="empirical", radius=2.0),
+        lambda: PrivateLogisticRegression(
+            data_norm="empirical", training=Training(radius=2.0)
+        ),
         "'radius' is for gradients",
         "public 'data_norm'",
     ),
     "a schedule of the output": (
-        lambda: PrivateLogisticRegression(solver="output", schedule="cosine"),
+        lambda: PrivateLogisticRegression(
+            solver="output", training=Training(schedule="cosine")
+        ),
         "'schedule' is for gradients",
         "schedule=None",
     ),
     "norms of layers that are clipped together": (
-        lambda: PrivateMLPClassifier(clip_norm=(0.5, 0.5)),
+        lambda: PrivateMLPClassifier(training=Training(clip_norm=(0.5, 0.5))),
         "'clip_norm' has a norm for each layer",
         "clip_by='layer'",
     ),
     "norms of other layers": (
-        lambda: PrivateMLPClassifier(clip_norm=(0.5,) * 3, clip_by="layer"),
+        lambda: PrivateMLPClassifier(
+            training=Training(clip_norm=(0.5,) * 3), clip_by="layer"
+        ),
         "'clip_norm' must be one norm or a pair",
         "hidden and the output layer",
     ),
@@ -171,7 +182,7 @@ REFUSED = {
     ),
     "start of the output": (
         lambda: PrivateLogisticRegression(
-            solver="output", init=(np.zeros((1, 2)), [0.0])
+            solver="output", training=Training(init=(np.zeros((1, 2)), [0.0]))
         ),
         "'init' is for gradients",
         "init=None",
@@ -179,21 +190,24 @@ REFUSED = {
     # how many records differ
     "an uncertain count in a Rényi promise": (
         lambda: PrivateSGDClassifier(
-            CHAIN, RenyiDP(1.0, alpha=4, delta=None), batch_size=5, n_steps=2
+            CHAIN,
+            RenyiDP(1.0, alpha=4, delta=None),
+            training=Training(batch_size=5, n_steps=2),
         ),
         "event_delta",
         "event_delta=0|give a delta",
     ),
     "a delta that the event uses up": (
         lambda: PrivateSGDClassifier(
-            CHAIN, RenyiDP(1.0, delta=1e-7), batch_size=5, n_steps=2
+            CHAIN, RenyiDP(1.0, delta=1e-7), training=Training(batch_size=5, n_steps=2)
         ),
         "event_delta|'delta'",
         "event_delta|larger",
     ),
     "batches of a fixed size of records that come and go": (
         lambda: PrivateSGDClassifier(
-            RecordScenario(2), sampling="fixed_size", batch_size=5, n_steps=2
+            RecordScenario(2),
+            training=Training(sampling="fixed_size", batch_size=5, n_steps=2),
         ),
         "number of records changes",
         "replaced",
@@ -334,7 +348,9 @@ def test_it_is_refused(name, monkeypatch):
         believed,
         odds,
         partial(started, radius=30.0),
-        lambda: PrivateSGDClassifier(CHAIN, PrivacyLoss(), n_steps=2),
+        lambda: PrivateSGDClassifier(
+            CHAIN, PrivacyLoss(), training=Training(n_steps=2)
+        ),
         lambda: PrivateSGDRegressor(
             BELIEF, OverlapAmplification(), target_bounds=(0, 1)
         ),

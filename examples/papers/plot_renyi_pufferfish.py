@@ -45,6 +45,7 @@ from skpuffer.noise import GeneralizedCauchyNoise
 from skpuffer.privacy import iteration_cost
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import GaussianScenario, LawsScenario, RecordScenario
+from skpuffer.training import Training
 from skpuffer.transport import wasserstein_distance
 
 small = os.environ.get("SKPUFFER_EXAMPLE_SIZE") == "small"
@@ -279,22 +280,21 @@ def dependent(law, columns, n, gap, **more):
     )
 
 
-def fitted(scenario, accountant, rows, labels, learning_rate=step, **run):
+def fitted(scenario, accountant, rows, labels, learning_rate=step, **options):
     """Descent with a constant step, a penalty and a ball, of which the end leaves."""
-    return PrivateLogisticRegression(
+    model = PrivateLogisticRegression(
         scenario,
         accountant,
         solver="gradient",
         data_norm=2.0,
         C=1 / (penalty * len(rows)),
-        radius=radius,
-        learning_rate=learning_rate,
-        momentum=0.0,
-        average=0.0,
+        training=Training(
+            radius=radius, learning_rate=learning_rate, momentum=0.0, average=0.0
+        ),
         fit_intercept=False,
         classes=[0, 1],
-        **run,
-    ).fit(rows, labels)
+    )
+    return model.set_params(**options).fit(rows, labels)
 
 
 accountants = {
@@ -314,8 +314,8 @@ for law in laws:
                     make(1.0),
                     rows[:n],
                     labels[:n],
-                    sampling="shuffled_epochs",
-                    batch_size=1,
+                    training__sampling="shuffled_epochs",
+                    training__batch_size=1,
                     max_iter=1,
                 ).noise_.scale
                 for n in passes
@@ -392,7 +392,7 @@ def by_rule(scenario, accountant, rows, labels, **run):
 def steps(n_steps):
     """A run of so many steps, twice as long as those above."""
     return lambda *given, **run: fitted(
-        *given, **run, learning_rate=2.0, n_steps=n_steps
+        *given, **run, learning_rate=2.0, training__n_steps=n_steps
     )
 
 

@@ -47,6 +47,7 @@ from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import compose
 from skpuffer.releases import GradientRelease, Optimiser, PublicContext
 from skpuffer.scenarios import PrevalenceScenario, RecordScenario
+from skpuffer.training import Training
 
 small = os.environ.get("SKPUFFER_EXAMPLE_SIZE") == "small"
 # what is compared here gains nothing over groups, which is the point, and says so
@@ -254,10 +255,9 @@ def model_of(caps, epsilon, scenario, n_steps=STEPS, data_norm=3.0):
         scenario,
         accountant_of(caps, epsilon, ORDER),
         solver="gradient",
-        sampling=sampling_of(caps),
-        batch_size=BATCH,
-        n_steps=n_steps,
-        clip_norm=1.0,
+        training=Training(
+            sampling=sampling_of(caps), batch_size=BATCH, n_steps=n_steps, clip_norm=1.0
+        ),
         classes=[0, 1],
         data_norm=data_norm,
     )
@@ -345,7 +345,8 @@ def fitted(epsilon, n_runs, **options):
     return *np.array(worlds), model.certificate_
 
 
-exact = fitted(1e8, 1, sampling="full_batch", batch_size=None, random_state=0)
+full = {"training__sampling": "full_batch", "training__batch_size": None}
+exact = fitted(1e8, 1, **full, random_state=0)
 towards = exact[1][0] - exact[0][0]
 low, high, certificate = fitted(8, 15 if small else 60)
 attack = distinguishing_attack(high, low, score=lambda out: out @ towards, share=0.1)
@@ -679,10 +680,9 @@ private = PrivateMLPClassifier(
     PrevalenceScenario("race", 100, 101, value="Black"),
     RenyiDP(50.0, alpha=ALPHA, delta=None),
     hidden_size=128,
-    sampling="poisson",
-    batch_size=256,
-    n_steps=100 if small else 782,
-    clip_norm=1.0,
+    training=Training(
+        sampling="poisson", batch_size=256, n_steps=100 if small else 782, clip_norm=1.0
+    ),
     classes=[0, 1],
     data_norm=3.0,
 )

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ._model_rows import ModelRecord
 
 __all__ = [
-    "OF_GRADIENTS",
     "OUTPUT_ITERATIONS",
     "OutputClassifier",
     "minimiser_release",
@@ -303,7 +302,7 @@ def minimiser_release(
 
 
 #: Parameters that the output does not read, and why.
-OF_GRADIENTS = {
+_OF_GRADIENTS = {
     "init": Statement("linear.minimiser_independent_of_start"),
     "radius": Statement("linear.minimiser_not_projected"),
     "schedule": Statement("linear.minimiser_independent_of_steps"),
@@ -352,15 +351,20 @@ class OutputClassifier(LinearClassifier):
         if self.C is not None:
             check_positive(C=self.C)
         check_positive(tol=self.tol)
-        for name, why in OF_GRADIENTS.items():
-            if self.solver == "output" and getattr(self, name) is not None:
+        for name in self._of_gradients():
+            if self.solver == "output":
                 raise ValueError(
                     Statement(
                         "linear.gradient_parameter_with_output_solver",
                         name=name,
-                        why=why,
+                        why=_OF_GRADIENTS[name],
                     )
                 )
+
+    def _of_gradients(self) -> list[str]:
+        """Return the names of what was given and the output does not read."""
+        given = {"class_weight": self.class_weight, **vars(self._training)}
+        return [name for name in _OF_GRADIENTS if given[name] is not None]
 
     @property
     def _output_C(self) -> float:

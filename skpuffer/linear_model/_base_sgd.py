@@ -20,16 +20,13 @@ from skpuffer._template._reading import (
 from skpuffer._template._targets import counted
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.gradients import SCHEDULES
-from skpuffer.kernel.numbers import check_count, check_option, check_positive
+from skpuffer.kernel.numbers import check_count, check_positive
 from skpuffer.kernel.sampling import FullBatchSampling, sampling_scheme
 from skpuffer.releases import (
-    SAMPLING_SCHEMES,
     GradientRelease,
     Optimiser,
     PublicContext,
     QueryRelease,
-    SamplingScheme,
 )
 from skpuffer.scenarios import Adjacency, RecordScenario
 from skpuffer.training import (
@@ -37,13 +34,13 @@ from skpuffer.training import (
     Logistic,
     Multinomial,
     RecordGradient,
+    Training,
     run_defaults,
     train,
 )
-from skpuffer.training._correlation import NOISE_CORRELATIONS, strategy_of_run
+from skpuffer.training._correlation import strategy_of_run
 from skpuffer.training._optimiser import LEAST_CLIP_NORM
-from skpuffer.utils._checks import check_jobs
-from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
+from skpuffer.utils._sklearn import Interval
 
 from ._ball import Look, least_clip_norm, least_noise, refuse_corner
 from ._base_linear import LinearRegressorMixin
@@ -88,6 +85,9 @@ _CARE = 2.0
 #: What belongs to steps that somebody has chosen, after which no others are put.
 _OF_OWN_STEPS = ("learning_rate", "momentum", "average", "noise_correlation")
 
+#: What stands for none: all is left to the rule.
+_USUAL = Training()
+
 #: By so much of the radius a start may lie outside of the ball: what ended at its edge
 #: does, rounded.
 _ROUNDING = 1e-9
@@ -109,29 +109,18 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
-        "sampling": [StrOptions(set(SAMPLING_SCHEMES)), SamplingScheme, None],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "noise_correlation": [
-            StrOptions(set(NOISE_CORRELATIONS)),
-            HasMethods(["stream", "means"]),
-            None,
-        ],
+        "training": [Training, None],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "n_steps": [Interval(Integral, 1, None, closed="left"), None],
-        "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
-        "radius": [Interval(Real, 0, None, closed="neither"), None],
-        "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
-        "schedule": [StrOptions(set(SCHEDULES)), None],
-        "momentum": [Interval(Real, 0, 1, closed="left"), None],
-        "average": [Interval(Real, 0, 1, closed="both"), "boolean", None],
-        "init": [HasMethods(["fit"]), tuple, None],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
+
+    _default_parts = {"training": Training}
 
     #: Why a record may become any other though a scenario says how far it moves.
     _only_clipped = Statement("assume.clipping_only_network")
+
+    @property
+    def _training(self) -> Training:
+        return _USUAL if self.training is None else self.training
 
     # -- what a subclass says -----------------------------------------------------
 
@@ -152,7 +141,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         # a parameter of classifiers
         if getattr(self, "class_weight", None) is None:
             return None
-        return class_weights(self.class_weight, self.class_shares, self.classes_)
+        return class_weights(self.class_weight, self.classes_)
 
     def _record_weights(self, y: Any) -> Floats | None:
         """Weight of each record, the largest of the classes' being one."""
@@ -175,8 +164,12 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     def _clipping(self, default: float, order: float) -> dict[str, Any]:
         """Clip norm or norms of the release, and sizes of the blocks if apart."""
-        clip = default if self.clip_norm is None else float(self.clip_norm)
-        return {"clip_norm": clip, "clip_order": order}
+        return {"clip_norm": self._clip_norm(default), "clip_order": order}
+
+    def _clip_norm(self, default: float) -> float:
+        """Return the clip norm that was asked for, which is one, or the default."""
+        asked: Any = self._training.clip_norm
+        return default if asked is None else float(asked)
 
     #: Attributes of a fitted model that `init` may be, in raw units.
     _init_names = ("coef_", "intercept_")
@@ -194,25 +187,30 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         """
 
     def _start(self, released: Start | None) -> Start | None:
+        run = self._training
         # of an earlier fit: with warm_start, `init` is where the first one began
-        if self.warm_start and released is not None:
+        if run.warm_start and released is not None:
             return released
-        if self.init is None:
+        if run.init is None:
             return None
         columns = getattr(self, "feature_names_in_", None)
-        found = read_init(self.init, self._init_names, columns)
+        found = read_init(run.init, self._init_names, columns)
         weights, intercepts, assumption, certificate = found
         if self.schema is not None:
             scenario = RecordScenario() if self.scenario is None else self.scenario
-            refuse_other_schema(self.init, map_by_schema(self, scenario, None))
+            refuse_other_schema(run.init, map_by_schema(self, scenario, None))
         if hasattr(self, "classes_"):
-            refuse_other_classes(self.init, self.classes_)
+            refuse_other_classes(run.init, self.classes_)
         parameters = self._parameters(weights, intercepts)
         length = float(np.linalg.norm(parameters))
         # into the ball it would be scaled, unasked
-        if self.radius is not None and length > self.radius * (1 + _ROUNDING):
+        if run.radius is not None and length > run.radius * (1 + _ROUNDING):
             raise ValueError(
-                Statement("linear.init_outside_ball", length=length, radius=self.radius)
+                Statement(
+                    "linear.init_outside_ball",
+                    length=length,
+                    radius=run.radius,
+                )
             )
         return Start(
             parameters=parameters,
@@ -223,32 +221,31 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     # -- the plan: from public facts alone ----------------------------------------
 
     def _check_parameters(self, scenario: Scenario) -> None:
+        if self.training is not None:
+            if not isinstance(self.training, Training):
+                raise TypeError(
+                    Statement(
+                        "parameter.not_instance_or_none",
+                        name="training",
+                        kind="Training",
+                        held=self.training,
+                    )
+                )
+            self.training.check()
         # a start that is none is refused before any row is read
-        if self.init is not None:
-            read_init(self.init, self._init_names, None)
+        if self._training.init is not None:
+            read_init(self._training.init, self._init_names, None)
         # by plain code as well, since scikit-learn's own validation can be switched off
-        for check, names in (
-            (check_count, ("batch_size", "n_steps", "max_iter")),
-            (check_positive, ("learning_rate", "radius")),
-        ):
-            for name in names:
-                if getattr(self, name) is not None:
-                    check(**{name: getattr(self, name)})
+        if self.max_iter is not None:
+            check_count(max_iter=self.max_iter)
         if hasattr(self, "class_weight"):
-            check_class_weight(self.class_weight, self.class_shares)
+            check_class_weight(self.class_weight)
         self._check_clip_norm()
-        if self.n_jobs is not None:
-            check_jobs(n_jobs=self.n_jobs)
-        if isinstance(self.noise_correlation, str):
-            check_option(
-                tuple(NOISE_CORRELATIONS), noise_correlation=self.noise_correlation
-            )
-        if self.schedule is not None:
-            check_option(tuple(SCHEDULES), schedule=self.schedule)
 
     def _check_clip_norm(self) -> None:
-        if self.clip_norm is not None:
-            check_positive(clip_norm=self.clip_norm)
+        # a pair is of the layers of a network
+        if self._training.clip_norm is not None:
+            check_positive(clip_norm=self._training.clip_norm)
 
     def _probe(self, task: Task) -> GradientRelease:
         """Return the release of a single sum of all gradients, at clip norm one."""
@@ -278,6 +275,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     def _look(self, task: Task) -> Look:
         """Return a sum of all gradients at once, with how noisy the budget makes it."""
+        run = self._training
         probe, scenario, known = self._probe(task), task.scenario, None
         any_records = scenario.any_records
         bound = scenario.bind(task.context)
@@ -285,7 +283,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         if scenario.is_coded or not any_records:
             known = self._record(probe.clip_order)
         if known is not None:
-            decided = {"clip_norm": self.clip_norm, "radius": self.radius}
+            decided: dict[str, Any] = {
+                "clip_norm": run.clip_norm,
+                "radius": run.radius,
+            }
             if not any_records:
                 start = task.start
                 length = 0.0 if start is None else float(np.linalg.norm(start))
@@ -294,13 +295,13 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 )
             # coded records are few, and may be told apart pair by pair
             norm = max(LEAST_CLIP_NORM, least_clip_norm(known, task.accountant))
-            norm = norm if self.clip_norm is None else float(self.clip_norm)
-            probe = replace(probe, record=known, clip_norm=norm)
+            probe = replace(probe, record=known, clip_norm=self._clip_norm(norm))
         noise = task.accountant.calibrate(probe, bound).noise
         return Look(release=probe, deviation=float(np.max(noise.std())))
 
     def _release(self, task: Task) -> Any:
-        if self.radius is not None:
+        run = self._training
+        if run.radius is not None:
             refuse_corner(self._loss())
         warn_of_scale(self, task)
         context = task.context
@@ -316,13 +317,13 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         multiplier = look.deviation / probe.total_clip_norm * width
         if task.start is not None:
             multiplier *= _CARE
-        radius, clip = self.radius, None
+        radius, clip = run.radius, None
         if probe.optimiser is not None and probe.optimiser.radius is not None:
             # what is in a ball already is clipped by what was probed
             radius, clip = probe.optimiser.radius, probe.total_clip_norm
         last, record = task.accountant.last_iterate_only, probe.record
         # as asked for, and not by default: rows take float64 for it
-        if self.momentum == 0 and self.average == 0:
+        if run.momentum == 0 and run.average == 0:
             asked = task.accountant._asked(GradientRelease)
             last = last or any(other.last_iterate_only for other in asked)
         if last and record is None:
@@ -336,8 +337,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         if last and record is not None:
             step = task.accountant.longest_step(replace(probe, record=record))
             rule = partial(rule, longest_step=step or None)
-        sampling = self.sampling
-        if sampling is None and self.batch_size is None:
+        sampling = run.sampling
+        if sampling is None and run.batch_size is None:
             sampling = "full_batch"
         elif sampling is None:
             # a batch size is asked for by whoever wants smaller steps
@@ -347,7 +348,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             record is None
             and radius is None
             and isinstance(scheme, FullBatchSampling)
-            and all(getattr(self, name) is None for name in _OF_OWN_STEPS)
+            and all(getattr(run, name) is None for name in _OF_OWN_STEPS)
         )
         if recalibrated:
             rule = partial(
@@ -361,7 +362,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             n_records=context.n_records,
             n_steps=1,
             # public: it follows from the number of records alone
-            batch_size=scheme.usual_batch_size(context.n_records, self.batch_size),
+            batch_size=scheme.usual_batch_size(context.n_records, run.batch_size),
             sampling=scheme,
             dim=None,
             record=record,
@@ -387,16 +388,16 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         fitted = rule(
             n_steps=n_steps,
             clip_norm=release.total_clip_norm / width,
-            schedule=self.schedule,
+            schedule=run.schedule,
         )
         # complete: calibrated as it is, and executed from this same object
         whole = task.accountant.last_iterate_only
         optimiser = self._optimiser(fitted, l2, radius, whole)
         release = replace(release, n_steps=n_steps, optimiser=optimiser)
-        if self.noise_correlation is None:
+        if run.noise_correlation is None:
             return release
         # made for the run, where it was named
-        strategy = strategy_of_run(self.noise_correlation, release)
+        strategy = strategy_of_run(run.noise_correlation, release)
         return replace(release, noise_correlation=strategy)
 
     def _default_sampling(self, task: Task, look: Look) -> str:
@@ -404,7 +405,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         if task.accountant.last_iterate_only:
             # a Poisson batch may hold all records, at a divisor of few
             return "shuffled_epochs"
-        if self.noise_correlation is not None:
+        if self._training.noise_correlation is not None:
             # the same batches in every epoch, over which noise may then be correlated
             return "balls_in_bins"
         return "fresh_bins" if self._saved_by_bins(task, look) else "poisson"
@@ -417,6 +418,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         not for less than an epoch, nor always for a record that is replaced, where up
         to 0.3 % more was found and calibration takes many times as long.
         """
+        run = self._training
         scenario, context = task.scenario, task.context
         if not scenario.any_records:
             return False
@@ -426,9 +428,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         adjacency = bound.fact(Adjacency, probe, probe.clip_order)
         if adjacency.count != 1 or adjacency.relation != "add_remove":
             return False
-        size = min(context.n_records, int(self.batch_size))
+        assert run.batch_size is not None
+        size = min(context.n_records, int(run.batch_size))
         epoch = -(-context.n_records // size)
-        n_steps = epoch if self.n_steps is None else int(self.n_steps)
+        n_steps = epoch if run.n_steps is None else int(run.n_steps)
         if n_steps < epoch:
             return False
         in_bins, poisson = (
@@ -451,21 +454,22 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         last_iterate_only: bool,
     ) -> Optimiser:
         """Return how noisy gradients become parameters: post-processing."""
+        run = self._training
         chosen: dict[str, Any] = {
             "learning_rate": fitted.learning_rate,
             # the rule's momentum belongs to the rule's step
-            "momentum": fitted.momentum if self.learning_rate is None else 0.0,
+            "momentum": fitted.momentum if run.learning_rate is None else 0.0,
             "average": fitted.average,
         }
-        own = self.learning_rate is not None or self.momentum is not None
+        own = run.learning_rate is not None or run.momentum is not None
         if last_iterate_only:
             # as short a step as without momentum, which would make longer ones
             chosen |= {"momentum": 0.0, "average": 0.0}
         for name in chosen:
-            if getattr(self, name) is not None:
-                chosen[name] = float(getattr(self, name))
+            if getattr(run, name) is not None:
+                chosen[name] = float(getattr(run, name))
         return Optimiser(
-            schedule="constant" if self.schedule is None else self.schedule,
+            schedule="constant" if run.schedule is None else run.schedule,
             l2=l2,
             penalise_all=last_iterate_only,
             radius=None if radius is None else float(radius),
@@ -476,8 +480,9 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         )
 
     def _steps(self, release: GradientRelease, defaults: RunDefaults) -> int:
-        if self.n_steps is not None:
-            return int(self.n_steps)
+        run = self._training
+        if run.n_steps is not None:
+            return int(run.n_steps)
         if self.max_iter is not None:
             return int(self.max_iter) * release.steps_per_epoch
         # an epoch at least, so that every record is read about once
@@ -509,8 +514,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             noise,
             rng,
             initial=task.start,
-            n_jobs=self.n_jobs,
-            verbose=bool(self.verbose),
+            n_jobs=self._training.n_jobs,
+            verbose=bool(self._training.verbose),
             record=record,
         )
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_positive
-from skpuffer.utils._sklearn import StrOptions
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
@@ -20,21 +19,33 @@ __all__ = ["CLASS_CONSTRAINTS", "check_class_weight", "class_weights"]
 #: Parameters of trained classifiers, as scikit-learn's validation reads them.
 CLASS_CONSTRAINTS: dict[str, Any] = {
     "classes": ["array-like", None],
-    "class_weight": [dict, StrOptions({"balanced"}), None],
-    "class_shares": [dict, None],
+    # a text passes here, to be refused by `check_class_weight` with the remedy
+    "class_weight": [dict, tuple, str, None],
 }
 
 #: By so much public shares may miss adding up to one: they are rounded.
 _ROUNDED = 0.01
 
 
-def check_class_weight(class_weight: Any, class_shares: Any) -> None:
+def _read(class_weight: Any) -> tuple[bool, Any]:
+    """Return whether numbers by label are shares, and these numbers."""
+    if isinstance(class_weight, tuple | str):
+        kind, *shares = (
+            (class_weight,) if isinstance(class_weight, str) else class_weight
+        )
+        if kind == "balanced":
+            if len(shares) != 1:
+                raise ValueError(Statement("weights.balanced_counts_private_labels"))
+            return True, shares[0]
+    return False, class_weight
+
+
+def check_class_weight(class_weight: Any) -> None:
     """Check weights and shares as far as they can be without the classes.
 
     Parameters
     ----------
-    class_weight : dict, 'balanced' or None
-    class_shares : dict or None
+    class_weight : dict, ('balanced', dict) or None
 
     Raises
     ------
@@ -43,45 +54,34 @@ def check_class_weight(class_weight: Any, class_shares: Any) -> None:
     ValueError
         If they are not by label, not positive, or if weights would have to be counted.
     """
-    for name, given in (("class_weight", class_weight), ("class_shares", class_shares)):
-        if name == "class_weight" and isinstance(given, str) and given == "balanced":
-            continue
-        if given is not None and not isinstance(given, Mapping):
-            raise ValueError(
-                Statement(
-                    "weights.dict_not_public_numbers",
-                    name=name,
-                    given_type=type(given).__name__,
-                )
-            )
-        for value in (given or {}).values():
-            check_positive(**{name: value})
-    if class_weight != "balanced":
-        if class_shares is not None:
-            raise ValueError(Statement("weights.class_shares_without_balanced"))
+    if class_weight is None:
         return
-    if class_shares is None:
-        raise ValueError(Statement("weights.balanced_counts_private_labels"))
-    if abs(sum(class_shares.values()) - 1) > _ROUNDED:
+    balanced, given = _read(class_weight)
+    if not isinstance(given, Mapping):
         raise ValueError(
             Statement(
-                "weights.class_shares_not_one", class_shares=sum(class_shares.values())
+                "weights.dict_not_public_numbers",
+                name="class_weight",
+                given_type=type(given).__name__,
             )
+        )
+    for value in given.values():
+        check_positive(class_weight=value)
+    if balanced and abs(sum(given.values()) - 1) > _ROUNDED:
+        raise ValueError(
+            Statement("weights.class_shares_not_one", class_shares=sum(given.values()))
         )
 
 
-def class_weights(
-    class_weight: Any, class_shares: Any, classes: Array
-) -> Floats | None:
+def class_weights(class_weight: Any, classes: Array) -> Floats | None:
     """Return the weight of each class, None where nothing is weighted.
 
     Parameters
     ----------
-    class_weight : dict, 'balanced' or None
-        By label; 'balanced' is ``1 / (n_classes * share)``, as in scikit-learn with
-        public shares in the place of counts. A label that a dict leaves out has one.
-    class_shares : dict or None
-        Public share of each class, for 'balanced'.
+    class_weight : dict, ('balanced', dict) or None
+        By label. ``('balanced', shares)`` is ``1 / (n_classes * share)``, as in
+        scikit-learn with public shares in the place of counts. A label that a dict of
+        weights leaves out has one.
     classes : ndarray of shape (n_classes,)
 
     Returns
@@ -96,13 +96,11 @@ def class_weights(
     if class_weight is None:
         return None
     labels = classes.tolist()
-    balanced = class_weight == "balanced"
-    name = "class_shares" if balanced else "class_weight"
-    given = class_shares if balanced else class_weight
+    balanced, given = _read(class_weight)
     unknown = [label for label in given if label not in labels]
     if unknown:
         raise ValueError(
-            Statement("weights.class_unknown", name=name, unknown=unknown[0])
+            Statement("weights.class_unknown", name="class_weight", unknown=unknown[0])
         )
     if balanced:
         # of the shares that were given: which classes there are may be the table's

@@ -322,9 +322,7 @@ class PrivateRidge(LinearRegressor):
     }
 
     # of gradients, and left to the rule: who wants other ones has PrivateSGDRegressor
-    sampling = batch_size = noise_correlation = max_iter = n_steps = None
-    clip_norm = radius = learning_rate = schedule = momentum = average = init = None
-    warm_start, n_jobs, verbose = False, None, 0
+    training = max_iter = None
 
     def __init__(
         self,

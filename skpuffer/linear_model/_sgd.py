@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.kernel.numbers import Floats
-    from skpuffer.noise.strategies import NoiseStrategy
-    from skpuffer.releases import PublicContext, SamplingScheme
+    from skpuffer.releases import PublicContext
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
-    from skpuffer.training import Loss
+    from skpuffer.training import Loss, Training
     from skpuffer.utils._types import RandomState, Table
 
 __all__ = ["PrivateSGDClassifier", "PrivateSGDRegressor"]
@@ -71,78 +70,17 @@ class PrivateSGDClassifier(LinearClassifier):
         Value of that column in units of `data_norm`.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
-    class_weight : dict or 'balanced', default=None
+    class_weight : dict or tuple, default=None
         Public weight of each label, one for those that are left out; in proportion to
         the largest, a record's clipped gradient is multiplied by its own, so that none
-        takes more noise. ``'balanced'`` is ``1 / (n_classes * share)`` of
-        `class_shares`, and never counts the labels of the table. None is one for all.
-    class_shares : dict, default=None
-        Public share of each class, as it is known without the data; for
-        ``class_weight='balanced'``.
-    sampling : str or SamplingScheme, default=None
-        How the records of a step are chosen; see
-        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``. If
-        `batch_size` is given it is ``'fresh_bins'`` where that takes no more noise, and
-        ``'poisson'`` otherwise: bins are for one record, added or removed, in an
-        epoch or more of Gaussian noise under ``PrivacyLoss``.
-    batch_size : int, default=None
-        Records of a step, in expectation where records draw. None is all, or a tenth
-        where the sampling named takes fewer.
-    noise_correlation : NoiseStrategy or str, default=None
-        How the noise of the steps is correlated, so that later steps take back a part
-        of it: a strategy of :mod:`skpuffer.noise.strategies`, or the name of one that
-        is then made for the run, such as ``'banded_square_root'``, with four diagonals
-        where it is banded. It is for runs with a `batch_size`, and `sampling` is then
-        ``'balls_in_bins'`` if None; in full batches nothing is gained, and a name is
-        independent noise. None is independent noise.
+        takes more noise. ``('balanced', {'no': 0.99, 'yes': 0.01})`` is one over the
+        number of classes times these public shares: the labels of the table are never
+        counted. None is one for all.
     max_iter : int, default=None
         Number of epochs. None leaves the number of steps to the rule in the notes.
-    n_steps : int, default=None
-        Number of steps; takes precedence over `max_iter`.
-    clip_norm : float, default=None
-        Norm to which each record's gradient is scaled down, for rows in units of
-        `data_norm`; of the order that the accountant's noise measures in, l2 for
-        Gaussian noise. None is by the rule.
-    radius : float, default=None
-        Radius of the l2 ball that the parameters, intercept included and for rows in
-        units of `data_norm`, are projected onto at the start and after each step. It
-        costs no privacy, and where a scenario bounds how far a record moves it bounds
-        how far its gradient does. None is no projection where a record may become any
-        other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
-        the rule, if that takes less noise.
-    learning_rate : float, default=None
-        Step size for the mean gradient. None is by the rule.
-    schedule : str, default=None
-        How the learning rate, that of the longest step, changes over the run:
-        'constant' (None), 'invscaling', 'linear', 'cosine' or 'warmup_cosine', as in
-        :class:`~skpuffer.releases.Optimiser`. It costs no privacy. The rule raises the
-        rate so that the run goes as far, where steps stay stable; constant steps, which
-        it averages, were about as good or better on the tables that were tried.
-    momentum : float, default=None
-        Heavy-ball momentum: share of the last step that is taken again, in [0, 1).
-        None is by the rule.
-    average : float or bool, default=None
-        Iterate averaging: share of the steps, counted from the last, whose iterates
-        are averaged. None is by the rule.
-    init : estimator or tuple, default=None
-        Where training starts, in the units of the data: a fitted model with the same
-        columns and classes, such as one of scikit-learn's on public rows with labels,
-        or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
-        this fit, or refused where the two do not add up; an estimate makes this one an
-        estimate. Of any other the certificate assumes that it was fitted without these
-        rows. In a search, wrap it in :class:`sklearn.frozen.FrozenEstimator`, as
-        cloning forgets a fit. The rule for what is not given does not go as far from a
-        start, and takes no ball that leaves it out; a `radius` that does is refused.
-    warm_start : bool, default=False
-        Whether to begin at the parameters an earlier `fit` released, also of a table
-        of other records. The certificate is of all these fits together.
-        Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
-    n_jobs : int, default=None
-        Workers of joblib that sum up gradients of all records. None is 1 unless in a
-        ``joblib.parallel_config`` context. The model is the same to the last digit.
-        Small tables, and batches that are drawn, are summed up here.
-    verbose : int, default=0
-        Whether to show a progress bar.
+    training : Training, default=None
+        How gradients are batched, clipped and followed, and where they start; see
+        :class:`~skpuffer.training.Training`. None leaves all to the rule in the notes.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `classes` are those of its target. Numbers are scaled by their bounds,
@@ -233,23 +171,9 @@ class PrivateSGDClassifier(LinearClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: ArrayLike | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        class_shares: dict[Any, float] | None = None,
-        sampling: str | SamplingScheme | None = None,
-        batch_size: int | None = None,
-        noise_correlation: NoiseStrategy | str | None = None,
+        class_weight: dict[Any, float] | tuple[str, dict[Any, float]] | None = None,
         max_iter: int | None = None,
-        n_steps: int | None = None,
-        clip_norm: float | None = None,
-        radius: float | None = None,
-        learning_rate: float | None = None,
-        schedule: str | None = None,
-        momentum: float | None = None,
-        average: float | None = None,
-        init: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        training: Training | None = None,
         schema: Schema | None = None,
         random_state: RandomState = None,
     ):
@@ -264,22 +188,8 @@ class PrivateSGDClassifier(LinearClassifier):
         self.intercept_scaling = intercept_scaling
         self.classes = classes
         self.class_weight = class_weight
-        self.class_shares = class_shares
-        self.sampling = sampling
-        self.batch_size = batch_size
-        self.noise_correlation = noise_correlation
         self.max_iter = max_iter
-        self.n_steps = n_steps
-        self.clip_norm = clip_norm
-        self.radius = radius
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.momentum = momentum
-        self.average = average
-        self.init = init
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self.training = training
         self.schema = schema
         self.random_state = random_state
 
@@ -354,70 +264,11 @@ class PrivateSGDRegressor(LinearRegressor):
         Whether to add a constant column.
     intercept_scaling : float, default=0.5
         Value of that column in units of `data_norm`.
-    sampling : str or SamplingScheme, default=None
-        How the records of a step are chosen; see
-        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``. If
-        `batch_size` is given it is ``'fresh_bins'`` where that takes no more noise, and
-        ``'poisson'`` otherwise: bins are for one record, added or removed, in an
-        epoch or more of Gaussian noise under ``PrivacyLoss``.
-    batch_size : int, default=None
-        Records of a step, in expectation where records draw. None is all, or a tenth
-        where the sampling named takes fewer.
-    noise_correlation : NoiseStrategy or str, default=None
-        How the noise of the steps is correlated, so that later steps take back a part
-        of it: a strategy of :mod:`skpuffer.noise.strategies`, or the name of one that
-        is then made for the run, such as ``'banded_square_root'``, with four diagonals
-        where it is banded. It is for runs with a `batch_size`, and `sampling` is then
-        ``'balls_in_bins'`` if None; in full batches nothing is gained, and a name is
-        independent noise. None is independent noise.
     max_iter : int, default=None
         Number of epochs. None leaves the number of steps to the rule in the notes.
-    n_steps : int, default=None
-        Number of steps; takes precedence over `max_iter`.
-    clip_norm : float, default=None
-        Norm to which each record's gradient is scaled down, for rows in units of
-        `data_norm`; of the order that the accountant's noise measures in, l2 for
-        Gaussian noise. None is by the rule.
-    radius : float, default=None
-        Radius of the l2 ball that the parameters, intercept included and for rows in
-        units of `data_norm`, are projected onto at the start and after each step. It
-        costs no privacy, and where a scenario bounds how far a record moves it bounds
-        how far its gradient does. None is no projection where a record may become any
-        other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
-        the rule, if that takes less noise.
-    learning_rate : float, default=None
-        Step size for the mean gradient. None is by the rule.
-    schedule : str, default=None
-        How the learning rate, that of the longest step, changes over the run:
-        'constant' (None), 'invscaling', 'linear', 'cosine' or 'warmup_cosine', as in
-        :class:`~skpuffer.releases.Optimiser`. It costs no privacy. The rule raises the
-        rate so that the run goes as far, where steps stay stable; constant steps, which
-        it averages, were about as good or better on the tables that were tried.
-    momentum : float, default=None
-        Heavy-ball momentum: share of the last step that is taken again, in [0, 1).
-        None is by the rule.
-    average : float or bool, default=None
-        Iterate averaging: share of the steps, counted from the last, whose iterates
-        are averaged. None is by the rule.
-    init : estimator or tuple, default=None
-        Where training starts, in the units of the data: a fitted model with the same
-        columns and classes, such as one of scikit-learn's on public rows with labels,
-        or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
-        this fit, or refused where the two do not add up; an estimate makes this one an
-        estimate. Of any other the certificate assumes that it was fitted without these
-        rows. In a search, wrap it in :class:`sklearn.frozen.FrozenEstimator`, as
-        cloning forgets a fit. The rule for what is not given does not go as far from a
-        start, and takes no ball that leaves it out; a `radius` that does is refused.
-    warm_start : bool, default=False
-        Whether to begin at the parameters an earlier `fit` released, also of a table
-        of other records. The certificate is of all these fits together.
-        Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
-    n_jobs : int, default=None
-        Workers of joblib that sum up gradients of all records. None is 1 unless in a
-        ``joblib.parallel_config`` context. The model is the same to the last digit.
-        Small tables, and batches that are drawn, are summed up here.
-    verbose : int, default=0
-        Whether to show a progress bar.
+    training : Training, default=None
+        How gradients are batched, clipped and followed, and where they start; see
+        :class:`~skpuffer.training.Training`. None leaves all to the rule in the notes.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `target_bounds` are those of its target. Numbers are scaled by their
@@ -502,21 +353,8 @@ class PrivateSGDRegressor(LinearRegressor):
         data_norm: float = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
-        sampling: str | SamplingScheme | None = None,
-        batch_size: int | None = None,
-        noise_correlation: NoiseStrategy | str | None = None,
         max_iter: int | None = None,
-        n_steps: int | None = None,
-        clip_norm: float | None = None,
-        radius: float | None = None,
-        learning_rate: float | None = None,
-        schedule: str | None = None,
-        momentum: float | None = None,
-        average: float | None = None,
-        init: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        training: Training | None = None,
         schema: Schema | None = None,
         random_state: RandomState = None,
     ):
@@ -530,21 +368,8 @@ class PrivateSGDRegressor(LinearRegressor):
         self.data_norm = data_norm
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
-        self.sampling = sampling
-        self.batch_size = batch_size
-        self.noise_correlation = noise_correlation
         self.max_iter = max_iter
-        self.n_steps = n_steps
-        self.clip_norm = clip_norm
-        self.radius = radius
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.momentum = momentum
-        self.average = average
-        self.init = init
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self.training = training
         self.schema = schema
         self.random_state = random_state
 

@@ -319,7 +319,8 @@ def candidate_of(
         raise ValueError(Statement("search.candidate_has_accountant"))
     if inner.random_state is not None:
         raise ValueError(Statement("search.candidate_has_random_state"))
-    if getattr(inner, "warm_start", False) or getattr(inner, "init", None) is not None:
+    run = getattr(inner, "training", None)
+    if getattr(run, "warm_start", False) or getattr(run, "init", None) is not None:
         raise ValueError(Statement("search.candidate_warm_start"))
     return Candidate(params=dict(params), steps=steps, last=(name, last))
 

@@ -37,11 +37,10 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.kernel.numbers import Floats
-    from skpuffer.noise.strategies import NoiseStrategy
-    from skpuffer.releases import PublicContext, SamplingScheme
+    from skpuffer.releases import PublicContext
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
-    from skpuffer.training import Gradients, Loss
+    from skpuffer.training import Gradients, Loss, Training
     from skpuffer.utils._types import RandomState, Table
 
 __all__ = ["PrivateMLPClassifier"]
@@ -79,78 +78,17 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
-    class_weight : dict or 'balanced', default=None
+    class_weight : dict or tuple, default=None
         Public weight of each label, one for those that are left out; in proportion to
         the largest, a record's clipped gradient is multiplied by its own, so that none
-        takes more noise. ``'balanced'`` is ``1 / (n_classes * share)`` of
-        `class_shares`, and never counts the labels of the table. None is one for all.
-    class_shares : dict, default=None
-        Public share of each class, as it is known without the data; for
-        ``class_weight='balanced'``.
-    sampling : str or SamplingScheme, default=None
-        How the records of a step are chosen; see
-        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``. If
-        `batch_size` is given it is ``'fresh_bins'`` where that takes no more noise, and
-        ``'poisson'`` otherwise: bins are for one record, added or removed, in an
-        epoch or more of Gaussian noise under ``PrivacyLoss``.
-    batch_size : int, default=None
-        Records of a step, in expectation where records draw. None is all, or a tenth
-        where the sampling named takes fewer.
-    noise_correlation : NoiseStrategy or str, default=None
-        How the noise of the steps is correlated, so that later steps take back a part
-        of it: a strategy of :mod:`skpuffer.noise.strategies`, or the name of one that
-        is then made for the run, such as ``'banded_square_root'``, with four diagonals
-        where it is banded. It is for runs with a `batch_size`, and `sampling` is then
-        ``'balls_in_bins'`` if None; in full batches nothing is gained, and a name is
-        independent noise. None is independent noise.
+        takes more noise. ``('balanced', {'no': 0.99, 'yes': 0.01})`` is one over the
+        number of classes times these public shares: the labels of the table are never
+        counted. None is one for all.
     max_iter : int, default=None
         Number of epochs. None leaves the number of steps to the rule in the notes.
-    n_steps : int, default=None
-        Number of steps; takes precedence over `max_iter`.
-    clip_norm : float or tuple of float, default=None
-        Norm to which each record's gradient is scaled down, for rows in units of
-        `data_norm`; of the order that the accountant's noise measures in, l2 for
-        Gaussian noise. A pair is of the two layers, with ``clip_by='layer'``. None is
-        by the rule.
-    radius : float, default=None
-        Radius of the l2 ball that all parameters, biases included and for rows in units
-        of `data_norm`, are projected onto at the start and after each step. It costs no
-        privacy. The random weights of the start are of a norm near ``sqrt(2 n_features
-        hidden_size / (n_features + hidden_size))`` and are scaled down to a shorter
-        radius. None is no projection.
-    learning_rate : float, default=None
-        Step size for the mean gradient. None is by the rule.
-    schedule : str, default=None
-        How the learning rate, that of the longest step, changes over the run:
-        'constant' (None), 'invscaling', 'linear', 'cosine' or 'warmup_cosine', as in
-        :class:`~skpuffer.releases.Optimiser`. It costs no privacy. The rule raises the
-        rate so that the run goes as far, where steps stay stable; constant steps, which
-        it averages, were about as good or better on the tables that were tried.
-    momentum : float, default=None
-        Heavy-ball momentum: share of the last step that is taken again, in [0, 1).
-        None is by the rule.
-    average : float or bool, default=None
-        Iterate averaging: share of the steps, counted from the last, whose iterates
-        are averaged. None is by the rule.
-    init : estimator or tuple, default=None
-        Where training starts, in the units of the data: a fitted model with the same
-        columns and classes, such as one of scikit-learn's on public rows with labels,
-        or the pair (`coefs_`, `intercepts_`). One with a `certificate_` is composed
-        with this fit, or refused where the two do not add up; an estimate makes this
-        one an estimate. Of any other the certificate assumes that it was fitted without
-        these rows. In a search, wrap it in :class:`sklearn.frozen.FrozenEstimator`, as
-        cloning forgets a fit. The rule for what is not given does not go as far from a
-        start.
-    warm_start : bool, default=False
-        Whether to begin at the parameters an earlier `fit` released, also of a table
-        of other records. The certificate is of all these fits together.
-        Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
-    n_jobs : int, default=None
-        Workers of joblib that sum up gradients of all records. None is 1 unless in a
-        ``joblib.parallel_config`` context. The model is the same to the last digit.
-        Small tables, and batches that are drawn, are summed up here.
-    verbose : int, default=0
-        Whether to show a progress bar.
+    training : Training, default=None
+        How gradients are batched, clipped and followed, and where they start; see
+        :class:`~skpuffer.training.Training`. None leaves all to the rule in the notes.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `classes` are those of its target. Numbers are scaled by their bounds,
@@ -218,7 +156,6 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "clip_by": [StrOptions({"all", "layer"})],
         "noise_by": [StrOptions({"all", "layer"})],
-        "clip_norm": [Interval(Real, 0, None, closed="neither"), tuple, None],
         "data_norm": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -238,23 +175,9 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         noise_by: str = "all",
         data_norm: float = 1.0,
         classes: ArrayLike | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        class_shares: dict[Any, float] | None = None,
-        sampling: str | SamplingScheme | None = None,
-        batch_size: int | None = None,
-        noise_correlation: NoiseStrategy | str | None = None,
+        class_weight: dict[Any, float] | tuple[str, dict[Any, float]] | None = None,
         max_iter: int | None = None,
-        n_steps: int | None = None,
-        clip_norm: float | tuple[float, float] | None = None,
-        radius: float | None = None,
-        learning_rate: float | None = None,
-        schedule: str | None = None,
-        momentum: float | None = None,
-        average: float | None = None,
-        init: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        training: Training | None = None,
         schema: Schema | None = None,
         random_state: RandomState = None,
     ):
@@ -268,22 +191,8 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         self.data_norm = data_norm
         self.classes = classes
         self.class_weight = class_weight
-        self.class_shares = class_shares
-        self.sampling = sampling
-        self.batch_size = batch_size
-        self.noise_correlation = noise_correlation
         self.max_iter = max_iter
-        self.n_steps = n_steps
-        self.clip_norm = clip_norm
-        self.radius = radius
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.momentum = momentum
-        self.average = average
-        self.init = init
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self.training = training
         self.schema = schema
         self.random_state = random_state
 
@@ -299,7 +208,7 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
             raise ValueError(Statement("network.noise_by_layer_needs_clipping"))
 
     def _check_clip_norm(self) -> None:
-        norms = self.clip_norm
+        norms = self._training.clip_norm
         if not isinstance(norms, tuple):
             super()._check_clip_norm()
             return
@@ -307,8 +216,6 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
             raise ValueError(Statement("network.clip_norm_per_layer_together"))
         if len(norms) != 2:
             raise ValueError(Statement("network.clip_norm_not_a_pair", norms=norms))
-        for norm in norms:
-            check_positive(clip_norm=norm)
 
     def _loss(self) -> Loss:
         return make_loss("log_loss", len(self.classes_))
@@ -318,7 +225,7 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
 
     def _clipping(self, default: float, order: float) -> dict[str, Any]:
         """One clip norm for all parameters, or one for each layer."""
-        norms = self.clip_norm
+        norms = self._training.clip_norm
         if not isinstance(norms, tuple):
             whole = super()._clipping(default, order)
             if self.clip_by == "all":
@@ -339,7 +246,7 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
     _init_names = ("coefs_", "intercepts_")
 
     def _parameters(self, weights: Any, intercepts: Any) -> Floats:
-        theirs = getattr(self.init, "activation", self.activation)
+        theirs = getattr(self._training.init, "activation", self.activation)
         if theirs != self.activation:
             raise ValueError(
                 Statement(

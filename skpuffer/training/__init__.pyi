@@ -16,6 +16,7 @@ from ._losses import (
 from ._optimiser import OptimiserRun, RunDefaults, run_defaults
 from ._perceptron import PerceptronGradients
 from ._record_gradient import RecordGradient
+from ._training import Training
 
 __all__ = [
     "Gradients",
@@ -34,6 +35,7 @@ __all__ = [
     "SmoothLoss",
     "Squared",
     "Step",
+    "Training",
     "make_loss",
     "run_defaults",
     "train",

@@ -47,6 +47,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.summary import PrivateMean
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Training
 from tests.refused import refused, says, warned
 
 BELIEF = AttributeScenario("secret", level="record", prior=BoundedOdds(4.0))
@@ -374,7 +375,9 @@ def test_no_gain_is_warned_of():
 def test_a_gain_is_over_the_best_accountant_of_records():
     """Rényi costs lose 8 % in their conversion, which is more than is gained here."""
     X, y = table()
-    hinge = PrivateLinearSVC(moved(0.0, 0.58, target="y"), loss="hinge", n_steps=2)
+    hinge = PrivateLinearSVC(
+        moved(0.0, 0.58, target="y"), loss="hinge", training=Training(n_steps=2)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error", NoGainWarning)
         hinge.set_params(accountant=PrivacyLoss()).fit(X, y)

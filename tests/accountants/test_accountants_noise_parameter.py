@@ -11,6 +11,7 @@ from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
+from skpuffer.training import Training
 from tests.refused import refused
 
 SAME = [
@@ -80,8 +81,8 @@ def test_gradients_are_clipped_as_the_noise_measures(choice, order):
     accountant = PrivacyLoss(epsilon=20.0, **choice)
     # Of one step the noise alone is accounted, with no search for a number of steps; at
     # the clip norm of the first look its noise is that of the run, and known.
-    options = {"accountant": accountant, "classes": [0, 1], "n_steps": 1}
-    options["clip_norm"] = 1.0
+    options = {"accountant": accountant, "classes": [0, 1]}
+    options["training"] = Training(n_steps=1, clip_norm=1.0)
     for model in (
         PrivateLogisticRegression(**options),
         PrivateMLPClassifier(**options, clip_by="layer"),

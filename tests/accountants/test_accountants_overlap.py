@@ -38,6 +38,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.summary import PrivateMean
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Training
 from tests.attack import assert_tight, noisy_laws
 from tests.refused import refused, says, warned
 
@@ -362,7 +363,7 @@ def estimators():
         PrivateLogisticRegression(data_norm=5.0),
         PrivateLogisticRegression(data_norm=5.0, solver="output"),
         PrivateLinearSVC(data_norm=5.0),
-        PrivateSGDClassifier(data_norm=5.0, batch_size=100),
+        PrivateSGDClassifier(data_norm=5.0, training=Training(batch_size=100)),
         PrivateMLPClassifier(data_norm=5.0),
         PrivateRidge(target_bounds=(0, 1), data_norm=5.0),
         PATEClassifier(n_teachers=10, n_queries=20, unlabeled=public),

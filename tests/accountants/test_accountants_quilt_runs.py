@@ -22,6 +22,7 @@ from skpuffer.scenarios import (
     MaxInfluence,
     RecordScenario,
 )
+from skpuffer.training import Training
 from tests.refused import refused
 
 from ..attack import assert_tight
@@ -268,8 +269,7 @@ def test_a_classifier_trains_under_quilts():
     model = PrivateSGDClassifier(
         scenario=CHAIN,
         accountant=MarkovQuilt(8.0, 2.0, noise="gaussian"),
-        sampling="full_batch",
-        n_steps=3,
+        training=Training(sampling="full_batch", n_steps=3),
         data_norm=1.0,
         classes=[0, 1],
     )

@@ -32,6 +32,7 @@ from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.privacy import Certificate
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
+from skpuffer.training import Training
 from tests.refused import refused
 
 SHARE = 0.7
@@ -104,9 +105,7 @@ def one_step(label, epsilon, n_runs):
     y = np.array([label, 0, 1, 0])
     model = PrivateLogisticRegression(
         classes=[0, 1],
-        n_steps=1,
-        clip_norm=0.1,
-        learning_rate=1.0,
+        training=Training(n_steps=1, clip_norm=0.1, learning_rate=1.0),
         scenario=RecordScenario(relation="replace"),
         accountant=PrivacyLoss(epsilon=epsilon, delta=1e-5),
     )

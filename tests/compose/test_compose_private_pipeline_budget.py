@@ -36,6 +36,7 @@ from skpuffer.scenarios import (
     SubsampleScenario,
 )
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
+from skpuffer.training import Training
 from tests.refused import refused
 
 from ..attack import assert_tight
@@ -363,7 +364,10 @@ def test_composition_of_subsampled_steps_is_by_their_privacy_losses():
     model = PrivatePipeline(
         [
             ("scaler", scaler()),
-            ("model", PrivateSGDClassifier(max_iter=3, batch_size=40)),
+            (
+                "model",
+                PrivateSGDClassifier(max_iter=3, training=Training(batch_size=40)),
+            ),
         ],
         accountant=PrivacyLoss(1.0, 1e-5),
     ).fit(X, Y)

@@ -18,6 +18,7 @@ from skpuffer.scenarios import AttributeScenario, MarkovChainScenario
 from skpuffer.scenarios.attribute import _bound as attribute_bound
 from skpuffer.scenarios.markov._quilts import chain_influence
 from skpuffer.summary import PrivateMean
+from skpuffer.training import Training
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +83,10 @@ def test_the_table_of_an_empirical_fit_dies_with_it(kind):
         model = PrivateMean(scenario, GeneralWasserstein(1.0, alpha=2.0), bounds=(0, 1))
     else:
         model = PrivateSGDClassifier(
-            scenario, PrivacyLoss(1.0, 1e-5), classes=[0, 1], n_steps=2
+            scenario,
+            PrivacyLoss(1.0, 1e-5),
+            classes=[0, 1],
+            training=Training(n_steps=2),
         )
     model.fit(X, y, secret=secret)
     gone = weakref.ref(X)

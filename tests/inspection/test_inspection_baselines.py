@@ -11,6 +11,7 @@ from skpuffer.inspection import PrivacyUtilityDisplay
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from skpuffer.summary import PrivateMean
+from skpuffer.training import Training
 from tests.refused import refused, warned
 
 pytest.importorskip("matplotlib")
@@ -83,7 +84,7 @@ def test_preprocessing_keeps_the_rows_of_the_prior(table):
 def test_any_private_estimator_may_be_the_baseline(table):
     X, y = table
     model = PrivateLogisticRegression()
-    other = PrivateLogisticRegression(clip_norm=0.1)
+    other = PrivateLogisticRegression(training=Training(clip_norm=0.1))
     display = PrivacyUtilityDisplay.from_estimator(
         model, X, y, epsilons=[1.0], baseline=other, cv=2
     )

@@ -25,6 +25,7 @@ from skpuffer.privacy import Certificate, Notion, compose, mixed_information
 from skpuffer.privacy_loss import GaussianCurve, renyi_to_approximate
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
+from skpuffer.training import Training
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
@@ -43,7 +44,9 @@ def certificate(name):
     if name == "sgd":
         rng = np.random.default_rng(0)
         X = rng.uniform(-0.5, 0.5, (200, 2))
-        model = PrivateSGDClassifier(accountant=PrivacyLoss(0.5, 1e-5), batch_size=20)
+        model = PrivateSGDClassifier(
+            accountant=PrivacyLoss(0.5, 1e-5), training=Training(batch_size=20)
+        )
         return model.fit(X, X[:, 0] > 0).certificate_
     accountant, scenario = {
         "gaussian": (PrivacyLoss(0.5, 1e-5), RecordScenario()),

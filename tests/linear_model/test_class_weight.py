@@ -24,6 +24,7 @@ from skpuffer.training import (
     Multinomial,
     PerceptronGradients,
     RecordGradient,
+    Training,
     train,
 )
 from tests.refused import refused, says
@@ -64,15 +65,15 @@ def fitted(make, X, y, epsilon=4.0, **parameters):
 
 def test_balanced_is_scikit_learns_with_shares_for_counts():
     y = np.repeat([0, 1, 2], [50, 30, 20])
-    found = class_weights("balanced", {0: 0.5, 1: 0.3, 2: 0.2}, np.arange(3))
+    found = class_weights(("balanced", {0: 0.5, 1: 0.3, 2: 0.2}), np.arange(3))
     expected = compute_class_weight("balanced", classes=np.arange(3), y=y)
     np.testing.assert_allclose(found, expected)
 
 
 def test_a_dict_leaves_the_others_at_one():
-    found = class_weights({"b": 3.0}, None, np.array(["a", "b"]))
+    found = class_weights({"b": 3.0}, np.array(["a", "b"]))
     np.testing.assert_array_equal(found, [1, 3])
-    assert class_weights(None, None, np.array(["a", "b"])) is None
+    assert class_weights(None, np.array(["a", "b"])) is None
 
 
 # -- what is trained -------------------------------------------------------------------
@@ -115,9 +116,7 @@ def test_attack_on_the_record_that_weighs_most(share, holds, n_trials):
         accountant=PrivacyLoss(epsilon=epsilon, delta=delta),
         class_weight={0: 0.5, 1: 40.0},
         fit_intercept=False,
-        n_steps=8,
-        clip_norm=0.3,
-        learning_rate=1e-9,
+        training=Training(n_steps=8, clip_norm=0.3, learning_rate=1e-9),
     ).fit(X[1], y)
     sigma = model.noise_.scale * share
     sums = []
@@ -140,9 +139,7 @@ def test_attack_on_the_record_that_weighs_most(share, holds, n_trials):
 def test_a_rare_class_is_found(make):
     X, y = rare()
     plain = fitted(make, X, y, data_norm=2.0)
-    model = fitted(
-        make, X, y, data_norm=2.0, class_weight="balanced", class_shares=RARE
-    )
+    model = fitted(make, X, y, data_norm=2.0, class_weight=("balanced", RARE))
     scores = [balanced_accuracy_score(y, m.predict(X)) for m in (plain, model)]
     assert scores[1] > max(0.75, scores[0] + 0.03)
     # no more noise for it
@@ -190,19 +187,19 @@ def test_the_penalty_stands_beside_the_weighted_sum():
     "parameters, error, match",
     [
         ({"class_weight": "balanced"}, ValueError, "count the private"),
+        ({"class_weight": ("balanced",)}, ValueError, "dict"),
         ({"class_weight": np.ones(500)}, ValueError, "class_weight"),
         ({"class_weight": {"yes": 0.0}}, ValueError, "class_weight"),
         ({"class_weight": {"yes": np.inf}}, ValueError, "class_weight"),
         ({"class_weight": {"yes": "much"}}, TypeError, "class_weight"),
         ({"class_weight": {"Yes": 2.0}}, ValueError, "none of the classes"),
-        ({"class_shares": RARE}, ValueError, "class_weight='balanced'"),
         (
-            {"class_weight": "balanced", "class_shares": {"no": 0.9, "yes": 0.2}},
+            {"class_weight": ("balanced", {"no": 0.9, "yes": 0.2})},
             ValueError,
             "add up to one",
         ),
         (
-            {"class_weight": "balanced", "class_shares": {"no": 1.0}},
+            {"class_weight": ("balanced", {"no": 1.0})},
             ValueError,
             "each of the 2",
         ),

@@ -37,6 +37,7 @@ from skpuffer.training import (
     Multinomial,
     RecordGradient,
     Squared,
+    Training,
 )
 from tests.attack import assert_tight, noisy_laws
 from tests.refused import refused, warned
@@ -214,7 +215,9 @@ def test_coefficients_pay_for_a_label():
         for model in (
             PrivateLogisticRegression(scenario, GAUSSIAN, solver="output"),
             PrivateHuberRegressor(scenario, GAUSSIAN, target_bounds=(0, 1)),
-            PrivateSGDClassifier(scenario, loss="log_loss", clip_norm=1.5),
+            PrivateSGDClassifier(
+                scenario, loss="log_loss", training=Training(clip_norm=1.5)
+            ),
             PrivateMean(scenario, GAUSSIAN, bounds=(-1, 1)),
         ):
             fitted = model.fit(X, y) if hasattr(model, "predict") else model.fit(X)
@@ -290,7 +293,7 @@ def test_labels_that_gain_nothing_are_said_to():
     assert small.certificate_.gain == pytest.approx(1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", NoGainWarning)
-        gain = small.set_params(clip_norm=1.2).fit(X, y).certificate_.gain
+        gain = small.set_params(training__clip_norm=1.2).fit(X, y).certificate_.gain
     assert gain > 1.9
 
 

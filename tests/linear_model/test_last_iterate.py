@@ -18,6 +18,7 @@ from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.privacy import Notion
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Training
 from tests.refused import refused, says
 
 pytestmark = [
@@ -38,17 +39,23 @@ def cancer():
 MODELS = {
     "logistic": PrivateLogisticRegression(data_norm=NORM),
     "penalised": PrivateLogisticRegression(data_norm=NORM, C=0.1),
-    "in a ball": PrivateLogisticRegression(data_norm=NORM, radius=2.0),
+    "in a ball": PrivateLogisticRegression(
+        data_norm=NORM, training=Training(radius=2.0)
+    ),
     "without an intercept": PrivateLogisticRegression(
         data_norm=NORM, fit_intercept=False
     ),
     "decaying": PrivateSGDClassifier(data_norm=NORM, loss="log_loss"),
     "huber hinge": PrivateLinearSVC(data_norm=NORM, solver="gradient"),
-    "dealt": PrivateLogisticRegression(data_norm=NORM, batch_size=50),
-    "fixed size": PrivateLogisticRegression(
-        data_norm=NORM, batch_size=200, sampling="fixed_size"
+    "dealt": PrivateLogisticRegression(
+        data_norm=NORM, training=Training(batch_size=50)
     ),
-    "asked for": PrivateLogisticRegression(data_norm=NORM, momentum=0, average=0),
+    "fixed size": PrivateLogisticRegression(
+        data_norm=NORM, training=Training(batch_size=200, sampling="fixed_size")
+    ),
+    "asked for": PrivateLogisticRegression(
+        data_norm=NORM, training=Training(momentum=0, average=0)
+    ),
 }
 
 
@@ -77,13 +84,15 @@ def test_dealt_is_what_smaller_batches_are(cancer):
     model = clone(MODELS["dealt"]).set_params(accountant=LAST, random_state=0)
     assert model.fit(*cancer).release_.sampling.name == "shuffled_epochs"
     # unless another way is asked for, which says why it will not do
-    model.set_params(sampling="poisson", learning_rate=6.0)
+    model.set_params(training__sampling="poisson", training__learning_rate=6.0)
     with refused(UnsupportedError, "iteration.remedy_other_sampling"):
         model.fit(*cancer)
 
 
 def test_poisson_batches_take_steps_that_are_short_enough(cancer):
-    model = clone(MODELS["dealt"]).set_params(accountant=LAST, sampling="poisson")
+    model = clone(MODELS["dealt"]).set_params(
+        accountant=LAST, training__sampling="poisson"
+    )
     model.set_params(random_state=0).fit(*cancer)
     assert model.release_.optimiser.learning_rate <= 6.4 * 50 / 569
 
@@ -96,7 +105,7 @@ def test_many_classes_are_not_clipped():
     assert model.release_.clip_norm >= np.sqrt(2 * 1.25)
     assert model.release_.optimiser.learning_rate <= 4 / 1.25
     assert model.certificate_.epsilon == pytest.approx(1.0)
-    model.set_params(clip_norm=0.5)
+    model.set_params(training__clip_norm=0.5)
     with refused(UnsupportedError, "gradient.several_scores_scaled_down"):
         model.fit(X, y)
 
@@ -118,9 +127,12 @@ def test_regressors(loss):
 @pytest.mark.parametrize(
     "model, remedy",
     [
-        (PrivateLogisticRegression(momentum=0.5), "momentum=0"),
-        (PrivateLogisticRegression(average=0.2), "average=0"),
-        (PrivateLogisticRegression(learning_rate=50.0), "learning_rate=6.399"),
+        (PrivateLogisticRegression(training=Training(momentum=0.5)), "momentum=0"),
+        (PrivateLogisticRegression(training=Training(average=0.2)), "average=0"),
+        (
+            PrivateLogisticRegression(training=Training(learning_rate=50.0)),
+            "learning_rate=6.399",
+        ),
         (PrivateSGDClassifier(loss="hinge"), "'huber_hinge'"),
         (PrivateLinearSVC(loss="hinge", solver="gradient"), "'huber_hinge'"),
         (PrivateMLPClassifier(), "use a linear model"),
@@ -176,20 +188,24 @@ def test_best_of_several_runs(cancer):
     """It takes a long run that forgets where that is asked for, else the others."""
     X, y = cancer
     best = Best(1.0, delta=1e-5)
-    run = {"C": 0.05, "n_steps": 400, "learning_rate": 6.0, "random_state": 0}
     model = PrivateLogisticRegression(
-        accountant=best, data_norm=NORM, fit_intercept=False, **run
+        accountant=best,
+        C=0.05,
+        data_norm=NORM,
+        fit_intercept=False,
+        training=Training(n_steps=400, learning_rate=6.0),
+        random_state=0,
     )
     model.fit(X, y)
     assert str(model.certificate_.choice).startswith("PrivacyLoss")
     assert model.release_.record is None
-    model.set_params(momentum=0, average=0).fit(X, y)
+    model.set_params(training__momentum=0, training__average=0).fit(X, y)
     assert str(model.certificate_.choice).startswith("IterationAmplification")
     # an intercept that is not penalised forgets nothing
     model.set_params(fit_intercept=True).fit(X, y)
     assert not str(model.certificate_.choice).startswith("IterationAmplification")
     # but in a ball it is
-    model.set_params(radius=0.5, C=None, n_steps=5000).fit(X, y)
+    model.set_params(training__radius=0.5, C=None, training__n_steps=5000).fit(X, y)
     assert str(model.certificate_.choice).startswith("IterationAmplification")
 
 
@@ -203,11 +219,13 @@ def test_long_runs_cost_no_more(cancer):
                 accountant=accountant,
                 data_norm=NORM,
                 C=0.05,
-                n_steps=n_steps,
-                learning_rate=6.0,
-                momentum=0,
-                average=0,
-                clip_norm=0.3,
+                training=Training(
+                    n_steps=n_steps,
+                    learning_rate=6.0,
+                    momentum=0,
+                    average=0,
+                    clip_norm=0.3,
+                ),
                 random_state=0,
             ).fit(X, y)
             name = type(accountant).__name__, n_steps

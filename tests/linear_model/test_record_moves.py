@@ -35,6 +35,7 @@ from skpuffer.training import (
     LinearGradients,
     Logistic,
     RecordGradient,
+    Training,
     train,
 )
 from tests.attack import assert_tight, with_share_of_noise
@@ -136,7 +137,7 @@ def test_a_small_move_gains_at_the_radius_of_the_rule(held_out, name):
 def test_the_rule_takes_no_ball_that_a_start_is_outside_of(held_out):
     (X, y), _, scenario = held_out
     model = clone(MODELS["logistic"]).set_params(
-        scenario=scenario(), accountant=PrivacyLoss(1.0, 1e-5), n_steps=1
+        scenario=scenario(), accountant=PrivacyLoss(1.0, 1e-5), training__n_steps=1
     )
     at_zero = model.fit(X, y).release_.optimiser.radius
     for length, expected in (
@@ -145,7 +146,9 @@ def test_the_rule_takes_no_ball_that_a_start_is_outside_of(held_out):
         (1e3 * at_zero, None),  # in so large a ball, corners bound the move better
     ):
         weights = np.full((1, X.shape[1]), length / X.shape[1] ** 0.5 / NORM)
-        model.set_params(init=(weights, [0.0]), learning_rate=1e-12).fit(X, y)
+        model.set_params(
+            training__init=(weights, [0.0]), training__learning_rate=1e-12
+        ).fit(X, y)
         assert model.release_.optimiser.radius == pytest.approx(expected)
         np.testing.assert_allclose(model.coef_, weights, rtol=1e-6)
 
@@ -163,7 +166,9 @@ def test_no_ball_is_asked_for_where_no_move_is_known(monkeypatch):
     X = np.arange(60).reshape(-1, 1) % 2.0
     for radius in (None, 2.0):
         asked.clear()
-        model = PrivateSGDClassifier(chain, PrivacyLoss(), radius=radius, n_steps=3)
+        model = PrivateSGDClassifier(
+            chain, PrivacyLoss(), training=Training(radius=radius, n_steps=3)
+        )
         # each record by itself: differential privacy promises as much
         with pytest.warns(NoGainWarning):
             model.fit(X, X[:, 0])
@@ -176,7 +181,9 @@ def test_a_hinge_pays_its_corner_and_a_network_any_record(held_out):
     assert hinge.release_.optimiser.radius is None
     assert hinge.certificate_.gain == pytest.approx(2.0, rel=1e-6)
     assert says(hinge.certificate_.assumptions, "assume.gradient_corner_bound")
-    network = PrivateMLPClassifier(scenario(), data_norm=NORM, n_steps=2).fit(X, y)
+    network = PrivateMLPClassifier(
+        scenario(), data_norm=NORM, training=Training(n_steps=2)
+    ).fit(X, y)
     assert network.certificate_.notion is Notion.APPROXIMATE_DP
     assert network.certificate_.gain == 1.0
     assert says(network.certificate_.assumptions, "assume.clipping_only_network")
@@ -184,7 +191,7 @@ def test_a_hinge_pays_its_corner_and_a_network_any_record(held_out):
     model = MODELS["logistic"]
     accountant = PrivacyLoss(1.0, 1e-5, noise="laplace")
     other = clone(model).set_params(
-        scenario=scenario(), accountant=accountant, n_steps=2
+        scenario=scenario(), accountant=accountant, training__n_steps=2
     )
     other.fit(X, y)
     assert other.release_.record is None
@@ -195,7 +202,10 @@ def test_a_hinge_pays_its_corner_and_a_network_any_record(held_out):
 def test_what_is_known_from_a_sample_bounds_no_move(held_out, prior_as):
     (X, y), _, scenario = held_out
     model = PrivateLogisticRegression(
-        scenario(prior_as), solver="gradient", data_norm=NORM, n_steps=2
+        scenario(prior_as),
+        solver="gradient",
+        data_norm=NORM,
+        training=Training(n_steps=2),
     ).fit(X, y)
     assert model.certificate_.notion is Notion.APPROXIMATE_DP
     assert model.certificate_.gain == 1.0
@@ -204,10 +214,12 @@ def test_what_is_known_from_a_sample_bounds_no_move(held_out, prior_as):
 
 def test_differential_privacy_is_as_without_moves():
     X, y = cancer()
-    model = PrivateLogisticRegression(data_norm=NORM, n_steps=2).fit(X, y)
+    model = PrivateLogisticRegression(data_norm=NORM, training=Training(n_steps=2)).fit(
+        X, y
+    )
     assert model.release_.record is None
     assert model.release_.optimiser.radius is None
-    model.set_params(radius=0.25).fit(X, y)
+    model.set_params(training__radius=0.25).fit(X, y)
     scaled = np.append(model.coef_ * NORM, model.intercept_ / 0.5)
     assert np.linalg.norm(scaled) <= 0.25 * (1 + 1e-12)
     assert model.certificate_.notion is Notion.APPROXIMATE_DP
@@ -291,7 +303,9 @@ def test_the_ball_of_the_rule_shrinks_as_more_records_move(model, radii):
         scenario = DiffusionScenario(
             curvature=rate, times=np.arange(n) + 1e-9, diameter=0.004
         )
-        fitted = clone(model).set_params(scenario=scenario, n_steps=2).fit(X, y)
+        fitted = (
+            clone(model).set_params(scenario=scenario, training__n_steps=2).fit(X, y)
+        )
         found.append(fitted.release_.optimiser.radius * norm)
     assert found[0] == pytest.approx(radii[0]) and found[2] < found[1] <= found[0]
     # none between those of the rule
@@ -395,14 +409,18 @@ def test_gradients_are_taken_in_the_ball_alone(monkeypatch):
         secret=[0],
         domain=([-0.01], [0.01]),
     )
-    model = PrivateSGDClassifier(scenario, data_norm=1.0, n_steps=5, radius=0.5)
+    model = PrivateSGDClassifier(
+        scenario, data_norm=1.0, training=Training(n_steps=5, radius=0.5)
+    )
     # a start from outside of the ball is projected as well
-    first = PrivateSGDClassifier(learning_rate=50.0, n_steps=5).fit(X, y)
+    first = PrivateSGDClassifier(training=Training(learning_rate=50.0, n_steps=5)).fit(
+        X, y
+    )
     # of other rows, say
     model._released = replace(first._released, certificate=None)
     assert np.linalg.norm(model._released.parameters) > 0.5
     seen.clear()
-    model.set_params(warm_start=True).fit(X, y)
+    model.set_params(training__warm_start=True).fit(X, y)
     assert len(seen) == 5
     assert max(length for length, _ in seen) <= 0.5 * (1 + 1e-12)
     # what a record moves is not rounded away
@@ -446,8 +464,8 @@ def test_a_run_of_other_gradients_is_refused(gradients, words):
 @pytest.mark.parametrize(
     "model",
     [
-        PrivateLinearSVC(loss="hinge", radius=2.0),
-        PrivateSGDClassifier(loss="hinge", radius=2.0),
+        PrivateLinearSVC(loss="hinge", training=Training(radius=2.0)),
+        PrivateSGDClassifier(loss="hinge", training=Training(radius=2.0)),
     ],
 )
 def test_a_ball_is_refused_for_a_loss_with_a_corner(model):
@@ -458,12 +476,13 @@ def test_a_ball_is_refused_for_a_loss_with_a_corner(model):
 
 
 @pytest.mark.parametrize(
-    "name, value", [("radius", 0.0), ("radius", np.inf), ("width", -1.0)]
+    "name, value",
+    [("training__radius", 0.0), ("training__radius", np.inf), ("width", -1.0)],
 )
 def test_wrong_widths_and_radii_are_refused_by_name(name, value):
     X, y = cancer()
-    with pytest.raises(ValueError, match=f"'{name}'"):
-        PrivateLinearSVC(**{name: value}).fit(X, y)
+    with pytest.raises(ValueError, match=f"'{name.removeprefix('training__')}'"):
+        PrivateLinearSVC().set_params(**{name: value}).fit(X, y)
 
 
 def one_record(move):

@@ -33,7 +33,7 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import AttributeScenario, RecordScenario
 from skpuffer.svm import PrivateLinearSVC
-from skpuffer.training import OptimiserRun
+from skpuffer.training import OptimiserRun, Training
 from tests.refused import refused
 
 CLASSIFIERS = [
@@ -83,9 +83,11 @@ def test_the_accounted_release_is_the_one_that_runs(sampling, cancer):
 
     model = Recording(
         accountant=PrivacyLoss(epsilon=2.0, delta=1e-5),
-        sampling=sampling,
-        batch_size=None if sampling == "full_batch" else 57,
-        n_steps=12,
+        training=Training(
+            sampling=sampling,
+            batch_size=None if sampling == "full_batch" else 57,
+            n_steps=12,
+        ),
         random_state=3,
     ).fit(X, y)
     release = model.release_
@@ -125,7 +127,9 @@ def test_the_accounted_release_is_the_one_that_runs(sampling, cancer):
 
 def test_the_optimiser_is_the_one_asked_for(cancer):
     model = PrivateSGDClassifier(
-        learning_rate=0.5, momentum=0.3, average=True, alpha=0.1, random_state=0
+        training=Training(learning_rate=0.5, momentum=0.3, average=True),
+        alpha=0.1,
+        random_state=0,
     ).fit(*cancer)
     asked = Optimiser(learning_rate=0.5, momentum=0.3, average=1.0, l2=0.1)
     assert model.release_.optimiser == asked
@@ -133,11 +137,13 @@ def test_the_optimiser_is_the_one_asked_for(cancer):
 
 def test_epochs_and_steps(cancer):
     X, y = cancer
-    model = PrivateSGDClassifier(batch_size=100, max_iter=3, random_state=0).fit(X, y)
+    model = PrivateSGDClassifier(
+        training=Training(batch_size=100), max_iter=3, random_state=0
+    ).fit(X, y)
     assert model.release_.sampling.name == "fresh_bins"
     assert model.n_steps_ == 3 * 6
     assert model.n_iter_ == 3
-    model.set_params(n_steps=4).fit(X, y)
+    model.set_params(training__n_steps=4).fit(X, y)
     # of less than an epoch bins are not for sure the cheaper
     assert model.release_.sampling.name == "poisson"
     assert model.n_steps_ == 4
@@ -145,7 +151,9 @@ def test_epochs_and_steps(cancer):
 
 def test_a_seed_repeats_the_run(cancer):
     one, two = (
-        PrivateSGDClassifier(batch_size=50, random_state=1).fit(*cancer).coef_
+        PrivateSGDClassifier(training=Training(batch_size=50), random_state=1)
+        .fit(*cancer)
+        .coef_
         for _ in range(2)
     )
     np.testing.assert_array_equal(one, two)
@@ -167,7 +175,7 @@ def test_sparse_and_dense_agree(cancer, dtype):
     "model",
     [
         PrivateSGDClassifier(random_state=0),
-        PrivateLogisticRegression(random_state=0, batch_size=30),
+        PrivateLogisticRegression(random_state=0, training=Training(batch_size=30)),
         PrivateLinearSVC(random_state=0),
         PrivateRidge(random_state=0, target_bounds=(0, 1)),
     ],
@@ -203,8 +211,8 @@ def test_the_unit_of_the_data_does_not_matter(cancer):
 
 def test_warm_start_goes_on_and_says_so(cancer):
     X, y = cancer
-    cold = PrivateSGDClassifier(n_steps=3, random_state=0)
-    warm = clone(cold).set_params(warm_start=True)
+    cold = PrivateSGDClassifier(training=Training(n_steps=3), random_state=0)
+    warm = clone(cold).set_params(training__warm_start=True)
     first = cold.fit(X, y).coef_.copy()
     np.testing.assert_array_equal(warm.fit(X, y).coef_, first)
     warm = clone(warm).set_params(random_state=None).fit(X, y)
@@ -250,7 +258,9 @@ def test_probabilities_only_of_a_likelihood(cancer):
 
 
 def test_verbose_shows_progress(cancer, capsys):
-    PrivateSGDClassifier(n_steps=3, verbose=1, random_state=0).fit(*cancer)
+    PrivateSGDClassifier(training=Training(n_steps=3, verbose=1), random_state=0).fit(
+        *cancer
+    )
     assert "3/3" in capsys.readouterr().err
 
 
@@ -282,9 +292,9 @@ def test_awkward_tables_stay_finite(X, model):
 
 def test_a_batch_larger_than_the_table_and_absent_classes():
     X, y = np.eye(4), np.array([0, 0, 0, 0])
-    model = PrivateSGDClassifier(batch_size=100, classes=[0, 1, 2], random_state=0).fit(
-        X, y
-    )
+    model = PrivateSGDClassifier(
+        training=Training(batch_size=100), classes=[0, 1, 2], random_state=0
+    ).fit(X, y)
     assert model.release_.batch_size == 4
     assert model.coef_.shape == (3, 4)
     empty = sparse.csr_matrix((6, 3))
@@ -306,24 +316,31 @@ def test_in_a_grid_over_budgets(cancer):
 @pytest.mark.parametrize(
     "changes, match",
     [
-        ({"clip_norm": 0.0}, "clip_norm"),
-        ({"batch_size": 0}, "batch_size"),
-        ({"n_steps": 0}, "n_steps"),
-        ({"sampling": "cyclic"}, "sampling"),
-        ({"sampling": "full_batch", "batch_size": 0}, "batch_size"),
-        ({"learning_rate": 0.0}, "learning_rate"),
-        ({"momentum": 1.0}, "momentum"),
-        ({"schedule": "annealed"}, "schedule"),
-        ({"schedule": 1}, "schedule"),
+        ({"training__clip_norm": 0.0}, "clip_norm"),
+        ({"training__clip_norm": np.inf}, "clip_norm"),
+        ({"training__batch_size": 0}, "batch_size"),
+        ({"training__n_steps": 0}, "n_steps"),
+        ({"training__sampling": "cyclic"}, "sampling"),
+        ({"training__sampling": "full_batch", "training__batch_size": 0}, "batch_size"),
+        ({"training__learning_rate": 0.0}, "learning_rate"),
+        ({"training__momentum": 1.0}, "momentum"),
+        ({"training__schedule": "annealed"}, "schedule"),
+        ({"training__schedule": 1}, "schedule"),
         ({"data_norm": 0.0}, "data_norm"),
         ({"alpha": -1.0}, "alpha"),
     ],
 )
 def test_bad_parameters_are_named(changes, match, cancer):
-    model = PrivateSGDClassifier(**changes)
+    model = PrivateSGDClassifier().set_params(**changes)
     with pytest.raises(ValueError, match=match):
         model.fit(*cancer)
     assert not vars(model).keys() & {"coef_", "certificate_", "release_"}
+
+
+def test_one_clip_norm_is_all_a_linear_model_takes(cancer):
+    model = PrivateSGDClassifier(training=Training(clip_norm=(0.3, 0.4)))
+    with refused(TypeError, "parameter.not_real_number", name="clip_norm"):
+        model.fit(*cancer)
 
 
 @pytest.mark.parametrize(
@@ -343,7 +360,8 @@ def test_bad_parameters_are_named(changes, match, cancer):
 def test_a_scheme_is_the_same_by_its_name(scheme, asked, taken, cancer):
     by_name, by_itself = (
         PrivateSGDClassifier(
-            sampling=sampling, batch_size=asked, n_steps=3, random_state=0
+            training=Training(sampling=sampling, batch_size=asked, n_steps=3),
+            random_state=0,
         ).fit(*cancer)
         for sampling in (scheme.name, scheme)
     )
@@ -354,7 +372,9 @@ def test_a_scheme_is_the_same_by_its_name(scheme, asked, taken, cancer):
 
 def test_a_batch_of_a_small_table_has_a_record_at_least():
     X, y = np.eye(4), np.array([0, 1, 0, 1])
-    model = PrivateSGDClassifier(sampling="fixed_size", n_steps=2, random_state=0)
+    model = PrivateSGDClassifier(
+        training=Training(sampling="fixed_size", n_steps=2), random_state=0
+    )
     assert model.fit(X, y).release_.batch_size == 1
 
 
@@ -362,7 +382,7 @@ def test_a_scheme_without_a_dominating_pair_is_refused(cancer):
     class Cyclic(PoissonSampling):
         name = "cyclic"
 
-    model = PrivateSGDClassifier(sampling=Cyclic(), n_steps=3)
+    model = PrivateSGDClassifier(training=Training(sampling=Cyclic(), n_steps=3))
     with refused(UnsupportedError, "sampling.scheme_unknown", scheme_type="Cyclic"):
         model.fit(*cancer)
     assert not hasattr(model, "certificate_")
@@ -454,7 +474,7 @@ def test_no_penalty_is_too_strong(model, cancer):
 
 
 def test_warm_start_takes_nothing_from_another_solver(cancer):
-    model = PrivateLogisticRegression(warm_start=True).fit(*cancer)
+    model = PrivateLogisticRegression(training=Training(warm_start=True)).fit(*cancer)
     model.set_params(solver="output").fit(*cancer).fit(*cancer)
     model.set_params(solver="gradient").fit(*cancer)
     assert not any("released before" in str(a) for a in model.certificate_.assumptions)

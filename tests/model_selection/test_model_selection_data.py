@@ -14,6 +14,7 @@ from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifie
 from skpuffer.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from skpuffer.naive_bayes import PrivateGaussianNB
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, MarkovChainScenario
+from skpuffer.training import Training
 from tests.refused import refused
 
 
@@ -23,7 +24,10 @@ def test_digits_by_noisy_steps():
     grid = {"alpha": [0.0, 100.0]}
     search = PrivateGridSearchCV(
         PrivateSGDClassifier(
-            classes=range(10), max_iter=10, batch_size=256, data_norm=4.0
+            classes=range(10),
+            max_iter=10,
+            training=Training(batch_size=256),
+            data_norm=4.0,
         ),
         grid,
         accountant=PrivacyLoss(6.0, 1e-4),

@@ -68,6 +68,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
+from skpuffer.training import Training
 from tests.refused import refused, says, warned
 
 X, y = load_breast_cancer(return_X_y=True)
@@ -686,8 +687,14 @@ LOGISTIC = PrivateLogisticRegression()
             search(model=PrivateLogisticRegression(random_state=0)),
             "'random_state' of its own",
         ),
-        (search({}, PrivateSGDClassifier(warm_start=True)), "'warm_start' or 'init'"),
-        (search({}, PrivateSGDClassifier(init=LOGISTIC)), "'warm_start' or 'init'"),
+        (
+            search({}, PrivateSGDClassifier(training=Training(warm_start=True))),
+            "'warm_start' or 'init'",
+        ),
+        (
+            search({}, PrivateSGDClassifier(training=Training(init=LOGISTIC))),
+            "'warm_start' or 'init'",
+        ),
         (search(model=PrivateRidge(), grid={}), "target_bounds"),
     ],
 )

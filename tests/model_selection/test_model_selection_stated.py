@@ -319,7 +319,9 @@ class _Drifting(PrivateLogisticRegression):
 
 @pytest.mark.parametrize("trials", ["geometric", "each"])
 def test_trials_of_other_fits_than_were_accounted_for_publish_nothing(trials):
-    made = search(_Drifting(classes=[0, 1]), {"n_steps": [3, 4]}, trials=trials)
+    made = search(
+        _Drifting(classes=[0, 1]), {"training__n_steps": [3, 4]}, trials=trials
+    )
     with is_refused(RuntimeError, "search.accounted_other_fits"):
         made.fit(X, Y)
     assert not hasattr(made, "certificate_")

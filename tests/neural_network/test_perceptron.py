@@ -19,6 +19,7 @@ from sklearn.preprocessing import Normalizer
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.scenarios import RecordScenario
+from skpuffer.training import Training
 from tests.refused import refused
 
 from ..attack import assert_tight, many_runs, with_share_of_noise
@@ -63,11 +64,9 @@ def test_without_noise_it_is_scikit_learns(activation, n_classes, clip_by):
         hidden_size=5,
         activation=activation,
         clip_by=clip_by,
-        clip_norm=50.0,
-        learning_rate=0.5,
-        momentum=0.0,
-        average=False,
-        n_steps=30,
+        training=Training(
+            clip_norm=50.0, learning_rate=0.5, momentum=0.0, average=False, n_steps=30
+        ),
         random_state=7,
     ).fit(X, y)
     # the same steps from the same start
@@ -105,9 +104,7 @@ def test_the_penalty_is_of_weights_and_not_of_biases():
         accountant=NO_NOISE,
         hidden_size=2,
         alpha=0.02,
-        clip_norm=50.0,
-        learning_rate=1.0,
-        n_steps=3000,
+        training=Training(clip_norm=50.0, learning_rate=1.0, n_steps=3000),
         random_state=0,
     ).fit(X, y)
     gradients = model._gradients(model.task.X, model.task.y)
@@ -129,7 +126,7 @@ def test_the_penalty_is_of_weights_and_not_of_biases():
 
 def test_the_unit_of_the_data_does_not_matter():
     X, y = table()
-    make = PrivateMLPClassifier(n_steps=5, random_state=0)
+    make = PrivateMLPClassifier(training=Training(n_steps=5), random_state=0)
     one = clone(make).fit(X, y)
     other = clone(make).set_params(data_norm=100.0).fit(100 * X, y)
     np.testing.assert_allclose(100 * other.coefs_[0], one.coefs_[0])
@@ -146,7 +143,9 @@ def test_the_unit_of_the_data_does_not_matter():
 def test_the_certificate_is_what_the_release_accounts_for(clip_by):
     accountant = PrivacyLoss(epsilon=2.0, delta=1e-5)
     model = PrivateMLPClassifier(
-        accountant=accountant, clip_by=clip_by, clip_norm=0.8, n_steps=20
+        accountant=accountant,
+        clip_by=clip_by,
+        training=Training(clip_norm=0.8, n_steps=20),
     ).fit(*table(3))
     release = model.release_
     assert release.n_steps == 20
@@ -169,8 +168,7 @@ def test_layers_have_clip_norms_and_noise_of_their_own():
     make = PrivateMLPClassifier(
         accountant=RenyiDP(2.0, alpha=4.0, delta=None),
         clip_by="layer",
-        clip_norm=(0.3, 0.9),
-        n_steps=20,
+        training=Training(clip_norm=(0.3, 0.9), n_steps=20),
     )
     one, each = clone(make).fit(X, y), clone(make).set_params(noise_by="layer")
     each.fit(X, y)
@@ -195,7 +193,10 @@ def test_no_record_moves_a_sum_further_than_the_clip_norm(
 ):
     X, y = table(n_classes, n=6)
     model = PrivateMLPClassifier(
-        clip_by=clip_by, activation=activation, hidden_size=4, clip_norm=0.4
+        clip_by=clip_by,
+        activation=activation,
+        hidden_size=4,
+        training=Training(clip_norm=0.4),
     ).fit(X, y)
     release = model.release_
     rng = np.random.default_rng(0)
@@ -226,8 +227,7 @@ def test_more_budget_is_less_noise_and_a_better_fit():
         model = PrivateMLPClassifier(
             accountant=PrivacyLoss(epsilon=epsilon),
             hidden_size=8,
-            n_steps=30,
-            clip_norm=0.5,
+            training=Training(n_steps=30, clip_norm=0.5),
             random_state=0,
         ).fit(X, y)
         scores.append(model.score(X, y))
@@ -245,12 +245,13 @@ def test_more_budget_is_less_noise_and_a_better_fit():
     [
         {},
         {"clip_by": "layer"},
-        {"clip_by": "layer", "noise_by": "layer", "clip_norm": (0.1, 2.0)},
+        {"clip_by": "layer", "noise_by": "layer", "training__clip_norm": (0.1, 2.0)},
     ],
     ids=["all", "layer", "noise"],
 )
 def test_the_noise_drawn_is_the_noise_named(clipping):
-    model = Recording(hidden_size=2, n_steps=200, **clipping).fit(*table())
+    model = Recording(hidden_size=2, training=Training(n_steps=200))
+    model.set_params(**clipping).fit(*table())
     draws = np.array([step.noise for step in model.steps]) / model.noise_.scale
     assert draws.shape == (200, 4 * 2 + 3)
     assert stats.kstest(draws.ravel(), stats.norm.cdf).pvalue > 1e-4
@@ -262,27 +263,26 @@ def test_the_noise_drawn_is_the_noise_named(clipping):
 def test_all_parameters_stay_in_the_ball(radius):
     X, y = table()
     model = PrivateMLPClassifier(
-        hidden_size=8, radius=radius, average=False, random_state=0
+        hidden_size=8, training=Training(radius=radius, average=False), random_state=0
     ).fit(X, y)
     parts = [*model.coefs_, *model.intercepts_]
     length = np.linalg.norm(np.concatenate([part.ravel() for part in parts]))
     assert length == pytest.approx(0.5) if radius == 0.5 else length < 50
-    free = clone(model).set_params(radius=None).fit(X, y)
+    free = clone(model).set_params(training__radius=None).fit(X, y)
     assert np.array_equal(free.coefs_[0], model.coefs_[0]) == (radius == 50.0)
     # whatever is made of noisy sums costs nothing
     assert free.certificate_ == model.certificate_
     with refused(ValueError, "linear.init_outside_ball", radius=0.5):
-        PrivateMLPClassifier(hidden_size=8, radius=0.5, init=free).fit(X, y)
+        PrivateMLPClassifier(
+            hidden_size=8, training=Training(radius=0.5, init=free)
+        ).fit(X, y)
 
 
 def test_the_parameters_are_made_of_noisy_sums_alone():
     X, y = table()
     model = Recording(
         hidden_size=4,
-        n_steps=7,
-        learning_rate=0.5,
-        momentum=0.0,
-        average=False,
+        training=Training(n_steps=7, learning_rate=0.5, momentum=0.0, average=False),
         random_state=1,
     ).fit(X, y)
     gradients = model._gradients(model.task.X, model.task.y)
@@ -302,9 +302,9 @@ def test_the_parameters_are_made_of_noisy_sums_alone():
 @pytest.mark.parametrize(
     "clipping",
     [
-        {"clip_norm": 0.05},
-        {"clip_norm": 0.05, "clip_by": "layer"},
-        {"clip_norm": (0.02, 0.06), "clip_by": "layer", "noise_by": "layer"},
+        {"training__clip_norm": 0.05},
+        {"training__clip_norm": 0.05, "clip_by": "layer"},
+        {"training__clip_norm": (0.02, 0.06), "clip_by": "layer", "noise_by": "layer"},
     ],
     ids=["all", "layer", "noise"],
 )
@@ -315,10 +315,9 @@ def test_no_canary_beats_the_certificate(clipping):
     model = Recording(
         accountant=PrivacyLoss(epsilon=8.0, delta=1e-5),
         hidden_size=3,
-        **clipping,
-        learning_rate=1e-9,
-        n_steps=2,
-    ).fit(X, y)
+        training=Training(learning_rate=1e-9, n_steps=2),
+    )
+    model.set_params(**clipping).fit(X, y)
     rng = np.random.default_rng(0)
     start = rng.normal(size=4 * 3 + 4)  # public, released before
     release, noise = model.release_, model.noise_
@@ -355,7 +354,7 @@ def test_no_canary_beats_the_certificate(clipping):
 def test_forms_of_a_table_are_one_table():
     X, y = table(3)
     names = ["a", "b", "c"]
-    make = PrivateMLPClassifier(random_state=0, n_steps=10)
+    make = PrivateMLPClassifier(random_state=0, training=Training(n_steps=10))
     dense = clone(make).fit(X, y)
     frame = pd.DataFrame(X, columns=names)
     labels = np.array(["no", "perhaps", "yes"])
@@ -375,7 +374,7 @@ def test_sparse_rows_are_refused_with_the_remedy():
 
 def test_a_seed_repeats_the_run_and_none_does_not():
     X, y = table()
-    make = PrivateMLPClassifier(n_steps=5, batch_size=30)
+    make = PrivateMLPClassifier(training=Training(n_steps=5, batch_size=30))
     seeded = [clone(make).set_params(random_state=5).fit(X, y) for _ in range(2)]
     free = [clone(make).fit(X, y) for _ in range(2)]
     for layer in (0, 1):
@@ -385,7 +384,9 @@ def test_a_seed_repeats_the_run_and_none_does_not():
 
 def test_clones_and_pickles():
     X, y = table()
-    model = PrivateMLPClassifier(hidden_size=3, activation="relu", n_steps=5).fit(X, y)
+    model = PrivateMLPClassifier(
+        hidden_size=3, activation="relu", training=Training(n_steps=5)
+    ).fit(X, y)
     fresh = clone(model)
     assert not hasattr(fresh, "coefs_")
     assert (fresh.hidden_size, fresh.activation) == (3, "relu")
@@ -400,7 +401,9 @@ def test_in_a_grid_over_budgets():
     grid = GridSearchCV(
         make_pipeline(
             Normalizer(),
-            PrivateMLPClassifier(hidden_size=8, n_steps=30, random_state=0),
+            PrivateMLPClassifier(
+                hidden_size=8, training=Training(n_steps=30), random_state=0
+            ),
         ),
         {"privatemlpclassifier__accountant__epsilon": [0.01, 10.0]},
         error_score="raise",
@@ -419,23 +422,23 @@ def test_in_a_grid_over_budgets():
         ({"alpha": -1.0}, "alpha"),
         ({"alpha": np.nan}, "alpha"),
         ({"clip_by": "row"}, "clip_by"),
-        ({"clip_norm": 0.0}, "clip_norm"),
-        ({"clip_norm": (1.0, 1.0)}, "clip_norm"),
-        ({"clip_norm": (1.0, 0.0), "clip_by": "layer"}, "clip_norm"),
-        ({"clip_norm": (1.0,) * 3, "clip_by": "layer"}, "clip_norm"),
-        ({"clip_norm": [1.0, 1.0], "clip_by": "layer"}, "clip_norm"),
+        ({"training__clip_norm": 0.0}, "clip_norm"),
+        ({"training__clip_norm": (1.0, 1.0)}, "clip_norm"),
+        ({"training__clip_norm": (1.0, 0.0), "clip_by": "layer"}, "clip_norm"),
+        ({"training__clip_norm": (1.0,) * 3, "clip_by": "layer"}, "clip_norm"),
+        ({"training__clip_norm": [1.0, 1.0], "clip_by": "layer"}, "clip_norm"),
         ({"noise_by": "row"}, "noise_by"),
         ({"noise_by": "layer"}, "noise_by"),
-        ({"radius": 0.0}, "radius"),
-        ({"schedule": "annealed"}, "schedule"),
+        ({"training__radius": 0.0}, "radius"),
+        ({"training__schedule": "annealed"}, "schedule"),
         ({"data_norm": np.inf}, "data_norm"),
-        ({"n_steps": 0}, "n_steps"),
+        ({"training__n_steps": 0}, "n_steps"),
         ({"classes": [0, np.nan]}, "classes"),
         ({"accountant": PrivacyLoss(delta=2.0)}, "delta"),
     ],
 )
 def test_bad_parameters_are_named(changes, match):
-    model = PrivateMLPClassifier(**changes)
+    model = PrivateMLPClassifier().set_params(**changes)
     with pytest.raises(ValueError, match=f"'{match}'"):
         model.fit(*table())
     assert not vars(model).keys() & {"coefs_", "certificate_", "release_"}

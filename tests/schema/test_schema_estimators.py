@@ -44,6 +44,7 @@ from skpuffer.summary import (
 )
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, TEXT, listen, reachable, sings
+from skpuffer.training import Training
 from tests.refused import refused, says
 
 COLUMNS = {
@@ -439,11 +440,13 @@ def test_a_start_of_another_code_book_is_refused():
         start = PrivateLogisticRegression(schema=CLASSES, random_state=0).fit(X, y)
     other = Schema({**COLUMNS, "age": Number(0, 99, missing_level=True)})
     model = PrivateLogisticRegression(
-        schema=other, classes=["no", "yes"], init=(start.coef_, start.intercept_)
+        schema=other,
+        classes=["no", "yes"],
+        training=Training(init=(start.coef_, start.intercept_)),
     )
     model.fit(X, y)
     with refused(ValueError, "linear.init_schema_differs"):
-        model.set_params(init=start).fit(X, y)
+        model.set_params(training__init=start).fit(X, y)
 
 
 # -- beliefs ---------------------------------------------------------------------------

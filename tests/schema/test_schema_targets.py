@@ -27,6 +27,7 @@ from skpuffer.training import (
     PerceptronGradients,
     RecordGradient,
     Squared,
+    Training,
     make_loss,
 )
 from skpuffer.utils._bounds import Bounds
@@ -127,16 +128,16 @@ def test_of_a_squared_error_it_would_move_further():
 
 # -- estimators ------------------------------------------------------------------------
 
-STEPS = {"n_steps": 5, "learning_rate": 1.0, "sampling": "full_batch", "clip_norm": 1.0}
+STEPS = Training(n_steps=5, learning_rate=1.0, sampling="full_batch", clip_norm=1.0)
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        PrivateLogisticRegression(solver="gradient", **STEPS),
-        PrivateSGDClassifier(**STEPS),
-        PrivateLinearSVC(**STEPS),
-        PrivateMLPClassifier(hidden_size=3, **STEPS),
+        PrivateLogisticRegression(solver="gradient", training=STEPS),
+        PrivateSGDClassifier(training=STEPS),
+        PrivateLinearSVC(training=STEPS),
+        PrivateMLPClassifier(hidden_size=3, training=STEPS),
     ],
     ids=lambda m: type(m).__name__,
 )

@@ -18,6 +18,7 @@ from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Training
 
 from ..attack import assert_tight, many_runs, with_share_of_noise
 
@@ -53,9 +54,8 @@ def test_without_noise_the_hinge_is_scikit_learns(n_classes):
         loss="hinge",
         C=0.5,
         fit_intercept=False,
-        learning_rate=0.3,
-        n_steps=3000,
-        **PLAIN | {"average": 0.5},  # of subgradients that jump at the corner
+        # an average, of subgradients that jump at the corner
+        training=Training(learning_rate=0.3, n_steps=3000, **PLAIN | {"average": 0.5}),
     ).fit(X, y)
     twin = LinearSVC(
         loss="hinge",
@@ -94,9 +94,7 @@ def test_without_noise_the_huber_hinge_is_its_minimiser(scaling, unit):
         data_norm=unit,
         fit_intercept=scaling is not None,
         intercept_scaling=scaling or 0.5,
-        learning_rate=1.0,
-        n_steps=1500,
-        **PLAIN,
+        training=Training(learning_rate=1.0, n_steps=1500, **PLAIN),
     ).fit(unit * X, y)
     # what clipping leaves of rounding is a part in two thousand of nothing here
     np.testing.assert_allclose(unit * model.coef_[0], best[:3], atol=1e-4)
@@ -124,7 +122,8 @@ def test_the_certificate_is_what_the_release_accounts_for(sampling, size):
     X, y = table()
     accountant = PrivacyLoss(epsilon=2.0, delta=1e-5)
     model = PrivateLinearSVC(
-        accountant=accountant, sampling=sampling, batch_size=size, n_steps=20
+        accountant=accountant,
+        training=Training(sampling=sampling, batch_size=size, n_steps=20),
     ).fit(X, y)
     release = model.release_
     assert (release.n_steps, release.sampling.name) == (20, sampling)
@@ -143,7 +142,7 @@ def test_the_certificate_is_what_the_release_accounts_for(sampling, size):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_no_record_moves_a_sum_further_than_the_clip_norm(loss, n_classes):
     X, y = table(n_classes, n=6)
-    model = PrivateLinearSVC(loss=loss, clip_norm=0.4).fit(X, y)
+    model = PrivateLinearSVC(loss=loss, training=Training(clip_norm=0.4)).fit(X, y)
     release = model.release_
     rng = np.random.default_rng(0)
     moved = []
@@ -166,8 +165,10 @@ def test_more_budget_is_less_noise_and_a_better_fit():
     scales, scores = [], []
     for epsilon in (0.03, 0.3, 3.0):
         model = PrivateLinearSVC(
-            accountant=PrivacyLoss(epsilon=epsilon), n_steps=10, random_state=0
-        ).set_params(clip_norm=0.5)
+            accountant=PrivacyLoss(epsilon=epsilon),
+            training=Training(n_steps=10),
+            random_state=0,
+        ).set_params(training__clip_norm=0.5)
         scores.append(model.fit(X, y).score(X, y))
         scales.append(model.noise_.scale)
     assert scales[0] > 5 * scales[1] > 25 * scales[2]
@@ -178,7 +179,9 @@ def test_more_budget_is_less_noise_and_a_better_fit():
 def test_more_steps_ask_for_more_noise_each():
     X, y = table()
     scales = [
-        PrivateLinearSVC(n_steps=n, clip_norm=0.5).fit(X, y).noise_.scale
+        PrivateLinearSVC(training=Training(n_steps=n, clip_norm=0.5))
+        .fit(X, y)
+        .noise_.scale
         for n in (1, 4, 100)
     ]
     np.testing.assert_allclose(np.divide(scales, scales[0]), [1, 2, 10], rtol=1e-3)
@@ -190,7 +193,11 @@ def test_more_steps_ask_for_more_noise_each():
 @pytest.mark.parametrize("sampling", ["full_batch", "poisson"])
 def test_the_noise_drawn_is_the_noise_named(sampling):
     model = Recording(
-        n_steps=300, sampling=sampling, batch_size=None if sampling[0] == "f" else 20
+        training=Training(
+            n_steps=300,
+            sampling=sampling,
+            batch_size=None if sampling[0] == "f" else 20,
+        ),
     ).fit(*table())
     draws = np.array([step.noise for step in model.steps]) / model.noise_.scale
     assert draws.shape == (300, 4)
@@ -201,7 +208,9 @@ def test_the_noise_drawn_is_the_noise_named(sampling):
 
 def test_the_parameters_are_made_of_noisy_sums_alone():
     X, y = table()
-    model = Recording(n_steps=7, learning_rate=0.5, random_state=1, **PLAIN).fit(X, y)
+    model = Recording(
+        training=Training(n_steps=7, learning_rate=0.5, **PLAIN), random_state=1
+    ).fit(X, y)
     w = np.zeros(4)
     gradients = model._gradients(model.task.X, model.task.y)
     for step in model.steps:
@@ -219,9 +228,8 @@ def test_no_canary_beats_the_certificate():
     model = Recording(
         accountant=PrivacyLoss(epsilon=8.0, delta=1e-5),
         fit_intercept=False,
-        clip_norm=0.7,
-        learning_rate=1e-9,  # the gradients stay as they are at first
-        n_steps=2,
+        training=Training(clip_norm=0.7, learning_rate=1e-9, n_steps=2),
+        # the gradients stay as they are at first
     ).fit(X[0], y)
     release, noise = model.release_, model.noise_
 
@@ -253,7 +261,7 @@ def test_no_canary_beats_the_certificate():
 def test_forms_of_a_table_are_one_table():
     X, y = table(3)
     names = ["a", "b", "c"]
-    make = PrivateLinearSVC(random_state=0, n_steps=10)
+    make = PrivateLinearSVC(random_state=0, training=Training(n_steps=10))
     dense = clone(make).fit(X, y)
     frame = pd.DataFrame(X, columns=names)
     labels = np.array(["no", "perhaps", "yes"])
@@ -268,7 +276,7 @@ def test_forms_of_a_table_are_one_table():
 
 def test_a_seed_repeats_the_run_and_none_does_not():
     X, y = table()
-    make = PrivateLinearSVC(n_steps=5, batch_size=30)
+    make = PrivateLinearSVC(training=Training(n_steps=5, batch_size=30))
     seeded = [clone(make).set_params(random_state=5).fit(X, y) for _ in range(2)]
     np.testing.assert_array_equal(seeded[0].coef_, seeded[1].coef_)
     free = [clone(make).fit(X, y) for _ in range(2)]
@@ -277,7 +285,9 @@ def test_a_seed_repeats_the_run_and_none_does_not():
 
 def test_clones_and_pickles():
     X, y = table()
-    model = PrivateLinearSVC(C=2.0, loss="hinge", n_steps=5).fit(X, y)
+    model = PrivateLinearSVC(C=2.0, loss="hinge", training=Training(n_steps=5)).fit(
+        X, y
+    )
     fresh = clone(model)
     assert not hasattr(fresh, "coef_")
     assert (fresh.C, fresh.loss) == (2.0, "hinge")
@@ -290,7 +300,10 @@ def test_clones_and_pickles():
 def test_in_a_grid_over_budgets():
     X, y = table(n=400)
     grid = GridSearchCV(
-        make_pipeline(Normalizer(), PrivateLinearSVC(n_steps=10, random_state=0)),
+        make_pipeline(
+            Normalizer(),
+            PrivateLinearSVC(training=Training(n_steps=10), random_state=0),
+        ),
         {"privatelinearsvc__accountant__epsilon": [0.01, 10.0]},
         error_score="raise",
         cv=3,
@@ -301,7 +314,7 @@ def test_in_a_grid_over_budgets():
 
 def test_the_release_holds_no_data():
     X, y = table()
-    model = PrivateLinearSVC(n_steps=3, clip_norm=0.5).fit(X, y)
+    model = PrivateLinearSVC(training=Training(n_steps=3, clip_norm=0.5)).fit(X, y)
     assert model.release_ == GradientRelease(
         n_records=120,
         n_steps=3,
@@ -324,17 +337,17 @@ def test_the_release_holds_no_data():
         ({"data_norm": -1.0}, "data_norm"),
         ({"data_norm": np.inf}, "data_norm"),
         ({"intercept_scaling": 0.0}, "intercept_scaling"),
-        ({"clip_norm": np.inf}, "clip_norm"),
-        ({"n_steps": 0}, "n_steps"),
-        ({"n_steps": 2.5}, "n_steps"),
-        ({"batch_size": -3}, "batch_size"),
-        ({"sampling": "all"}, "sampling"),
+        ({"training__clip_norm": np.inf}, "clip_norm"),
+        ({"training__n_steps": 0}, "n_steps"),
+        ({"training__n_steps": 2.5}, "n_steps"),
+        ({"training__batch_size": -3}, "batch_size"),
+        ({"training__sampling": "all"}, "sampling"),
         ({"classes": [0, np.nan]}, "classes"),
         ({"accountant": PrivacyLoss(delta=2.0)}, "delta"),
     ],
 )
 def test_bad_parameters_are_named(changes, match):
-    model = PrivateLinearSVC(**changes)
+    model = PrivateLinearSVC().set_params(**changes)
     with pytest.raises(ValueError, match=f"'{match}'"):
         model.fit(*table())
     assert not vars(model).keys() & {"coef_", "certificate_", "release_"}

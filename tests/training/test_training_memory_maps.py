@@ -11,7 +11,7 @@ from skpuffer.summary import (
     PrivateStandardScaler,
     PrivateSummary,
 )
-from skpuffer.training import LinearGradients, Logistic
+from skpuffer.training import LinearGradients, Logistic, Training
 from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
@@ -34,7 +34,9 @@ def mapped(tmp_path):
     "model",
     [
         PrivateLogisticRegression(classes=[0, 1], random_state=0),
-        PrivateLogisticRegression(classes=[0, 1], batch_size=100, random_state=0),
+        PrivateLogisticRegression(
+            classes=[0, 1], training=Training(batch_size=100), random_state=0
+        ),
         PrivateRidge(target_bounds=(0, 1), solver="moments", random_state=0),
     ],
     ids=["full batches", "batches", "moments"],

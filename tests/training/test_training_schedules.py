@@ -14,6 +14,7 @@ from skpuffer.linear_model import (
 )
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Training
 from tests.refused import refused
 
 #: Trained models, with what makes them a penalty.
@@ -31,10 +32,11 @@ y = (X[:, 0] > 0).astype(int)
 
 
 def made(kind, **params):
-    fixed = {"n_steps": 20, "clip_norm": 0.5, "random_state": 0}
+    run = Training(n_steps=20, clip_norm=0.5)
+    model = kind(accountant=PrivacyLoss(1.0), training=run, random_state=0)
     if kind is PrivateSGDRegressor:
-        fixed["target_bounds"] = (0, 1)
-    return kind(accountant=PrivacyLoss(1.0), **{**fixed, **params})
+        model.target_bounds = (0, 1)
+    return model.set_params(**params)
 
 
 def parameters(model):
@@ -43,38 +45,40 @@ def parameters(model):
 
 @pytest.mark.parametrize("kind", TRAINED, ids=lambda kind: kind.__name__)
 def test_what_is_made_of_noisy_sums_costs_nothing(kind):
-    plain = made(kind, momentum=0.0).fit(X, y)
+    plain = made(kind, training__momentum=0.0).fit(X, y)
     options = {
-        "schedule": [{"schedule": name} for name in sorted(SCHEDULES)],
-        "momentum": [{"momentum": 0.9}],
-        "average": [{"average": 0.5}],
-        "radius": [{"radius": 0.3}],
+        "schedule": [{"training__schedule": name} for name in sorted(SCHEDULES)],
+        "momentum": [{"training__momentum": 0.9}],
+        "average": [{"training__average": 0.5}],
+        "radius": [{"training__radius": 0.3}],
         "penalty": [TRAINED[kind]],
     }
     for changes in sum(options.values(), []):
-        model = made(kind, **{"momentum": 0.0, **changes}).fit(X, y)
+        model = made(kind, **{"training__momentum": 0.0, **changes}).fit(X, y)
         # whatever the scenario: nothing here says how far a record moves
         assert model.certificate_ == plain.certificate_, changes
         assert model.noise_ == plain.noise_
         different = np.any(parameters(model) != parameters(plain))
         # None is 'constant'
-        assert different == (changes != {"schedule": "constant"}), changes
+        assert different == (changes != {"training__schedule": "constant"}), changes
 
 
 @pytest.mark.parametrize("kind", TRAINED, ids=lambda kind: kind.__name__)
 def test_a_schedule_is_in_the_release_that_is_run(kind):
-    model = made(kind, schedule="warmup_cosine", learning_rate=0.5).fit(X, y)
+    model = made(
+        kind, training__schedule="warmup_cosine", training__learning_rate=0.5
+    ).fit(X, y)
     optimiser = model.release_.optimiser
     # a rate that was given is the longest step's, and is left as it is
     assert (optimiser.schedule, optimiser.learning_rate) == ("warmup_cosine", 0.5)
-    assert clone(model).schedule == "warmup_cosine"
+    assert clone(model).training.schedule == "warmup_cosine"
     assert made(kind).fit(X, y).release_.optimiser.schedule == "constant"
 
 
 @pytest.mark.parametrize("kind", TRAINED, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("checked", [True, False])
 def test_a_schedule_that_is_none_is_refused_by_plain_code_as_well(kind, checked):
-    model = made(kind, schedule="annealed")
+    model = made(kind, training__schedule="annealed")
     with (
         config_context(skip_parameter_validation=not checked),
         pytest.raises(ValueError, match="'schedule'"),
@@ -83,7 +87,9 @@ def test_a_schedule_that_is_none_is_refused_by_plain_code_as_well(kind, checked)
     assert not hasattr(model, "certificate_")
 
 
-@pytest.mark.parametrize("changes", [{"noise_by": "row"}, {"clip_norm": (1.0, -1.0)}])
+@pytest.mark.parametrize(
+    "changes", [{"noise_by": "row"}, {"training__clip_norm": (1.0, -1.0)}]
+)
 def test_layers_are_checked_by_plain_code_as_well(changes):
     model = made(PrivateMLPClassifier, **{"clip_by": "layer", **changes})
     with (
@@ -94,6 +100,8 @@ def test_layers_are_checked_by_plain_code_as_well(changes):
 
 
 def test_a_schedule_asks_for_gradients():
-    chosen = PrivateLogisticRegression(schedule="cosine", random_state=0).fit(X, y)
+    chosen = PrivateLogisticRegression(
+        training=Training(schedule="cosine"), random_state=0
+    ).fit(X, y)
     assert chosen.release_.optimiser.schedule == "cosine"
     assert chosen.release_.optimiser.learning_rate > 0

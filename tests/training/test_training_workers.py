@@ -23,6 +23,7 @@ from skpuffer.training import (
     Logistic,
     Multinomial,
     PerceptronGradients,
+    Training,
     _rows,
     _workers,
 )
@@ -192,7 +193,10 @@ MODEL = PrivateLogisticRegression(
 FITTED = {
     "logistic": (MODEL, "coef_"),
     "ridge": (PrivateRidge(target_bounds=(0, 1), solver="gradient"), "coef_"),
-    "perceptron": (PrivateMLPClassifier(hidden_size=4, n_steps=5), "coefs_"),
+    "perceptron": (
+        PrivateMLPClassifier(hidden_size=4, training=Training(n_steps=5)),
+        "coefs_",
+    ),
 }
 
 
@@ -227,17 +231,17 @@ def test_jobs_may_be_named(small, tmp_path, monkeypatch):
     with parallel_config("threading"):
         spread = MODEL.fit(X, Y).coef_
         assert not list(tmp_path.iterdir())
-        MODEL.set_params(n_jobs=2)
+        MODEL.set_params(training__n_jobs=2)
         try:
             np.testing.assert_array_equal(spread, MODEL.fit(X, Y).coef_)
             assert list(tmp_path.iterdir())
         finally:
-            MODEL.set_params(n_jobs=None)
+            MODEL.set_params(training__n_jobs=None)
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "all", True])
 def test_jobs_are_a_number(n_jobs):
-    model = PrivateLogisticRegression(n_jobs=n_jobs)
+    model = PrivateLogisticRegression(training=Training(n_jobs=n_jobs))
     with pytest.raises(ValueError, match="'n_jobs'"):
         model.fit(X, Y)
 
@@ -251,7 +255,7 @@ def test_what_is_summed_here(monkeypatch, what):
     if what == "batches":
         monkeypatch.setattr(_workers, "_FEWEST_ROWS", 64)
     PrivateLogisticRegression(
-        n_jobs=2, batch_size=100 if what == "batches" else None
+        training=Training(n_jobs=2, batch_size=100 if what == "batches" else None)
     ).fit(X, Y)
 
 

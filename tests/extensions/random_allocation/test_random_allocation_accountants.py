@@ -32,6 +32,7 @@ from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss.allocation import sampled_delta
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import MarkovChainScenario, RecordScenario
+from skpuffer.training import Training
 from tests.refused import refused, says
 
 STRATEGY = banded_square_root(2)
@@ -391,8 +392,7 @@ def test_accountants_of_bins_train(accountant, certified):
     y = (X[:, 0] > 0).astype(int)
     model = PrivateLogisticRegression(
         accountant=accountant,
-        batch_size=10,
-        n_steps=6,
+        training=Training(batch_size=10, n_steps=6),
         data_norm=2.0,
         classes=[0, 1],
         random_state=0,
@@ -433,9 +433,7 @@ def test_budgets_are_searched_over():
     X = rng.uniform(-1, 1, (60, 2))
     y = (X[:, 0] > 0).astype(int)
     model = PrivateLogisticRegression(
-        batch_size=10,
-        n_steps=12,
-        sampling="balls_in_bins",
+        training=Training(batch_size=10, n_steps=12, sampling="balls_in_bins"),
         data_norm=2.0,
         classes=[0, 1],
         random_state=0,

@@ -23,6 +23,7 @@ from skpuffer.noise.strategies import (
     prefix_sum_tree,
 )
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Training
 from skpuffer.training._correlation import NOISE_CORRELATIONS
 from tests.refused import refused
 
@@ -56,10 +57,11 @@ def _plain(release):
 
 
 def made(kind, **params):
-    fixed = {"n_steps": 20, "clip_norm": 0.5, "batch_size": 10, "random_state": 0}
+    fixed = {"n_steps": 20, "clip_norm": 0.5, "batch_size": 10}
+    model = kind(accountant=Blind(1.0), random_state=0)
     if kind is PrivateSGDRegressor:
-        fixed["target_bounds"] = (0, 1)
-    return kind(accountant=Blind(1.0), **{**fixed, **params})
+        model.target_bounds = (0, 1)
+    return model.set_params(training=Training(**fixed | params))
 
 
 @pytest.mark.parametrize("kind", TRAINED, ids=lambda kind: kind.__name__)
@@ -138,9 +140,9 @@ def test_a_strategy_for_another_run_is_refused():
 def test_parameters_are_those_of_scikit_learn():
     strategy = banded_square_root(3)
     model = made(PrivateSGDClassifier, noise_correlation=strategy)
-    assert clone(model).noise_correlation == strategy
-    model.set_params(noise_correlation="prefix_sum_tree")
-    assert model.get_params()["noise_correlation"] == "prefix_sum_tree"
+    assert clone(model).training.noise_correlation == strategy
+    model.set_params(training__noise_correlation="prefix_sum_tree")
+    assert model.get_params()["training__noise_correlation"] == "prefix_sum_tree"
     fitted = pickle.loads(pickle.dumps(model.fit(X, y)))
     assert fitted.release_ == model.release_
 
@@ -149,7 +151,7 @@ def test_parameters_are_those_of_scikit_learn():
 def test_strategies_are_searched():
     search = GridSearchCV(
         made(PrivateSGDClassifier),
-        {"noise_correlation": [None, strategy_of_three(), "prefix_sum_tree"]},
+        {"training__noise_correlation": [None, strategy_of_three(), "prefix_sum_tree"]},
         cv=2,
         error_score="raise",
     ).fit(X, y)
@@ -167,7 +169,8 @@ def strategy_of_three():
 )
 def test_the_output_has_noise_once(kind):
     loss = {"loss": "huber_hinge"} if kind is PrivateLinearSVC else {}
-    model = made(kind, solver="output", noise_correlation="prefix_sum_tree", **loss)
+    model = made(kind, noise_correlation="prefix_sum_tree")
+    model.set_params(solver="output", **loss)
     with refused(ValueError, "linear.minimiser_noised_once"):
         model.fit(X, y)
 
