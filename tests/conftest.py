@@ -7,6 +7,7 @@ import random
 from collections import defaultdict
 from itertools import chain
 from pathlib import Path
+from zlib import crc32
 
 # Before anything imports pyplot, also in doctests: a machine may have no display.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -73,6 +74,16 @@ def pytest_collection():
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+def pytest_itemcollected(item):
+    """Leave half of scikit-learn's checks of each estimator to the slow tests.
+
+    They are the same for all estimators, which share the code that they are about.
+    """
+    name = getattr(item, "originalname", "")
+    if name == "test_scikit_learn_checks" and crc32(item.name.encode()) % 2:
+        item.add_marker("slow")
 
 
 @pytest.hookimpl(trylast=True)  # of what the markers leave
