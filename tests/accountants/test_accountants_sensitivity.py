@@ -12,6 +12,7 @@ from skpuffer.accountants.additive._base import (
     sensitivity_bound,
 )
 from skpuffer.distributions import Discrete, PointMass
+from skpuffer.exceptions import stated
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,
@@ -27,7 +28,7 @@ TRUST = {
     "certified": False,
     "delta": 0.1,
     "confidence": 0.9,
-    "assumptions": ("the sample is one",),
+    "assumptions": (stated("the sample is one"),),
 }
 
 
