@@ -109,8 +109,6 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "plot_gallery": "True",
-    # as many examples at a time as Sphinx has jobs
-    "parallel": True,
 }
 
 # -- HTML ---------------------------------------------------------------------------

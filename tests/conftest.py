@@ -105,6 +105,16 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_itemcollected(item):
+    """Leave half of scikit-learn's checks of each estimator to the slow tests.
+
+    They are the same for all estimators, which share the code that they are about.
+    """
+    name = getattr(item, "originalname", "")
+    if name == "test_scikit_learn_checks" and crc32(item.name.encode()) % 2:
+        item.add_marker("slow")
+
+
 @pytest.hookimpl(trylast=True)  # of what the markers leave
 def pytest_collection_modifyitems(config, items):
     """Leave every K-th test where SKPUFFER_TEST_EVERY is K: a quick look at all parts.

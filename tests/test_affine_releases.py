@@ -175,7 +175,7 @@ def test_intervals_hold_as_often_as_they_say(accountant):
     )
     table = TABLE[["age"]]
     exact = np.histogram(table["age"].clip(18, 90), np.linspace(18, 90, 5))[0]
-    level, n_trials, held, narrow = 0.8, 200, [], []
+    level, n_trials, held, narrow = 0.8, 120, [], []
     for seed in range(n_trials):
         fitted = clone(summary).set_params(random_state=seed).fit(table)
         low, high = fitted.confidence_interval(level)["result_"]

@@ -15,7 +15,7 @@ from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, TEXT, listen, reachable
 
 ENTRIES = all_estimators()
-N_INPUTS, N_RECORDS = 30, 24
+N_INPUTS, N_RECORDS = 20, 24
 
 CELLS = (
     TEXT,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import itertools
 import json
 import pickle
 import sys
@@ -607,10 +606,16 @@ def _fit_with_raising_call(estimator, at, error):
 
 
 def _interrupted(estimator, fit, error):
-    """Yield the estimator after a fit that was interrupted, at each moment in turn."""
+    """Yield the estimator after fits that were interrupted, at later and later moments.
+
+    At each of the first eight, and then at fewer and fewer: what a fit has set by one
+    moment, it has set by the later ones too.
+    """
     fitted = _fit(clone(estimator))
     # the call of `fit` itself is the first, when nothing has begun
-    for at in itertools.count(1 if fit is _fit_with_raising_hook else 2):
+    at = 0 if fit is _fit_with_raising_hook else 1
+    while True:
+        at += 1 + at // 8
         again = copy.copy(fitted)
         try:
             fit(again, at, error)

@@ -333,7 +333,7 @@ def test_copies_of_private_rows_are_no_public_rows(door):
     assert certified_behind(door, OTHERS)
     for name, change in COPIES.items():
         assert not certified_behind(door, change(PRIVATE)), name
-    for share in (399 / 400, 0.9, 0.6, 0.3, 0.1):
+    for share in (399 / 400, 0.1):
         some = PRIVATE.sample(frac=share, random_state=4)
         assert not certified_behind(door, some), share
         assert not certified_behind(door, pd.concat([some, OTHERS])), share

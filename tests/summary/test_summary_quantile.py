@@ -567,7 +567,7 @@ def test_an_attacker_finds_what_is_certified_and_no_more(name):
         made.noise,
         worlds,
         seed=0,
-        n_draws=60_000 if rounds else 30_000,
+        n_draws=60_000 if rounds else 20_000,
         score=lambda noise: lambda found: np.all(found <= threshold, axis=1) * 1.0,
     )
 
