@@ -761,7 +761,7 @@ def _checks(claim: Claim, fact: Fact) -> tuple[tuple[str, bool], ...]:
     """Pairs of what a claim must not be, and whether it is that."""
     costs = (claim.epsilon, claim.mutual_information, claim.rpp_epsilon)
     known = [cost for cost in costs if cost is not None]
-    estimate = claim.notion is Notion.ESTIMATED
+    estimate = not claim.certified
     return (
         ("proof.cost_not_a_number", any(not cost >= 0 for cost in known)),
         ("proof.states_no_cost", claim.epsilon is claim.mutual_information is None),

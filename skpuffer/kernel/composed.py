@@ -34,10 +34,7 @@ __all__ = [
 #: How likely the numbers of records that have a curve are exceeded, relatively to
 #: delta: many where curves are in closed form, and one where they take grids.
 _LEVELS = np.geomspace(1e8, 1e-3, 100)
-
-
 _ONE_LEVEL = np.array([0.1])
-
 
 _REMARK = Statement("assume.mean_over_count_law")
 
