@@ -6,8 +6,8 @@ import pytest
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.distributions import PointMass, Samples
-from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
-from skpuffer.kernel.sums import SensitivityBound
+from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.kernel.sums import SensitivityBound, claim_of_bound, shift_of
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -22,20 +22,34 @@ def query(**options):
     )
 
 
+def claimed(noise, bound, alpha=None, delta=None):
+    """What the rule claims of a noise against a bound, at an order or with a delta."""
+    return claim_of_bound(
+        noise,
+        bound,
+        query(),
+        alpha=2.0 if alpha is None and delta is None else alpha,
+        delta=delta,
+        noise_delta=None if delta is None else delta - bound.delta,
+        composable=True,
+        source=Statement("source.group_privacy_one_coupling"),
+    )
+
+
 @pytest.mark.parametrize(
     "budget, known, expected",
     [
         ({}, {}, Notion.RENYI_PUFFERFISH),
         ({}, {"arbitrary": True}, Notion.RENYI_DP),
         ({}, {"delta": 0.1}, Notion.APPROXIMATE_RENYI_PUFFERFISH),
-        ({"alpha": math.inf, "noise": "laplace"}, {}, Notion.PURE_PUFFERFISH),
+        ({"alpha": math.inf}, {}, Notion.PURE_PUFFERFISH),
         (
-            {"alpha": math.inf, "noise": "laplace"},
+            {"alpha": math.inf},
             {"arbitrary": True},
             Notion.PURE_DP,
         ),
         (
-            {"alpha": math.inf, "noise": "laplace"},
+            {"alpha": math.inf},
             {"delta": 0.1},
             Notion.APPROXIMATE_RENYI_PUFFERFISH,
         ),
@@ -48,12 +62,12 @@ def query(**options):
 )
 def test_the_notion_says_no_more_than_the_bound(budget, known, expected):
     bound = SensitivityBound(1.0, 2.0, **known)
-    assert GeneralWasserstein(**budget)._notion(bound) is expected
+    assert claimed(GaussianNoise(1.0), bound, **budget).notion is expected
 
 
 def test_the_shift_is_the_ball_in_the_units_of_the_release():
     release = query(dim=2, units=(1.0, 5.0))
-    shift = GroupPrivacy()._shift(SensitivityBound(3.0, 1.0), release)
+    shift = shift_of(SensitivityBound(3.0, 1.0), release)
     assert shift == Shift(3.0, norm=1.0, dim=2, weights=(1.0, 5.0))
 
 
@@ -68,14 +82,14 @@ def test_delta_is_shared_with_the_event():
 
 
 def test_a_value_that_changes_is_a_record_that_leaves_and_one_that_comes():
-    accountant, noise = GroupPrivacy(alpha=4), GaussianNoise(2.0)
+    noise = GaussianNoise(2.0)
     for relation, factor in (("replace", 1.0), ("add_remove", 2.0)):
         bound = SensitivityBound(1.0, 2.0, relation=relation)
-        epsilon = accountant._value_epsilon(noise, bound, query())
+        epsilon = claimed(noise, bound, alpha=4.0).rpp_epsilon
         assert epsilon == pytest.approx(4 / 2 * (factor / 2) ** 2)
     for known in ({"certified": False}, {"delta": 0.1}):
         bound = SensitivityBound(1.0, 2.0, **known)
-        assert accountant._value_epsilon(noise, bound, query()) == math.inf
+        assert claimed(noise, bound, alpha=4.0).rpp_epsilon == math.inf
 
 
 def test_nothing_bounds_the_move():

@@ -72,7 +72,8 @@ def test_noise_that_is_short_is_certified_as_what_it_is(
         short = shortened(getattr(GaussianNoise, name))
         monkeypatch.setattr(GaussianNoise, name, short)
     # and not the scale that is remembered
-    monkeypatch.setattr(additive, "_remembered_scale", additive._least_scale)
+    monkeypatch.setattr(additive, "_scale_at_order", GaussianNoise.scale_for)
+    monkeypatch.setattr(additive, "_scale_with_delta", GaussianNoise.scale_for_delta)
     calibration = accountant.calibrate(release, RecordScenario())
     assert calibration.noise.scale == pytest.approx(enough.noise.scale / 1.2)
     spent = accountant.certify(calibration.noise, release, RecordScenario()).epsilon
