@@ -398,10 +398,10 @@ def test_accountants_of_bins_train(accountant, certified):
         random_state=0,
     )
     for chosen in (
-        {"sampling": "fresh_bins"},
-        {"sampling": "balls_in_bins"},
-        {"noise_correlation": STRATEGY},
-        {"batch_size": None, "n_steps": 1},
+        {"training__sampling": "fresh_bins"},
+        {"training__sampling": "balls_in_bins"},
+        {"training__noise_correlation": STRATEGY},
+        {"training__batch_size": None, "training__n_steps": 1},
     ):
         fitted = clone(model).set_params(**chosen).fit(X, y)
         assert fitted.certificate_.certified is certified

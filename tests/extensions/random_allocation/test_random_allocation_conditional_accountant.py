@@ -26,6 +26,7 @@ from skpuffer.privacy_loss.allocation import (
 )
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
+from skpuffer.training import Training
 from tests.extensions.random_allocation.allocation_oracles import ids, oracles
 from tests.refused import refused, says
 
@@ -256,10 +257,12 @@ def test_it_trains(kind):
     for method in ("conditional", "best"):
         model = kind(
             accountant=RandomAllocation(1.0, 1e-3, method=method),
-            batch_size=10,
-            n_steps=6,
-            sampling="balls_in_bins",
-            noise_correlation=STRATEGY,
+            training=Training(
+                batch_size=10,
+                n_steps=6,
+                sampling="balls_in_bins",
+                noise_correlation=STRATEGY,
+            ),
             data_norm=2.0,
             classes=[0, 1],
             random_state=0,
