@@ -302,7 +302,6 @@ class PrivateEstimatorMixin(
         # this release alone: what it started from was told of before.
         ledger = callback.subcontext(task_name="release")
         metadata = {"certificate": plan.certificate}
-
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
 
         execute = partial(self._execute, task, release)

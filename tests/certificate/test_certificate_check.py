@@ -22,6 +22,7 @@ from skpuffer.certificate._rules import findings_of
 from skpuffer.certificate._structure import CertificateFileError, check_structure
 from skpuffer.exceptions import stated
 from skpuffer.kernel import plain as _plain
+from skpuffer.kernel.certificates import digest_of_plain
 from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import BestRunCurve, GaussianCurve, RandomRuns
@@ -29,7 +30,6 @@ from skpuffer.privacy_loss.overlap import OverlapCurve
 from skpuffer.privacy_loss.overlap._kinds import OddsOverlap
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._digest import digest_of_plain
 
 from .certificates import (
     CERTIFICATES,

@@ -13,7 +13,7 @@ import pytest
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.distributions import PointMass, Samples
 from skpuffer.exceptions import CompositionError, UncertifiedError, stated
-from skpuffer.kernel.certificates import _SINCE, VERSION
+from skpuffer.kernel.certificates import _SINCE, VERSION, digest_of_plain
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import (
     Certificate,
@@ -25,7 +25,6 @@ from skpuffer.privacy import (
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
-from skpuffer.utils._digest import digest_of_plain
 from tests.refused import refused
 
 RELEASE = QueryRelease(
