@@ -8,7 +8,7 @@ import pytest
 from .tools import fault_runs
 from .tools.fault_kinds import blocks, find_faults, inject
 from .tools.fault_runs import instrumented
-from .tools.inject_faults import Coverage, draw, sessions
+from .tools.inject_faults import PACKAGE, ROOT, Coverage, draw, modules, sessions
 from .tools.trace_fit import count, first_calls
 
 
@@ -220,3 +220,10 @@ def test_a_function_counts_at_its_first_call_alone():
     functions = [function for _, function in first_calls(work, "json")]
     assert functions[0] == "dumps"
     assert len(set(functions)) == len(functions)
+
+
+def test_faults_are_made_in_the_kernel_and_in_rooms_that_are_there():
+    # a part that is gone ends this with an error
+    files = modules()
+    kernel = (ROOT / PACKAGE / "kernel").glob("*.py")
+    assert {path.relative_to(ROOT).as_posix() for path in kernel} <= files.keys()
