@@ -13,11 +13,17 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 
-from skpuffer._template import _parameters, _preview, _reading
+from skpuffer._template import _preview, _reading
 from skpuffer._template._affine import deviations
 from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer._template._announce import announce, announce_gain, announce_weakness
-from skpuffer._template._parameters import scenario_and_accountant
+from skpuffer._template._parameters import (
+    DEFAULT_DELTA,
+    DEFAULT_EPSILON,
+    OF_RECORDS,
+    of_secrets,
+    scenario_and_accountant,
+)
 from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
 from skpuffer._template._preview import UnreadRows, refuse_unread
 from skpuffer._template._proved import proved
@@ -67,12 +73,6 @@ __all__ = [
 
 # Assigned here once more: the reference takes what it says of a name from where that
 # is assigned.
-
-#: Epsilon of an estimator that was told nothing.
-DEFAULT_EPSILON = _parameters.DEFAULT_EPSILON
-
-#: Delta of an estimator that was told nothing.
-DEFAULT_DELTA = _parameters.DEFAULT_DELTA
 
 #: What a certificate says of any noise, which theorems take for a real number.
 FLOATING_POINT = rounding.FLOATING_POINT
@@ -598,7 +598,7 @@ class PrivateEstimatorMixin(
         scenario = params.get("scenario", self.scenario)
         plain = scenario is None or isinstance(scenario, RecordScenario)
         defaults: dict[str, Callable[[], Any]] = {
-            "accountant": _parameters.OF_RECORDS if plain else _parameters.of_secrets,
+            "accountant": OF_RECORDS if plain else of_secrets,
             "scenario": RecordScenario,
             **self._default_parts,
         }

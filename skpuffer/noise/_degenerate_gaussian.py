@@ -19,7 +19,7 @@ from skpuffer.kernel.numbers import Floats, Numbers, check_finite
 ROUNDED = 2.0**-43
 
 #: Least singular value of a factor over its largest.
-_LEAST = 1e-6
+_LEAST_SINGULAR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class DegenerateGaussianNoise(GaussianNoise):
             )
         object.__setattr__(self, "factor", tuple(map(tuple, factor.tolist())))
         spans = np.linalg.svd(self._rows, compute_uv=False)
-        if not spans[-1] > _LEAST * spans[0]:
+        if not spans[-1] > _LEAST_SINGULAR * spans[0]:
             raise ValueError(
                 Statement(
                     "gaussian.factor_columns_dependent",

@@ -9,11 +9,11 @@ from skpuffer.kernel.numbers import check_option
 
 # its names load when a strategy is made
 from skpuffer.noise import strategies as make
-from skpuffer.releases import FreshBinsSampling
+from skpuffer.kernel.sampling import FreshBinsSampling
 
 if TYPE_CHECKING:
     from skpuffer.noise.strategies import NoiseStrategy
-    from skpuffer.releases import GradientRelease
+    from skpuffer.kernel.gradients import GradientRelease
 
 __all__ = ["NOISE_CORRELATIONS", "strategy_of_run"]
 

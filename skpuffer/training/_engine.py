@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.noise import Noise
-    from skpuffer.releases import GradientRelease, Optimiser, Recalibration
+    from skpuffer.kernel.gradients import GradientRelease, Optimiser, Recalibration
 
     from ._base import Gradients
 

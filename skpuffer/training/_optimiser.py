@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.kernel.numbers import Booleans, Floats
-    from skpuffer.releases import Optimiser
+    from skpuffer.kernel.gradients import Optimiser
 
 __all__ = ["OptimiserRun", "RunDefaults", "run_defaults"]
 

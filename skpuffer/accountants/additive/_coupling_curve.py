@@ -173,7 +173,7 @@ class GaussianMoves(Plain, kind="gaussian_moves"):
         if isinstance(noise, GaussianNoise):
             # E exp(a z^2) for z ~ N(m, v), along each principal axis of the whitened
             # move, with a = alpha (alpha - 1) / 2: finite if 2 a v < 1
-            factor = noise.whitened(_square_root(self.covariance).T)
+            factor = noise.whitened(_root_of_covariance(self.covariance).T)
             if not np.all(np.isfinite(factor)):
                 return math.inf  # moves that leave the subspace of the noise
             variances, axes = np.linalg.eigh(factor.T @ factor)
@@ -427,7 +427,7 @@ def _cells(
     return marks[1:] * spread, np.maximum(masses, 0.0)
 
 
-def _square_root(covariance: Floats) -> Floats:
+def _root_of_covariance(covariance: Floats) -> Floats:
     """Return a matrix whose product with its transpose is the covariance."""
     values, vectors = np.linalg.eigh(covariance)
     root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))

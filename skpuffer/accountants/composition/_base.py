@@ -37,7 +37,6 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
 
-from . import _bins  # noqa: F401 # registers schemes
 from ._count_law import law_scale
 from ._least_scale import least_scale
 

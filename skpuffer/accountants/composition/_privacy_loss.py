@@ -7,7 +7,7 @@ from skpuffer.kernel.composed import Reading, read_losses
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import check_positive, check_probability
 from skpuffer.noise import Noise
-from skpuffer.privacy import Notion
+from skpuffer.kernel.notions import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 
 from ._base import _CompositionAccountant

@@ -11,7 +11,7 @@ from skpuffer.kernel.distribution import ORDERS
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.noise import Noise
-from skpuffer.privacy import Notion
+from skpuffer.kernel.notions import Notion
 from skpuffer.privacy_loss import (
     GaussianCurve,
     PrivacyLossCurve,

@@ -32,7 +32,7 @@ __all__ = ["Bounded", "_InformationAccountant", "seed_of"]
 _BELOW = 1e-2
 
 #: Draws by which the leakage of the most exposed secret is estimated, at least.
-_DRAWS = 4000
+_LEAKAGE_DRAWS = 4000
 
 #: Distinct outputs up to which it is.
 _MOST = 6000
@@ -229,7 +229,7 @@ class _InformationAccountant(Accountant):
         if not outputs.exact or not 2 <= len(atoms.distinct_points) <= _MOST:
             return None
         channel = MixtureChannel(atoms, outputs.law_of(noise))
-        bank = Bank.stratified(atoms, _DRAWS, rng, per_atom=2)
+        bank = Bank.stratified(atoms, _LEAKAGE_DRAWS, rng, per_atom=2)
         if outputs.by_column:
             return max(0.0, float(channel.secrets(bank).worst_leakage.max()))
         return max(0.0, float(np.max(channel.atom_leakage(bank))))

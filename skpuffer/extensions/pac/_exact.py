@@ -26,7 +26,7 @@ _PILOT = 5000
 _ROOM = 1.5
 
 #: Least part of the budget that is aimed at.
-_LEAST = 0.3
+_LEAST_AIM = 0.3
 
 #: Most steps of that.
 _STEPS = 30
@@ -191,7 +191,7 @@ class ExactPrior:
         n = min(n_draws, _PILOT)
         bound = self.bound(law, gamma / 2, n, method, rng).secret
         width = max(0.0, bound.upper - bound.estimate) * math.sqrt(n / n_draws)
-        target = max(budget - _ROOM * width, _LEAST * budget)
+        target = max(budget - _ROOM * width, _LEAST_AIM * budget)
         bank = Bank.stratified(self.atoms, n, rng)
         scale = 1.0
         for _ in range(_STEPS):

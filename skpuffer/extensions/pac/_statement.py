@@ -13,7 +13,7 @@ _NO_DP = Statement("assume.not_differential_privacy")
 #: Of outputs that were simulated: chance in the query would be another input.
 _DETERMINISTIC = Statement("assume.query_deterministic")
 
-_BY_COLUMN = {
+_OF_COLUMN = {
     "record": (Statement("assume.record_seen_by_itself")),
     "groups": (Statement("assume.group_secret_seen_by_itself")),
 }
@@ -32,7 +32,7 @@ def meaning(outputs: Outputs) -> tuple[Statement, ...]:
     """
     said = [_AVERAGE, _NO_DP, _DETERMINISTIC]
     if outputs.by_column:
-        said.append(_BY_COLUMN[outputs.fact.secret])
+        said.append(_OF_COLUMN[outputs.fact.secret])
     if outputs.exact and outputs.constant:
         count, dim = outputs.constant, outputs.atoms.dim
         said.append(

@@ -24,10 +24,10 @@ __all__ = ["crossing", "least_epsilon", "least_scale", "sampled_crossing"]
 _FINE, _FINEST = 2e-5, 1e-11
 
 #: The same of a scale of bounds that take long and are far above the truth.
-_COARSE = 2e-4
+_COARSE_SCALE = 2e-4
 
 #: Logarithms of the first step away from where to look, near the truth and far above.
-_STEP, _FAR_STEP = 0.03, 0.3
+_NEAR_STEP, _FAR_STEP = 0.03, 0.3
 
 #: Draws times bins of the samples that tell where to look, and the least of draws.
 _DRAWN, _LEAST = 4e5, 200
@@ -128,7 +128,7 @@ def least_scale(
         delta,
         first.replaced,
     )
-    fine, step = (_COARSE, _FAR_STEP) if first.is_rough else (_FINE, _STEP)
+    fine, step = (_COARSE_SCALE, _FAR_STEP) if first.is_rough else (_FINE, _NEAR_STEP)
     return crossing(
         lambda scale: worst_delta(pair_at(scale), epsilon),
         delta,
@@ -167,7 +167,7 @@ def crossing(
     target: float,
     guess: float,
     fine: float = _FINE,
-    step: float = _STEP,
+    step: float = _NEAR_STEP,
 ) -> float:
     """Return nearly the least positive number at which a function is at most a target.
 

@@ -104,7 +104,7 @@ def target_leaks(
         return ()
     leaks: tuple[Statement, ...] = ()
     for target in np.asarray(y, dtype=object).reshape(len(secret), -1).T:
-        equal, nearly = _agreement(_levels(target), _levels(secret))
+        equal, nearly = _agreement(_codes_of_target(target), _codes_of_target(secret))
         if equal:
             raise ScenarioError(Statement("target.is_secret_recoded", column=column))
         if nearly:
@@ -112,7 +112,7 @@ def target_leaks(
     return leaks
 
 
-def _levels(values: Any) -> Indices:
+def _codes_of_target(values: Any) -> Indices:
     """Code of each value, or of the tenth of the records it is in where there are many.
 
     What is missing has a code of its own.

@@ -13,7 +13,7 @@ __all__ = ["Bins", "Means"]
 
 
 #: Numbers of bins, less one, that a window leaves out: where lags decay slowly, more.
-_LEFT_OUT = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47)
+_WINDOWS_LEFT_OUT = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47)
 
 
 class Window(NamedTuple):
@@ -89,7 +89,7 @@ def windows(gram: Floats) -> list[Window]:
     # the last bin are as close as neighbours, as they are in runs of many epochs
     if row[-1] > row[bins // 2]:
         gone = len(np.trim_zeros(circle[: bins // 2 + 1], "b")) - 1
-        sizes = {bins - left for left in (*_LEFT_OUT, gone) if left <= bins // 2}
+        sizes = {bins - left for left in (*_WINDOWS_LEFT_OUT, gone) if left <= bins // 2}
         found += [Window(m, circle[:m]) for m in sorted(sizes, reverse=True)]
     return found
 

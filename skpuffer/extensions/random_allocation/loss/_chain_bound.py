@@ -142,7 +142,7 @@ def chain_replaced(
     second = math.expm1(variance) * (1 + factor**2) * correlated
     half = spread * size * (factor - 1) + 6 * math.sqrt(size * second) + 4
     grid = np.linspace(-half, half, points + 1)
-    masses, above = _split_terms(state, cover.own, variance, factor, grid)
+    masses, above = _split_step(state, cover.own, variance, factor, grid)
 
     tilted = masses * np.exp(_TILT / half * grid)
     sums = summed(state, tilted, size, _WINDOW * points)
@@ -163,7 +163,7 @@ def chain_replaced(
     return Replaced(min(1.0, value + charged + error), charged, error)
 
 
-def _split_terms(
+def _split_step(
     state: State, own: float, variance: float, factor: float, grid: Floats
 ) -> tuple[Floats, Floats]:
     """Masses of a step's term, given the state, and what lies beyond the grid's end."""
