@@ -14,7 +14,7 @@ _HALVINGS = 60
 #: Least distance of the multiplier from the largest eigenvalue, in parts of it.
 _NEAREST = 1e-12
 
-_EPS = float(np.finfo(float).eps)
+_MACHINE_EPS = float(np.finfo(float).eps)
 
 
 def with_room(shape: Floats, room: float) -> Floats:
@@ -75,7 +75,7 @@ def longest_within(moves: Floats, covariance: Floats, room: float) -> Floats:
     """
     values, axes = np.linalg.eigh(covariance)
     # what rounding may have added to an eigenvalue is no variance
-    values = values - 8 * len(values) * _EPS * np.abs(values).max()
+    values = values - 8 * len(values) * _MACHINE_EPS * np.abs(values).max()
     if values[0] <= 0:
         return np.full(len(moves), np.inf)
     a = 1 / values
