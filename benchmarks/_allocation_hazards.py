@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, log_softmax, ndtr, xlogy
 
-from skpuffer.extensions.random_allocation.loss._hazards import merged
+from skpuffer.extensions.random_allocation.loss._conditional import merged
 
 #: Temperatures of the paper.
 TEMPERATURES = tuple(10.0 ** np.array([-1, -0.5, 0, 0.5, 1]))

@@ -43,7 +43,7 @@ from skpuffer.additive import (
 )
 from skpuffer.additive._basis import make_basis
 from skpuffer.additive._codes import CodedRows
-from skpuffer.additive._rounds import ResidualSums
+from skpuffer.additive._run import ResidualSums
 from skpuffer.exceptions import PrivacyWarning
 from skpuffer.scenarios import (
     RecordScenario,

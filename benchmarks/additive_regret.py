@@ -46,9 +46,10 @@ import skpuffer
 from benchmarks._regret_tables import LOADERS, SEEN
 from benchmarks._report import print_table, read_csv, renewed, versions, write_csv
 from benchmarks.additive_models import model_of
-from skpuffer.additive import _basis, _rounds, _run
-from skpuffer.additive import _rounds as _plan
+from skpuffer.additive import _basis, _run
 from skpuffer.additive import _run as _errors
+from skpuffer.additive import _run as _plan
+from skpuffer.additive import _run as _rounds
 from skpuffer.exceptions import PrivacyWarning
 
 FILE = "additive_regret.csv"

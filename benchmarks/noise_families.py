@@ -30,13 +30,13 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._report import print_table, versions, write_csv
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.accountants.composition import _base as _steps
+from skpuffer.accountants import composition as _steps
 from skpuffer.ensemble import noisy_argmax
 from skpuffer.kernel import distribution as _loss_curve
 from skpuffer.kernel.pairs import ShiftPair
 from skpuffer.noise import GeneralizedGaussianNoise, Shift
-from skpuffer.noise.generalized_gaussian import _noise as _generalized_gaussian
-from skpuffer.noise.generalized_gaussian import _splits as _gg_splits
+from skpuffer.noise import _generalized_gaussian_loss as _gg_splits
+from skpuffer.noise import generalized_gaussian as _generalized_gaussian
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 

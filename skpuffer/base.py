@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from abc import abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 
 from skpuffer._template import _preview, _reading
-from skpuffer._template._affine import deviations
-from skpuffer._template._all_or_nothing import all_or_nothing
-from skpuffer._template._announce import announce, announce_gain, announce_weakness
-from skpuffer._template._parameters import (
-    DEFAULT_DELTA,
-    DEFAULT_EPSILON,
-    OF_RECORDS,
-    of_secrets,
-    scenario_and_accountant,
-)
-from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
+from skpuffer._template._classes import declares_classes
+from skpuffer._template._plan import FitPlan, Opening, TableRead, Task, deviations
 from skpuffer._template._preview import UnreadRows, refuse_unread
-from skpuffer._template._proved import proved
 from skpuffer._template._reading import (
     PRIOR_UNSEEN,
     SUMMED_ELSEWHERE,
@@ -38,38 +31,132 @@ from skpuffer._template._reading import (
     read_table,
     sum_elsewhere,
 )
-from skpuffer.accountants import Accountant
-from skpuffer.exceptions import Statement
+from skpuffer.accountants import Accountant, PrivacyLoss
+from skpuffer.accountants._base import check_values
+from skpuffer.exceptions import (
+    EstimatedGuaranteeWarning,
+    NoGainWarning,
+    PrivacyLeakWarning,
+    PrivacyWarning,
+    SeededNoiseWarning,
+    Statement,
+    UncertifiedError,
+    WeakPromiseWarning,
+)
 from skpuffer.kernel import certificates as certificates
 from skpuffer.kernel import rounding
 from skpuffer.kernel import run as kernel_run
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.releases import TableElsewhere
+from skpuffer.kernel.rounding import on_grid, without_room
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema
-from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._listeners import carries_listeners, tell
 from skpuffer.utils._reading import is_lazy
-from skpuffer.utils._sklearn import fit_context
+from skpuffer.utils._silence import warn
+from skpuffer.utils._sklearn import SETTINGS, fit_context, linked_to_docs
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
+    from skpuffer.accountants import Calibration
     from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
+    from skpuffer.privacy import Certificate
+    from skpuffer.scenarios import BoundScenario
     from skpuffer.utils._types import Table
 
 __all__ = [
     "DEFAULT_DELTA",
     "DEFAULT_EPSILON",
     "FLOATING_POINT",
+    "RELEASED",
     "SEEDED",
     "UNTOUCHED_ROWS",
     "PrivateEstimatorMixin",
     "Task",
+    "all_or_nothing",
+    "announce",
+    "announce_gain",
+    "announce_weakness",
+    "forget",
+    "proved",
+    "scenario_and_accountant",
 ]
+
+
+# -- A fit begins from nothing, and leaves nothing where it fails ----------------------
+
+
+#: Attributes that hold the parameters an earlier fit released, for a warm start.
+RELEASED = ("_released",)
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
+    """Remove every attribute that a fit has set.
+
+    That is what has an underscore before or after its name, unless it is a parameter or
+    a setting of scikit-learn's. So nobody has to list what fits set.
+
+    Parameters
+    ----------
+    estimator : estimator
+    keep : iterable of str, default=()
+        Names that stay.
+    """
+    # parameters are the user's, and settings such as callbacks outlive any one fit
+    keep = {*keep, *SETTINGS, *estimator.get_params(deep=False)}
+    for name in list(vars(estimator)):
+        if (name.startswith("_") or name.endswith("_")) and name not in keep:
+            del vars(estimator)[name]
+
+
+def all_or_nothing(
+    fit: Callable[Parameters, Result],
+) -> Callable[Parameters, Result]:
+    """Decorate a method that fits to begin from nothing, and leave nothing on failure.
+
+    What an earlier fit has set is removed first, except what it released, in
+    `RELEASED`. A fit that raises, by an interrupt too, leaves nothing fitted, and so
+    does one that a forked process goes on with. The decorator goes around all that
+    calls callbacks, which may raise when the fit is done.
+
+    Parameters
+    ----------
+    fit : method
+
+    Returns
+    -------
+    method
+    """
+
+    @functools.wraps(fit)
+    def fit_or_forget(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        estimator, process = args[0], os.getpid()
+        try:
+            # before the first check: a call that is refused must not leave the
+            # certificate of an earlier one beside parameters it was not made for
+            forget(estimator, keep=RELEASED)
+            fitted = fit(*args, **kwargs)
+            # one entry of a ledger, and one stream of noise, are for one release
+            if os.getpid() != process:
+                raise RuntimeError(Statement("release.process_forked_during_fit"))
+            return fitted
+        # an interrupt as well: some attributes may be set by then, and the others not
+        except BaseException:
+            forget(estimator)
+            raise
+
+    return fit_or_forget
+
+
+# -- template of private fits: the order of steps that keeps the promise ---------------
+
 
 # Assigned here once more: the reference takes what it says of a name from where that
 # is assigned.
@@ -689,3 +776,289 @@ def _fitted_alone(step: CallbackContext) -> Iterator[str]:
         # the root task of an estimator in that of its pipeline, without any of its own
         if task.source_task_name is not None and id(task) not in parents:
             yield task.estimator_name
+
+
+# -- scenario and accountant of a fit, and what stands for none ------------------------
+
+
+#: Epsilon of an estimator that was told nothing.
+DEFAULT_EPSILON = 1.0
+
+#: Delta of an estimator that was told nothing.
+DEFAULT_DELTA = 1e-5
+
+# Made anew at each call, since a default value in a signature must be None. Under
+# differential privacy one accountant is the best for every release; elsewhere it
+# depends on what the scenario offers.
+OF_RECORDS = functools.partial(
+    PrivacyLoss, epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA
+)
+
+
+def of_secrets() -> Accountant:
+    # it brings accountants with it that plain differential privacy has no use for
+    from skpuffer.accountants import Best
+
+    return Best(epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
+
+
+def scenario_and_accountant(estimator: Any) -> tuple[Scenario, Accountant]:
+    """Return the scenario and a private copy of the accountant, both checked."""
+    found: list[Any] = []
+    for name, kind in (("scenario", Scenario), ("accountant", Accountant)):
+        held = getattr(estimator, name)
+        if held is None:
+            default: Any = RecordScenario
+            if found:
+                plain = isinstance(found[0], RecordScenario)
+                default = OF_RECORDS if plain else of_secrets
+            held = default()
+        if not isinstance(held, kind):
+            raise TypeError(
+                Statement(
+                    "parameter.not_instance_or_none",
+                    name=name,
+                    kind=kind.__name__,
+                    held=held,
+                )
+            )
+        # by plain code: scikit-learn's validation of parameters can be switched off
+        held.check()
+        found.append(held)
+    scenario, accountant = found
+    # a copy: changing the parameter after the fit must not change `accountant_`
+    return scenario, clone(accountant)
+
+
+# -- the noise of a fit: found by a search, and certified as it will be drawn ----------
+# Nothing of a search is believed before a release.
+
+
+def proved(
+    accountant: Accountant,
+    release: Any,
+    bound: BoundScenario,
+    rng: np.random.Generator,
+    rounding: Floats | None = None,
+    any_records: bool = False,
+) -> Calibration:
+    """Search for noise, and certify the noise that will be drawn.
+
+    The certificate follows from the final noise, the release and the bound scenario.
+    Of the search it keeps what it says of other noises: the choice and the gain.
+
+    Parameters
+    ----------
+    accountant : Accountant
+    release : QueryRelease, GradientRelease, VoteRelease or SelectionRelease
+    bound : BoundScenario
+    rng : numpy.random.Generator
+        Of the noise.
+    rounding, any_records : optional
+        As for :func:`on_grid`.
+
+    Returns
+    -------
+    Calibration
+        With the noise to draw, and with what its last digits tell in the certificate.
+
+    Raises
+    ------
+    UncertifiedError
+        If the noise is not certified to keep the budget.
+    UnsupportedError
+        If the accountant cannot work from what the scenario offers.
+    """
+    searched = accountant.calibrate(release, bound, rng)
+    check_values(searched.noise, release, joint=True)
+    length, dim = None, getattr(release, "dim", None)
+    if searched.noise.joint or np.ndim(searched.noise.scale):
+        length = searched.noise.dim
+    if length is not None and dim is not None and length != dim:
+        raise UncertifiedError(
+            Statement(
+                "release.noise_dimension_mismatch",
+                accountant_type=type(accountant).__name__,
+                length=length,
+                name=release.name,
+                dim=dim,
+            )
+        )
+    in_proportion = accountant._by_sensitivity(searched, release, bound)
+    drawn, digits = on_grid(
+        searched.noise,
+        searched.certificate,
+        release,
+        rng,
+        rounding,
+        any_records,
+        in_proportion,
+    )
+    bare, certificate = drawn, searched.certificate
+    for _ in range(2):
+        told = certificate
+        if drawn is not searched.noise:
+            bare = without_room(drawn, told, release, rounding, any_records)
+        certificate = accountant._certified_again(
+            replace(searched, noise=bare), release, bound
+        )
+        if told.sensitivity == certificate.sensitivity:
+            break
+    stated = replace(searched, noise=bare, certificate=certificate)
+    if certificate.record_sensitivity is not None:
+        # not at import, as most fits hide any record and compare with nothing
+        from skpuffer.accountants._gain import stating_gain
+
+        stated = stating_gain(stated, accountant.epsilon, release, bound)
+    return replace(
+        stated, noise=drawn, certificate=stated.certificate.assuming(*digits)
+    )
+
+
+# -- what a fit warns of before anything leaves ----------------------------------------
+
+
+#: A gain over differential privacy up to here is none: noise is found to about so many
+#: digits.
+_NO_GAIN = 1 + 1e-3
+
+#: Above this an epsilon is hardly a promise by itself.
+_LARGE_EPSILON = 10.0
+
+#: More whole numbers than this are rather a count or an amount than names of classes.
+_MANY_CLASSES = 50
+
+# What was said in which fit of an outermost estimator. Few of them run at a time.
+_SAID: OrderedDict[Any, None] = OrderedDict()
+_MOST_SAID = 1000
+
+
+def announce_gain(
+    estimator: Any,
+    calibration: Calibration,
+    accountant: Accountant,
+    release: Any,
+    bound: BoundScenario,
+) -> None:
+    """Warn where differential privacy promises more for the same noise."""
+    scenario = bound.scenario
+    # it is differential privacy itself, if not of targets alone
+    if isinstance(scenario, RecordScenario) and scenario.relation != "relabel":
+        return
+    # a mutual information is no promise at the epsilon of any other
+    if calibration.certificate.epsilon is None:
+        return
+    # not at import, as most fits end above
+    from skpuffer.accountants._gain import gain_over_records
+
+    compared = gain_over_records(calibration, accountant.epsilon, release, bound)
+    if compared is None or compared[0] > _NO_GAIN:
+        return
+    gain, count = compared
+    warn(
+        Statement(
+            "scenario.gains_nothing_over_dp",
+            estimator_type=type(estimator).__name__,
+            count=count,
+            gain=gain,
+        ),
+        NoGainWarning,
+    )
+
+
+def announce(
+    estimator: Any,
+    certificate: Certificate,
+    seeded: bool,
+    exact: bool,
+    leaks: Iterable[Statement] = (),
+) -> None:
+    """Warn of what weakens a promise, before anything leaves."""
+    name = type(estimator).__name__
+    if seeded:
+        warn(
+            Statement("noise.drawn_from_seed", name=name),
+            SeededNoiseWarning,
+        )
+    # where a mutual information allows for it, its accountant has warned already
+    if exact and not certificate.mutual_information:
+        why = Statement("scenario.no_pair_moves_release")
+        # no noise, yet a cost: the output's own spread under the prior hides the secret
+        if certificate.epsilon:
+            why = Statement("scenario.promise_rests_on_prior_variance")
+        warn(
+            Statement("release.exact_without_noise", name=name, why=why),
+            PrivacyWarning,
+        )
+    for leak in leaks:
+        warn(Statement("pipeline.leak", name=name, leak=leak), PrivacyLeakWarning)
+    # a leak is the better reason, and has just been given
+    if not certificate.notion.certified and not leaks:
+        warn(
+            Statement("scenario.samples_only_estimate", name=name),
+            EstimatedGuaranteeWarning,
+        )
+
+
+def announce_weakness(
+    estimator: Any, certificate: Certificate, fit: Any = None
+) -> None:
+    """Warn of a weak promise, once in a search or pipeline (and worker process).
+
+    Parameters
+    ----------
+    estimator : private estimator
+    certificate : Certificate
+        What is about to be promised.
+    fit : hashable or None, default=None
+        Names the fit of the outermost estimator, such as a search, that this one is
+        part of. None warns in any case.
+    """
+    for kind, text in _weaknesses(estimator, certificate):
+        # the numbers may differ from fold to fold, and the advice does not
+        key = (fit, type(estimator).__name__, kind)
+        if fit is not None and key in _SAID:
+            continue
+        warn(
+            Statement("plain.subject", subject=type(estimator).__name__, text=text),
+            WeakPromiseWarning,
+        )
+        # only now: where warnings are errors, every fit is stopped by it
+        _SAID[key] = None
+        while len(_SAID) > _MOST_SAID:
+            _SAID.popitem(last=False)
+
+
+def _weaknesses(estimator: Any, c: Certificate) -> Iterator[tuple[str, Statement]]:
+    """Kind and text of each weakness, from public facts."""
+    n = c.n_records
+    if n is not None and c.delta * n >= 1:
+        yield (
+            "delta",
+            Statement("parameter.delta_above_inverse_records", delta=c.delta, n=n),
+        )
+    if c.epsilon is not None and c.epsilon > _LARGE_EPSILON:
+        yield (
+            "epsilon",
+            Statement(
+                "parameter.epsilon_large",
+                epsilon=c.epsilon,
+                most=_LARGE_EPSILON,
+                factor=np.exp(min(c.epsilon, 700.0)),
+            ),
+        )
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or not declares_classes(estimator):
+        return
+    if _are_many_numbers(classes):
+        yield (
+            "classes",
+            Statement("target.classes_are_whole_numbers", n_classes=len(classes)),
+        )
+
+
+def _are_many_numbers(classes: Any) -> bool:
+    """Whether class labels look like the values of a number."""
+    if len(classes) <= _MANY_CLASSES or classes.dtype.kind not in "iuf":
+        return False
+    return bool(np.all(classes == np.trunc(classes)))

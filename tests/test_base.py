@@ -72,7 +72,7 @@ from skpuffer.scenarios import (
     RecordScenario,
     SimulatorScenario,
 )
-from skpuffer.scenarios._record import _BoundRecord
+from skpuffer.scenarios._base import _BoundRecord
 from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean
 from skpuffer.synthesis import PrivateTableSynthesizer

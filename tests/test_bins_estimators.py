@@ -31,7 +31,7 @@ from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.training import Training
-from skpuffer.training._correlation import NOISE_CORRELATIONS
+from skpuffer.training._engine import NOISE_CORRELATIONS
 from tests.refused import refused
 
 MODELS = [

@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpuffer._template._all_or_nothing import all_or_nothing
 from skpuffer.accountants import PrivacyLoss
+from skpuffer.base import all_or_nothing
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
 from skpuffer.testing import all_estimators, privacy_checks
 from skpuffer.testing._estimator_checks import check_interrupted_fit_leaves_nothing

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 
-from skpuffer._template._affine import confidence_interval, deviations
 from skpuffer._template._foreign_code import StatedSensitivityMixin, VectorQuery
+from skpuffer._template._plan import confidence_interval, deviations
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedCauchyNoise, LaplaceNoise

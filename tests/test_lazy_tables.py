@@ -60,7 +60,7 @@ from skpuffer.summary import (
 )
 from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
 from skpuffer.summary._count_tree import CountTree
-from skpuffer.summary._moments import Moments
+from skpuffer.summary._mean import Moments
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, TEXT, listen
 from skpuffer.utils._bounds import Bounds

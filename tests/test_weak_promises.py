@@ -8,8 +8,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skpuffer._template._announce import _SAID, announce_weakness
 from skpuffer.accountants import PAC, GroupPrivacy, PrivacyLoss
+from skpuffer.base import _SAID, announce_weakness
 from skpuffer.exceptions import PrivacyWarning, WeakPromiseWarning
 from skpuffer.linear_model import PrivateHuberRegressor, PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise

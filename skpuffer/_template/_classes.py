@@ -14,8 +14,7 @@ from skpuffer.exceptions import Statement
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._reading import validate_labels, validate_rows
 
-from ._reading import without_secret
-from ._targets import rows_and_labels
+from ._reading import rows_and_labels, without_secret
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

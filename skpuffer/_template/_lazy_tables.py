@@ -28,7 +28,7 @@ from skpuffer.kernel.releases import STEPS, TableElsewhere
 from skpuffer.schema import Category, Encoding, Number
 from skpuffer.schema._cells import NUMBER, TRUTH, cell_numbers, level_table
 from skpuffer.utils._reading import COLLECT, REPEATED_NAMES, object_cells
-from skpuffer.utils._unquoted import unquoted
+from skpuffer.utils._silence import unquoted
 
 __all__ = [
     "LazyColumn",
@@ -608,7 +608,7 @@ def codes_of_book(table: LazyTable, name: str, column: Category) -> Any:
     Returns
     -------
     narwhals.Expr
-        Of integers: see :func:`skpuffer.schema._values.level_codes`.
+        Of integers: see :func:`skpuffer.schema._cells.level_codes`.
     """
     other = len(column.levels) if column.missing_level else column.filling
     return codes(table, name, column.levels, other)

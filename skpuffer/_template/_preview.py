@@ -17,8 +17,8 @@ from skpuffer.privacy import Preview
 from skpuffer.schema import Number, Schema
 from skpuffer.utils._reading import as_table, ordered_labels
 
-from ._affine import deviations
-from ._targets import declared_classes
+from ._plan import deviations
+from ._reading import declared_classes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

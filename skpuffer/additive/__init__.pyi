@@ -1,6 +1,5 @@
-from ._classifier import PrivateAdditiveClassifier
-from ._regressor import PrivateAdditiveRegressor
-from ._shapes import ShapeFunction
+from ._basis import ShapeFunction
+from ._model import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 
 __all__ = [
     "PrivateAdditiveClassifier",

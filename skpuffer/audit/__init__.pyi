@@ -10,10 +10,10 @@ from skpuffer.extensions.sliced import SliceDivergences, slice_divergences
 from ._accuracy import largest_accuracy
 from ._allowed import allowed_delta, allowed_roc, largest_auc, largest_tpr
 from ._distinguishing import DistinguishingAttack, distinguishing_attack
-from ._intervals import clopper_pearson
 from ._map import MapAttack, map_attack
 from ._membership import MembershipAttack, membership_attack
 from ._scored import EPSILONS, Comparison, Finding, OperatingPoint
+from ._scores import clopper_pearson
 
 __all__ = [
     "EPSILONS",

@@ -11,7 +11,7 @@ from scipy import special
 from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.kernel.numbers import check_each, check_non_negative, check_option
 from skpuffer.privacy import Notion
-from skpuffer.privacy._neighbours import arbitrary_count
+from skpuffer.privacy._robustness import arbitrary_count
 from skpuffer.privacy_loss import RenyiCurve, renyi_to_delta
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 

@@ -16,8 +16,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_finite, check_non_negative, check_probability
 
-from ._intervals import clopper_pearson
 from ._scored import ScoredAttack, best_cuts
+from ._scores import clopper_pearson
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -15,8 +15,8 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_count, check_probability
 
 from ._accuracy import check_prior, largest_accuracy
-from ._intervals import clopper_pearson
 from ._released import Outputs, Released, gaussian_noise, read_outputs
+from ._scores import clopper_pearson
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

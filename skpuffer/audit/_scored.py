@@ -15,7 +15,7 @@ from skpuffer.kernel.numbers import check_non_negative, check_option, check_prob
 from skpuffer.utils._reading import refuse_mask
 
 from ._allowed import allowed_deltas, largest_auc, largest_tpr
-from ._intervals import area, area_interval, clopper_pearson
+from ._scores import area, area_interval, clopper_pearson
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Booleans, Floats

@@ -12,13 +12,24 @@ from typing import Any
 import numpy as np
 from scipy import integrate, special
 
-from ._beliefs import left_to_hide
-from ._composition import Steps, composed_delta, composed_epsilon
-from ._noise import GaussianShift, NoiseShift, noise_shift
-from ._numbers import Floats, NotRecomputableError, number, smallest_epsilon
-from ._pairs import pairs_of
+from ._noise import (
+    Floats,
+    GaussianShift,
+    NoiseShift,
+    NotRecomputableError,
+    noise_shift,
+    number,
+    smallest_epsilon,
+)
+from ._pairs import left_to_hide, pairs_of
 from ._quilts import worst_quilt
-from ._runs import log_slope, most_probable
+from ._structure import (
+    Steps,
+    composed_delta,
+    composed_epsilon,
+    log_slope,
+    most_probable,
+)
 
 __all__ = ["Recomputed", "alternatives", "recomputed"]
 

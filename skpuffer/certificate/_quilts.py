@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._noise import noise_shift
-from ._numbers import Floats, NotRecomputableError, number
+from ._noise import Floats, NotRecomputableError, noise_shift, number
 
 __all__ = ["WorstQuilt", "worst_quilt"]
 

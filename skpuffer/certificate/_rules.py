@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from ._composition import Steps
 from ._curves import BY_GRID, BY_READING, EXACT, Recomputed, alternatives, recomputed
-from ._noise import GaussianShift
-from ._numbers import NotRecomputableError, number
+from ._noise import GaussianShift, NotRecomputableError, number
 from ._pairs import renyi_of
 from ._quilts import worst_quilt
 from ._report import Finding, State
+from ._structure import Steps
 
 __all__ = ["findings_of"]
 

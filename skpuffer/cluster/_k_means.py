@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._raw_tables import check_size
-from skpuffer._template._reading import (
-    without_secret,
-)
-from skpuffer.accountants._layout import stage_layout
+from skpuffer._template._reading import without_secret
+from skpuffer.accountants._budget_split import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import PrivacyWarning, Statement, UnsupportedError
 from skpuffer.kernel.numbers import check_count, check_option
-from skpuffer.releases import AdaptiveRelease, PublicContext
+from skpuffer.releases import AdaptiveRelease, PublicContext, Sensitivity, Stage
 from skpuffer.schema import Number
 from skpuffer.utils._bounds import BOUNDS_LEAK, Bounds, check_bounds, resolve_bounds
+from skpuffer.utils._clipping import clip_rows, slices
 from skpuffer.utils._reading import validate_rows
+from skpuffer.utils._silence import warn
 from skpuffer.utils._sklearn import Interval, StrOptions
-from skpuffer.utils._warn import warn
-
-from ._cells import nearest, squared_distances
-from ._rounds import AUTO_ROUNDS, Plan, noisy_centres, noisy_mean
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -39,7 +40,14 @@ if TYPE_CHECKING:
     from skpuffer.schema import Encoding, Schema
     from skpuffer.utils._types import BoundsLike, RandomState, Table
 
-__all__ = ["PrivateKMeans"]
+__all__ = [
+    "CellSums",
+    "PrivateKMeans",
+    "nearest",
+    "noisy_centres",
+    "noisy_mean",
+    "squared_distances",
+]
 
 
 @dataclass(frozen=True)
@@ -440,3 +448,434 @@ def _check_schedule(schedule: Any) -> None:
 
 def _no_bounds() -> UnsupportedError:
     return UnsupportedError(Statement("cluster.bounds_missing"))
+
+
+# -- cells of centres: the nearest centre of a record, and sums of records by cell -----
+
+
+#: Rows whose distances to all centres are held at once.
+_BLOCK = 2**12
+
+#: Clipped differences are whole multiples of this, so that their sums are exact in any
+#: order, of up to 2**30 records: no record changes how those of others are rounded.
+_GRAIN = 2.0**-20
+
+
+def squared_distances(rows: Floats, centres: Floats) -> Floats:
+    """Return squared distances of rows to centres, each of its own row alone.
+
+    A matrix product would round the distance of a row by which rows stand beside it, so
+    that one record could move another one into another cell. Here every entry is one
+    and the same sum, column by column, whatever else the table holds.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    centres : ndarray of shape (k, d)
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+    """
+    # rows along the fast axis: there are more of them than centres
+    total = np.zeros((len(centres), len(rows)))
+    gap = np.empty_like(total)
+    columns = np.ascontiguousarray(rows.T)
+    for column, places in zip(columns, centres.T, strict=True):
+        np.subtract(column, places[:, None], out=gap)
+        np.multiply(gap, gap, out=gap)
+        total += gap
+    return total.T
+
+
+def nearest(rows: Floats, centres: Floats) -> Indices:
+    """Return the nearest centre of each row, of equally near ones the first.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    centres : ndarray of shape (k, d)
+
+    Returns
+    -------
+    ndarray of int of shape (n,)
+    """
+    found: Indices = np.empty(len(rows), dtype=np.intp)
+    for part in slices(len(rows), _BLOCK):
+        found[part] = squared_distances(rows[part], centres).argmin(axis=1)
+    return found
+
+
+@dataclass(frozen=True)
+class CellSums:
+    """Counts of cells, and sums of records relative to the centres, clipped.
+
+    A record fills the block of its cell with ``(weight, clip(row - centre, radius))``,
+    and leaves all others at zero.
+
+    Parameters
+    ----------
+    radius : float
+        To which the difference of a record and its centre is clipped, in `norm`.
+    n_columns : int
+    norm : {2.0, 1.0}, default=2.0
+        2 for Gaussian noise, 1 for Laplace noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.cluster._k_means import CellSums
+    >>> sums = CellSums(radius=1.0, n_columns=1)
+    >>> sums(np.array([[0.25], [-0.5], [7.0]]), np.array([[0.0], [5.0]]))
+    array([[ 2.  , -0.25],
+           [ 1.  ,  1.  ]])
+    """
+
+    radius: float
+    n_columns: int
+    norm: float = 2.0
+
+    @property
+    def weight(self) -> float:
+        """Number that counts one record.
+
+        The mean of a cell whose centre is off by l has the squared error
+        ``(d + (l / a)**2) * s(a)**2`` by noise in sum and count, for the weight a and
+        the sensitivity s. It is least here, for the typical length of a clipped
+        difference: `radius` in l2, and ``radius / sqrt(d)`` where it is clipped in l1.
+        """
+        power = -1 / 4 if self.norm == 2 else -2 / 3
+        weight: float = self.radius * float(self.n_columns) ** power
+        return weight
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Sensitivity of the sums to one record, whatever the centres are.
+
+        A record that is replaced stays in its cell, where differences may be opposite,
+        or moves to another, which changes two blocks.
+        """
+        a, length = self.weight, self.radius
+        # largest norms of a clipped difference, in l2 and l1
+        total = length * math.sqrt(self.n_columns) if self.norm == 2 else length
+        block = math.hypot(a, length)
+        return Sensitivity(
+            add_remove={2: block, 1: a + total},
+            replace={2: max(2 * length, math.sqrt(2) * block), 1: 2 * (a + total)},
+        )
+
+    def __call__(self, rows: Floats, centres: Floats) -> Floats:
+        """Return the exact sums, which must not be released without noise.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, d)
+        centres : ndarray of shape (k, d)
+
+        Returns
+        -------
+        ndarray of shape (k, 1 + d)
+            `weight` times the count, then the sum of clipped differences, of each cell.
+        """
+        k = len(centres)
+        sums = np.zeros((k, 1 + self.n_columns))
+        for part in slices(len(rows), _BLOCK):
+            cells = squared_distances(rows[part], centres).argmin(axis=1)
+            moved = clip_rows(rows[part] - centres[cells], self.radius, self.norm)
+            # toward zero, by which no norm grows
+            moved = np.trunc(moved / _GRAIN) * _GRAIN
+            sums[:, 0] += np.bincount(cells, minlength=k)
+            for at, column in enumerate(moved.T, start=1):
+                sums[:, at] += np.bincount(cells, weights=column, minlength=k)
+        sums[:, 0] *= self.weight
+        return sums
+
+
+# -- rounds of private k-means as they are executed, and what each leaves behind -------
+
+
+#: Part of the budget of the rounds on the many centres.
+INITIAL_SHARE = 0.5
+
+#: Clip radii of the first rounds of either kind, in units of the box; the last of each
+#: is that of all rounds after them.
+INITIAL_RADII = (0.4, 0.25)
+FINAL_RADII = (0.2, 0.15)
+
+#: The same under a pure promise, of which fewer rounds can be paid.
+PURE_INITIAL_RADII = (0.3, 0.2)
+
+#: Rounds on the many centres and on the final ones, by norm of the noise.
+AUTO_ROUNDS = {2.0: (2, 3), 1.0: (1, 2)}
+
+#: Points of the box for each public centre, at least so many in all.
+_POINTS, _LEAST_POINTS = 50, 2000
+
+#: How much nearer the middle every second point is: data is rarer near the corners.
+_SHRUNK = 0.6
+
+#: Standard deviations of a count that an average cell of the many centres must hold:
+#: where it holds less, noise forbids learning where clusters are.
+LEAST_COUNT = 0.06
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rounds of private k-means, from public facts alone.
+
+    Parameters
+    ----------
+    n_records : int
+    n_clusters : int
+    n_initial : int
+        Public centres to start from, at least `n_clusters`.
+    box : Bounds
+        Of the rows as they are clustered.
+    rounds : (int, int)
+        Numbers of rounds on the many centres, and on the final ones.
+    norm : {2.0, 1.0}
+        2 for Gaussian noise, 1 for Laplace noise.
+    """
+
+    n_records: int
+    n_clusters: int
+    n_initial: int
+    box: Bounds
+    rounds: tuple[int, int]
+    norm: float
+
+    @cached_property
+    def sums(self) -> tuple[CellSums, ...]:
+        """What each round sums."""
+        d = len(self.box.low)
+        # length of the half-diagonal of the box
+        half = float(np.linalg.norm(self.box.half, self.norm))
+        initial = INITIAL_RADII if self.norm == 2 else PURE_INITIAL_RADII
+        radii = [
+            known[min(at, len(known) - 1)]
+            for known, times in zip((initial, FINAL_RADII), self.rounds, strict=True)
+            for at in range(times)
+        ]
+        return tuple(CellSums(radius * half, d, self.norm) for radius in radii)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The rounds as stages of a release."""
+        first, last = self.rounds
+        sizes = [self.n_initial] * first + [self.n_clusters] * last
+        shares = [INITIAL_SHARE / first] * first + [(1 - INITIAL_SHARE) / last] * last
+        return tuple(
+            Stage(f"round {at}", k * (1 + sums.n_columns), sums.sensitivity, share)
+            for at, (k, sums, share) in enumerate(
+                zip(sizes, self.sums, shares, strict=True), start=1
+            )
+        )
+
+    def can_learn(self, deviation: float) -> bool:
+        """Whether the noise of the first round leaves the place of clusters visible.
+
+        Parameters
+        ----------
+        deviation : float
+            Standard deviation of the first round's noise.
+        """
+        count = deviation / self.sums[0].weight
+        return self.n_records >= LEAST_COUNT * self.n_initial * count
+
+
+# no data enters: the box and the number are public
+@lru_cache(maxsize=64)
+def public_centres(k: int, box: Bounds) -> Floats:
+    """Return centres spread over a box, the same ones always.
+
+    Parameters
+    ----------
+    k : int
+    box : Bounds
+
+    Returns
+    -------
+    ndarray of shape (k, d)
+        Read-only.
+    """
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-1, 1, size=(max(_LEAST_POINTS, _POINTS * k), len(box.low)))
+    points[::2] *= _SHRUNK
+    found = KMeans(k, n_init=1, random_state=0).fit(points).cluster_centers_
+    centres: Floats = box.middle + found * box.half
+    centres.flags.writeable = False
+    return centres
+
+
+#: Standard deviations of its noise that the count of a centre must exceed to be kept.
+_KEPT = 1.5
+
+#: Standard deviations that are taken off the count of a kept centre where centres are
+#: merged, down to a tenth of one: what noise alone makes weighs nothing beside others.
+_TAKEN_OFF, _LEAST_WEIGHT = 2.0, 0.1
+
+#: Restarts of the clustering of noisy centres.
+_RESTARTS = 10
+
+
+class Centres(NamedTuple):
+    """Centres, and the noisy counts of their cells.
+
+    Parameters
+    ----------
+    places : ndarray of shape (k, d)
+    counts : ndarray of shape (k,)
+        They sum to the number of records; one may be below zero.
+    """
+
+    places: Floats
+    counts: Floats
+
+
+def moved(
+    noisy: Floats,
+    places: Floats,
+    sums: CellSums,
+    *,
+    deviation: float,
+    n_records: int,
+    box: Bounds,
+) -> Centres:
+    """Return centres moved to the noisy means of their cells.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (k, 1 + d)
+        Noisy sums of a round.
+    places : ndarray of shape (k, d)
+        The centres it was about.
+    sums : CellSums
+    deviation : float
+        Standard deviation of the noise.
+    n_records : int
+        Public, so the counts are made to sum to it.
+    box : Bounds
+
+    Returns
+    -------
+    Centres
+
+    Notes
+    -----
+    Every step is shrunk by the factor of James and Stein (1961), positive part, and is
+    no longer than the radius that differences were clipped to, as no mean is.
+    """
+    k, d = places.shape
+    counts = noisy[:, 0] / sums.weight
+    counts = counts + (n_records - counts.sum()) / k
+    # a count below its own noise says nothing, and must not be divided by
+    floored = np.maximum(counts, deviation / sums.weight)[:, None]
+    step = noisy[:, 1:] / floored
+    length = np.linalg.norm(step, axis=1, keepdims=True)
+    # of a step of zero nothing is left in any case
+    length = np.maximum(length, np.finfo(float).tiny)
+    noise = (deviation / floored) ** 2
+    shrunk = np.maximum(0.0, 1 - max(0, d - 2) * noise / length**2)
+    step = step * np.minimum(shrunk, sums.radius / length)
+    return Centres(np.clip(places + step, box.low, box.high), counts)
+
+
+def merged(centres: Centres, k: int, deviation: float) -> Floats:
+    """Return k centres of the many that have more records than noise makes.
+
+    Parameters
+    ----------
+    centres : Centres
+    k : int
+    deviation : float
+        Standard deviation of a count.
+
+    Returns
+    -------
+    ndarray of shape (k, d)
+    """
+    places, counts = centres
+    kept = np.flatnonzero(counts > _KEPT * deviation)
+    if len(kept) < k:
+        kept = np.argsort(-counts, kind="stable")[:k]
+    weights = np.maximum(
+        counts[kept] - _TAKEN_OFF * deviation, _LEAST_WEIGHT * deviation
+    )
+    # a fixed seed: noisy values and public facts are all that goes in
+    found = KMeans(k, n_init=_RESTARTS, random_state=0)
+    with warnings.catch_warnings():
+        # noise may have brought several of them to one corner of the box
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found.fit(places[kept], sample_weight=weights)
+    clustered: Floats = found.cluster_centers_
+    return clustered
+
+
+#: Standard deviation of a mean about the middle of its bounds, in half-ranges, as far
+#: as is known beforehand.
+_PRIOR = 0.2
+
+
+def noisy_centres(
+    rows: Floats,
+    plan: Plan,
+    release: AdaptiveRelease,
+    noise: Noise,
+    rng: np.random.Generator,
+) -> Centres:
+    """Execute the rounds of a plan.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_records, d)
+        Within the box of the plan.
+    plan : Plan
+    release : AdaptiveRelease
+        Of the stages of the plan.
+    noise : Noise
+        As calibrated for the release.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Centres
+    """
+    box, n = plan.box, plan.n_records
+    found = Centres(public_centres(plan.n_initial, box), np.zeros(plan.n_initial))
+    for at, sums in enumerate(plan.sums):
+        deviation = release.deviation(at, noise)
+        noisy = release.noisy(at, sums(rows, found.places), noise, rng)
+        found = moved(
+            noisy, found.places, sums, deviation=deviation, n_records=n, box=box
+        )
+        if at + 1 == plan.rounds[0]:
+            places = merged(found, plan.n_clusters, deviation / sums.weight)
+            found = Centres(places, np.zeros(plan.n_clusters))
+    return found
+
+
+def noisy_mean(
+    rows: Floats,
+    plan: Plan,
+    release: AdaptiveRelease,
+    noise: Noise,
+    rng: np.random.Generator,
+) -> Centres:
+    """Execute the same rounds with all centres in one place; see `noisy_centres`.
+
+    Equally near centres leave every record to the first, and the records that this has
+    are known: all. Each round observes the mean with noise of a known variance, which
+    the Kalman filter puts together, beginning from the middle of the box.
+    """
+    n, k = plan.n_records, plan.n_clusters
+    place, variance = plan.box.middle[None], (_PRIOR * plan.box.half) ** 2
+    for at, sums in enumerate(plan.sums):
+        several = plan.n_initial if at < plan.rounds[0] else k
+        exact = sums(rows, np.repeat(place, several, axis=0))
+        step = release.noisy(at, exact, noise, rng)[0, 1:] / n
+        gain = variance / (variance + (release.deviation(at, noise) / n) ** 2)
+        place = np.clip(place + gain * step, plan.box.low, plan.box.high)
+        variance = (1 - gain) * variance
+    counts = np.zeros(k)
+    counts[0] = n
+    return Centres(np.repeat(place, k, axis=0), counts)

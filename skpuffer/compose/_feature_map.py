@@ -27,9 +27,8 @@ from skpuffer.utils._reading import (
     row_count,
     to_pandas,
 )
-from skpuffer.utils._silence import silence
+from skpuffer.utils._silence import silence, unquoted
 from skpuffer.utils._sklearn import safe_indexing
-from skpuffer.utils._unquoted import unquoted
 
 from ._fixed_steps import chooses_by_rows
 

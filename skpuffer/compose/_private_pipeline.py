@@ -16,19 +16,20 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skpuffer._template._all_or_nothing import all_or_nothing
-from skpuffer._template._announce import announce_weakness
 from skpuffer._template._classes import PrivateClassifierMixin
-from skpuffer._template._parameters import scenario_and_accountant
 from skpuffer._template._preview import _labels, _made_up_target
-from skpuffer._template._targets import declared_classes
+from skpuffer._template._reading import declared_classes
 from skpuffer.accountants import Accountant
-from skpuffer.base import refuse_arguments
+from skpuffer.base import (
+    all_or_nothing,
+    announce_weakness,
+    refuse_arguments,
+    scenario_and_accountant,
+)
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count, check_positive
 from skpuffer.scenarios import Scenario
-from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._listeners import carries_listeners
 from skpuffer.utils._reading import (
     as_table,
@@ -39,7 +40,12 @@ from skpuffer.utils._reading import (
     row_count,
     to_pandas,
 )
-from skpuffer.utils._sklearn import BaseComposition, VisualBlock, fit_context
+from skpuffer.utils._sklearn import (
+    BaseComposition,
+    VisualBlock,
+    fit_context,
+    linked_to_docs,
+)
 
 from ._audit_pipeline import StepAudit, audited
 from ._delegation import delegates, offered
@@ -49,15 +55,12 @@ from ._pipeline_plan import (
     PipelinePreview,
     Unit,
     as_planned,
-    plan_steps,
-)
-from ._public_rows import is_same, rows_like, share_records
-from ._released_steps import (
     call_last,
     check_names,
     flat_steps,
     names_out,
     offers,
+    plan_steps,
     private_steps,
     split_step_secret,
     step_or_slice,
@@ -65,10 +68,13 @@ from ._released_steps import (
     visual_block,
     without_step_secret,
 )
-from ._settled_steps import Flow, chosen_rows, settle_all
-from ._step_kinds import (
+from ._public_preprocessing import is_same, rows_like, share_records
+from ._settled_steps import (
+    Flow,
+    chosen_rows,
     declared_steps,
     refuse_steps,
+    settle_all,
     step_kinds,
     under,
 )

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import os
+import re
 import tomllib
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from http.client import HTTPException
 from importlib.resources import files
+from io import BytesIO
 from os import PathLike
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.error import HTTPError, URLError
+from zipfile import BadZipFile, ZipFile
 
 import pandas as pd
+from sklearn.datasets import fetch_file, get_data_home
 from sklearn.utils import Bunch
 
+from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_count, check_non_negative, check_option
 from skpuffer.schema import Category, Number, Schema
 
-from ._fetch import RemoteTable, load_table
-
-__all__ = ["PublishedTable", "as_categories", "published", "read_excerpt"]
+__all__ = [
+    "PublishedTable",
+    "as_categories",
+    "published",
+    "read_excerpt",
+]
 
 
 @dataclass(frozen=True)
@@ -221,3 +236,296 @@ def as_categories(frame: pd.DataFrame, table: PublishedTable) -> pd.DataFrame:
 def _check_switches(**switches: bool) -> None:
     for name, value in switches.items():
         check_option((True, False), **{name: value})
+
+
+# -- loading of published tables: from disk or by download, verified by SHA-256 --------
+# The publisher packs most tables into archives whose own checksum may change, so what
+# is verified is always the content of the table itself.
+
+
+# An archive is opened before it can be verified; no table here is above half of this.
+_LARGEST_MEMBER = 2**28
+
+# Everything a refused, damaged or foreign download was seen to raise; zipfile reports
+# encryption and unknown compression as RuntimeError and its NotImplementedError.
+_DOWNLOAD_ERRORS = (
+    OSError,
+    HTTPException,
+    BadZipFile,
+    EOFError,
+    RuntimeError,
+    zlib.error,
+)
+
+
+def _one_table(files: dict[str, bytes]) -> bytes:
+    """Return one CSV of the trials: room, trial, sex, time and activity as printed.
+
+    Parameters
+    ----------
+    files : dict of str to bytes
+        Content of each trial's file by its path, whose last part is the trial's name.
+
+    Returns
+    -------
+    bytes
+    """
+    by_trial = {PurePosixPath(path).name: text for path, text in files.items()}
+    lines = [b"room,trial,sex,time_s,activity"]
+    for trial in sorted(by_trial):
+        start = f"S{trial[1]},{trial},{trial[-1]}".encode()
+        for line in by_trial[trial].split():
+            cells = line.split(b",")
+            lines.append(b",".join((start, cells[0], cells[-1])))
+    return b"\n".join([*lines, b""])
+
+
+@dataclass(frozen=True)
+class RemoteTable:
+    """Addresses and checksums of one published table.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the data set; the cache is the folder ``skpuffer_<dataset>``.
+    name : str
+        The publisher's file name.
+    sha256 : str
+        Hexadecimal SHA-256 of the publisher's (uncompressed) file.
+    urls : tuple of str
+        Addresses on one host, tried in order: the file itself, or, where the address
+        ends in ``.zip``, an archive that holds it at any depth of folders, or inside
+        one more archive.
+    ready_name : str
+        File name of the same table as a ready CSV with a header row.
+    ready_sha256 : str
+        SHA-256 of that CSV, uncompressed.
+    part : str, default=None
+        For a table that is published as an archive of many series: the regular
+        expression of the names of their files.
+    assemble : callable, optional
+        With `part`: takes ``{path in the archive: content}`` of all of them and
+        returns the content of `name`, which no publisher's file holds by itself.
+    """
+
+    dataset: str
+    name: str
+    sha256: str
+    urls: tuple[str, ...]
+    ready_name: str
+    ready_sha256: str
+    part: str | None = None
+    assemble: Callable[[dict[str, bytes]], bytes] = _one_table
+
+    @property
+    def folder(self) -> str:
+        """Name of the cache folder inside ``data_home``."""
+        return f"skpuffer_{self.dataset}"
+
+    @property
+    def local_names(self) -> tuple[str, ...]:
+        """File names under which the table is looked for, in order."""
+        names = dict.fromkeys((self.name, self.ready_name))
+        return tuple(name + ending for name in names for ending in ("", ".gz"))
+
+    def contents(self, archive: str | PathLike[str]) -> Iterator[bytes]:
+        """Yield what an archive holds that may be this table."""
+        if self.part is None:
+            for _, content in _members(archive, re.escape(self.name)):
+                yield content
+        elif parts := dict(_members(archive, self.part)):
+            yield self.assemble(parts)
+
+
+def load_table(
+    table: RemoteTable,
+    *,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> tuple[bytes, bool]:
+    """Return the verified content of a table, and whether it is the ready CSV.
+
+    Parameters
+    ----------
+    table : RemoteTable
+        What to load.
+    data_home : str or path-like, default=None
+        As in :func:`sklearn.datasets.get_data_home`. The table is looked for in its
+        cache folder and in `data_home` itself, before any network is touched.
+    download_if_missing : bool, default=True
+        Whether the network may be used.
+    n_retries : int, default=3
+        Further attempts at each address after the first.
+    delay : float, default=1.0
+        Seconds between attempts.
+
+    Returns
+    -------
+    content : bytes
+        The uncompressed file.
+    ready : bool
+        True if it is the ready CSV, False if it is the publisher's own file.
+
+    Raises
+    ------
+    OSError
+        If a local file is not the published table, if the table is missing and
+        `download_if_missing` is False, or if no address delivers it.
+
+    Notes
+    -----
+    A host that neither answers nor refuses is waited for as long as the system's
+    timeout says; :func:`socket.setdefaulttimeout` shortens it.
+    """
+    home = Path(get_data_home(data_home))
+    for place in (home / table.folder, home):
+        for name in table.local_names:
+            path = place / name
+            if path.is_file():
+                return _read_local(table, path)
+    by_hand = f"put one of {', '.join(table.local_names)} into {home}"
+    if not download_if_missing:
+        raise OSError(
+            Statement(
+                "dataset.download_forbidden",
+                name=table.name,
+                home=home,
+                folder=table.folder,
+                by_hand=by_hand,
+            )
+        )
+    try:
+        return _download(table, home, n_retries, delay), False
+    except OSError as error:
+        raise OSError(
+            Statement(
+                "dataset.download_failed",
+                name=table.name,
+                home=home,
+                error=error,
+                by_hand=by_hand,
+            )
+        ) from error
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read_local(table: RemoteTable, path: Path) -> tuple[bytes, bool]:
+    """Read, uncompress and recognise one local file."""
+    content = path.read_bytes()
+    try:
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise OSError(
+            Statement(
+                "dataset.file_not_uncompressed", path=path, error=error, name=table.name
+            )
+        ) from error
+    digest = _sha256(content)
+    if digest == table.sha256:
+        return content, False
+    if digest == table.ready_sha256:
+        return content, True
+    raise OSError(
+        Statement(
+            "dataset.file_digest_differs",
+            path=path,
+            digest=digest,
+            sha256=table.sha256,
+            name=table.name,
+            ready_sha256=table.ready_sha256,
+            ready_name=table.ready_name,
+        )
+    )
+
+
+def _download(table: RemoteTable, home: Path, n_retries: int, delay: float) -> bytes:
+    """Download, verify and cache the table; return its content or raise OSError."""
+    failures = []
+    # Work in a private folder and publish by one rename, so that parallel calls and
+    # interrupted ones never show each other half a file.
+    with TemporaryDirectory(prefix=".skpuffer_", dir=home) as folder:
+        scratch = Path(folder)
+        for attempt, url in enumerate(table.urls):
+            try:
+                content = _fetch_content(
+                    table, url, scratch, f"{attempt}.part", n_retries, delay
+                )
+            except _DOWNLOAD_ERRORS as error:
+                failures.append(f"{url}: {str(error) or type(error).__name__}")
+                if isinstance(error, (URLError, TimeoutError)) and not isinstance(
+                    error, HTTPError
+                ):
+                    break  # the host is out of reach; its other addresses are too
+                continue
+            finished = scratch / table.name
+            finished.write_bytes(content)
+            (home / table.folder).mkdir(exist_ok=True)
+            os.replace(finished, home / table.folder / table.name)
+            return content
+    raise OSError("; ".join(failures))
+
+
+def _fetch_content(
+    table: RemoteTable,
+    url: str,
+    scratch: Path,
+    filename: str,
+    n_retries: int,
+    delay: float,
+) -> bytes:
+    """Download one address and return the verified content of the table."""
+    zipped = url.endswith(".zip")
+    path: Path = fetch_file(
+        url,
+        folder=scratch,
+        local_filename=filename,
+        sha256=None if zipped else table.sha256,
+        n_retries=n_retries,
+        delay=delay,
+    )
+    if not zipped:
+        return path.read_bytes()
+    digests = []
+    for content in table.contents(path):
+        digests.append(_sha256(content))
+        if digests[-1] == table.sha256:
+            return content
+    if not digests:
+        raise OSError(Statement("dataset.archive_member_missing", name=table.name))
+    raise OSError(
+        Statement(
+            "dataset.archive_digest_differs",
+            name=table.name,
+            digests=" and ".join(digests),
+            sha256=table.sha256,
+        )
+    )
+
+
+def _members(
+    archive: str | PathLike[str] | BytesIO, pattern: str, nested: bool = True
+) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of every member of such a file name, one archive deep."""
+    with ZipFile(archive) as opened:
+        for member in opened.infolist():
+            base = PurePosixPath(member.filename).name
+            inner = nested and base.endswith(".zip")
+            if not (inner or re.fullmatch(pattern, base)):
+                continue
+            if member.file_size > _LARGEST_MEMBER:
+                raise OSError(
+                    Statement(
+                        "dataset.archive_member_too_large", filename=member.filename
+                    )
+                )
+            content = opened.read(member)
+            if inner:
+                yield from _members(BytesIO(content), pattern, nested=False)
+            else:
+                yield member.filename, content

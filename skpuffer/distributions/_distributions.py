@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from skpuffer import transport
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import Floats, check_finite, check_positive, unit_near
-from skpuffer.transport._points import moved_to_zero
+from skpuffer.transport._masses import moved_to_zero
 from skpuffer.utils._checks import check_covariance, check_masses, check_sizes
 
 from ._weak_cache import remembered_with

@@ -1,5 +1,9 @@
-from ._aggregator import PATEAggregator
-from ._agreement import noisy_argmax, plurality_agreement, subsample_votes
+from ._aggregator import (
+    PATEAggregator,
+    noisy_argmax,
+    plurality_agreement,
+    subsample_votes,
+)
 from ._pate import PATEClassifier
 
 __all__ = [

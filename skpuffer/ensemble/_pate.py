@@ -21,14 +21,13 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.numbers import check_count, check_option
 from skpuffer.releases import PublicContext, VoteRelease
+from skpuffer.utils._checks import project_on_simplex
 from skpuffer.utils._reading import validate_rows
-from skpuffer.utils._simplex import project_on_simplex
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
-from ._answers import Answers
+from ._aggregator import Answers
 from ._session import VoteSession, leading
-from ._students import STUDENTS, make_student
-from ._teachers import FixedVotes, Teachers, check_trainable
+from ._teachers import STUDENTS, FixedVotes, Teachers, check_trainable, make_student
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -1,8 +1,11 @@
 from ._audit_display import AuditDisplay
-from ._belief_display import BeliefAudit, BeliefDisplay, audit_belief
-from ._equivalent_noise import EquivalentNoiseDisplay
-from ._marginals import MarginalDisplay
-from ._noise_family import LightestTail, equivalent_noises, lightest_tail
+from ._belief_display import BeliefAudit, BeliefDisplay, MarginalDisplay, audit_belief
+from ._noise_family import (
+    EquivalentNoiseDisplay,
+    LightestTail,
+    equivalent_noises,
+    lightest_tail,
+)
 from ._shape_display import ShapeDisplay
 from ._utility import PrivacyUtilityDisplay
 

@@ -14,7 +14,7 @@ from skpuffer.audit import (
     allowed_roc,
     membership_attack,
 )
-from skpuffer.audit._intervals import clopper_pearson
+from skpuffer.audit._scores import clopper_pearson
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_positive
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -11,8 +12,10 @@ from scipy.special import gammaln
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import Statement
+from skpuffer.inspection._drawing import line_options, pyplot
 from skpuffer.kernel.numbers import (
     check_count,
+    check_option,
     check_positive,
     check_probability,
     check_real,
@@ -22,11 +25,19 @@ from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
     from numpy.typing import ArrayLike
 
     from skpuffer.kernel.numbers import Floats
 
-__all__ = ["LightestTail", "equivalent_noises", "lightest_tail"]
+__all__ = [
+    "EquivalentNoiseDisplay",
+    "LightestTail",
+    "equivalent_noises",
+    "lightest_tail",
+]
+
 
 #: Shapes between which the lightest tail is looked for.
 _FROM, _TO = 1.0, 4.0
@@ -284,3 +295,261 @@ def _calibrated(
     )
     accountant = PrivacyLoss(epsilon, delta, noise=noise)
     return accountant.calibrate(release, RecordScenario()).noise.scale
+
+
+# -- display of generalised Gaussian noises that keep one promise ----------------------
+
+
+_KINDS = ("density", "log_density", "std", "tail")
+
+#: How far out densities are drawn: this often the largest standard deviation.
+_SPAN = 3.0
+
+#: Least density on a logarithmic axis, as a part of the largest.
+_FLOOR = 1e-6
+
+
+class EquivalentNoiseDisplay:
+    """Generalised Gaussian noises that all keep one promise.
+
+    It is recommended to make one by :meth:`from_budget`. All parameters are stored as
+    attributes.
+
+    Parameters
+    ----------
+    noises : sequence of GeneralizedGaussianNoise
+        One for each shape, each of the least scale that keeps the promise.
+    thresholds : array-like of shape (n_thresholds,), default=(1, 2, 4)
+        Where tails begin, in the units of the noise.
+    promise : str, default=None
+        What they keep, for the title. None shows none.
+
+    Attributes
+    ----------
+    betas : ndarray of shape (n_betas,)
+        Shapes.
+    scales : ndarray of shape (n_betas,)
+        Scales, in the units of the shift.
+    stds : ndarray of shape (n_betas,)
+        Standard deviations.
+    tails : ndarray of shape (n_betas, n_thresholds)
+        Probabilities that the noise exceeds each threshold on either side.
+    lines_ : list of matplotlib Line2D
+        The curves.
+    ax_ : matplotlib Axes
+        Axes with the curves.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    equivalent_noises : The same noises, not drawn.
+    lightest_tail : The shape that is most rarely large.
+
+    Notes
+    -----
+    The scale of a larger shape is larger, which by itself says little: what disturbs a
+    release is the standard deviation, or the chance of an error beyond some size. A
+    single release is disturbed least by Laplace noise; under many, losses add up to a
+    Gaussian whose size is set by the Fisher information, and of all noises of one
+    variance the Gaussian has the least.
+
+    References
+    ----------
+    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian:
+    exploring the generalized Gaussian mechanism for private machine learning, Figures
+    1 and 5.
+
+    Examples
+    --------
+    >>> from skpuffer.inspection import EquivalentNoiseDisplay
+    >>> display = EquivalentNoiseDisplay.from_budget(
+    ...     epsilon=1.0, delta=1e-5, betas=[1, 2, 4], kind="std"
+    ... )
+    >>> display.stds.round(3)
+    array([1.414, 3.731, 9.239])
+    >>> display.ax_.get_xlabel()
+    'Shape β'
+    """
+
+    def __init__(
+        self,
+        *,
+        noises: Sequence[GeneralizedGaussianNoise],
+        thresholds: ArrayLike = (1, 2, 4),
+        promise: str | None = None,
+    ):
+        self.noises = noises
+        self.thresholds = thresholds
+        self.promise = promise
+
+    @property
+    def betas(self) -> Floats:
+        """Shapes."""
+        return np.array([noise.beta for noise in self.noises])
+
+    @property
+    def scales(self) -> Floats:
+        """Scales, in the units of the shift."""
+        return np.array([noise.scale for noise in self.noises])
+
+    @property
+    def stds(self) -> Floats:
+        """Standard deviations."""
+        return np.array([noise.std() for noise in self.noises])
+
+    @property
+    def tails(self) -> Floats:
+        """Probabilities that the noise exceeds each threshold on either side."""
+        at = np.ravel(np.asarray(self.thresholds, dtype=float))
+        return np.array([noise.tail(at) for noise in self.noises])
+
+    @classmethod
+    def from_budget(
+        cls,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        betas: ArrayLike = (1, 1.25, 1.5, 2, 3, 4),
+        shift: float = 1.0,
+        n_steps: int = 1,
+        sampling_rate: float = 1.0,
+        thresholds: ArrayLike = (1, 2, 4),
+        kind: str = "density",
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> Self:
+        """Find the noise of each shape that keeps a promise, and draw it.
+
+        Parameters
+        ----------
+        epsilon : float, default=1.0
+            In nats, positive.
+        delta : float, default=1e-5
+            In (0, 1).
+        betas : array-like of shape (n_betas,), default=(1, 1.25, 1.5, 2, 3, 4)
+            Shapes, at least 1: 1 is Laplace noise, 2 Gaussian noise.
+        shift : float, default=1.0
+            How far one record moves each release.
+        n_steps : int, default=1
+            Number of releases under the promise.
+        sampling_rate : float, default=1.0
+            In (0, 1]; see :func:`equivalent_noises`.
+        thresholds : array-like of shape (n_thresholds,), default=(1, 2, 4)
+            Where tails begin, positive, in the units of `shift`.
+        kind : {'density', 'log_density', 'std', 'tail'}, default='density'
+            What to draw; see :meth:`plot`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a figure.
+        line_kw : dict, default=None
+            Options of matplotlib for all curves.
+
+        Returns
+        -------
+        display : EquivalentNoiseDisplay
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        pyplot(f"{cls.__name__}.from_budget")
+        check_option(_KINDS, kind=kind)
+        thresholds = [check_positive(thresholds=t) for t in np.ravel(thresholds)]
+        noises = equivalent_noises(
+            epsilon,
+            delta,
+            np.unique(check_betas(betas)),
+            shift=shift,
+            n_steps=n_steps,
+            sampling_rate=sampling_rate,
+        )
+        # what all the noises of one figure have in common, so that it may be compared
+        promise = f"ε = {epsilon:g}, δ = {delta:g}"
+        if n_steps > 1:
+            promise += f", {n_steps} releases"
+        if sampling_rate < 1:
+            promise += f", sampling rate {sampling_rate:.3g}"
+        display = cls(noises=noises, thresholds=thresholds, promise=promise)
+        return display.plot(ax, kind=kind, line_kw=line_kw)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: str = "density",
+        line_kw: dict[str, Any] | None = None,
+    ) -> Self:
+        """Draw densities, or standard deviations or tail probabilities by shape.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a figure.
+        kind : {'density', 'log_density', 'std', 'tail'}, default='density'
+            Densities of all noises, on a linear or a logarithmic axis; their standard
+            deviation against the shape; or the probabilities of their tails against
+            the shape, a curve for each threshold.
+        line_kw : dict, default=None
+            Options of matplotlib for all curves.
+
+        Returns
+        -------
+        display : EquivalentNoiseDisplay
+            The object itself.
+        """
+        plt = pyplot(f"{type(self).__name__}.plot")
+        check_option(_KINDS, kind=kind)
+        if ax is None:
+            _, ax = plt.subplots()
+        self.lines_: list[Line2D] = []
+        if kind in ("std", "tail"):
+            self._plot_against_shape(ax, kind, line_options(line_kw))
+        else:
+            self._plot_densities(ax, plt, kind == "log_density", line_options(line_kw))
+        if self.promise is not None:
+            ax.set_title(self.promise)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _plot_densities(
+        self, ax: Axes, plt: Any, log: bool, line_kw: dict[str, Any]
+    ) -> None:
+        # symmetric noise on one axis for all shapes: as far out as the widest one goes
+        edge = _SPAN * float(self.stds.max())
+        x = np.linspace(-edge, edge, 1001)
+        # shapes are ordered, so are their colours
+        colours = plt.get_cmap("viridis")(np.linspace(0, 0.9, len(self.noises)))
+        for noise, colour in zip(self.noises, colours, strict=True):
+            options = {"color": colour, "label": f"β = {noise.beta:g}", **line_kw}
+            self.lines_ += ax.plot(x, density(noise, x), **options)
+        if log:
+            top = max(float(density(noise, 0.0)) for noise in self.noises)
+            ax.set_yscale("log")
+            # room for the legend above the curves
+            ax.set_ylim(_FLOOR * top, 100 * top)
+            ax.legend(loc="upper center", ncols=3)
+        else:
+            ax.legend()
+        ax.set_xlim(-edge, edge)
+        ax.set_xlabel("Noise")
+        ax.set_ylabel("Density")
+
+    def _plot_against_shape(self, ax: Axes, kind: str, line_kw: dict[str, Any]) -> None:
+        if kind == "std":
+            self.lines_ += ax.plot(
+                self.betas, self.stds, **{"marker": "o", "markersize": 4, **line_kw}
+            )
+            ax.set_ylabel("Standard deviation")
+            ax.set_ylim(bottom=0)  # lengths are compared as ratios
+        else:
+            for threshold, column in zip(
+                np.ravel(self.thresholds), self.tails.T, strict=True
+            ):
+                options: dict[str, Any] = {"label": f"τ = {threshold:g}", "marker": "o"}
+                options |= {"markersize": 4, **line_kw}
+                self.lines_ += ax.plot(self.betas, column, **options)
+            ax.set_yscale("log")
+            ax.set_ylabel("P(|noise| > τ)")
+            ax.legend()
+        ax.set_xlabel("Shape β")

@@ -9,7 +9,7 @@ from skpuffer.exceptions import CompositionError, LedgerError, Statement
 from skpuffer.kernel.numbers import check_order, check_probability, check_real
 from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information
-from skpuffer.privacy._repeated import repeated
+from skpuffer.privacy._compose import repeated
 
 __all__ = ["Ceiling", "plain_limits", "read_limits", "write_limits"]
 

@@ -21,14 +21,12 @@ from skpuffer.utils._listeners import (
     stop_listening,
     stop_listening_here,
 )
-from skpuffer.utils._silence import parts_of
-from skpuffer.utils._warn import warn
+from skpuffer.utils._silence import parts_of, warn
 
+from ._book import Spent
 from ._ceilings import read_limits, write_limits
 from ._display import entries_frame, ledger_html, ledger_text, totals_frame
-from ._forks import watch
-from ._spent import Spent
-from ._store import MEMORY, Store, refusing, strict_json
+from ._store import MEMORY, Store, refusing, strict_json, watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

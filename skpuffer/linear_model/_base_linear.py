@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,25 +14,36 @@ from sklearn.utils.validation import check_consistent_length
 
 from skpuffer._template._classes import linear_scores, mark_noisy
 from skpuffer._template._lazy_tables import clipped
-from skpuffer._template._targets import target_values
-from skpuffer.exceptions import Statement
+from skpuffer._template._reading import target_values
+from skpuffer.exceptions import ScaleWarning, Statement
 from skpuffer.kernel.numbers import check_real
+from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.utils._bounds import check_interval
+from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._reading import validate_rows
+from skpuffer.utils._silence import warn
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
+    from skpuffer.base import Task
     from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
-    from skpuffer.utils._types import Matrix, Table
+    from skpuffer.utils._types import Array, Matrix, Table
 
 __all__ = [
     "BoundedTargetMixin",
+    "LabelledRecord",
     "LinearRegressorMixin",
+    "ModelRecord",
+    "ModelRows",
+    "SignedRecord",
+    "TargetRecord",
     "TargetScale",
+    "scale_advice",
     "target_scale",
+    "warn_of_scale",
     "with_intercept",
 ]
 
@@ -172,3 +185,248 @@ def target_scale(bounds: tuple[float, float] | None) -> TargetScale:
     check_interval(low, high, "target_bounds")
     # public numbers, by which released coefficients are mapped back
     return TargetScale((low + high) / 2, (high - low) / 2)
+
+
+# -- A word where public facts say that rows are of another scale than `data_norm` -----
+
+
+#: By so much the length of rows may miss `data_norm`: what is cut off, or wasted.
+_FAR = 10.0
+
+#: By so much one column may be wider than most.
+_APART = 100.0
+
+
+def scale_advice(low: Floats, high: Floats, data_norm: float) -> Statement | None:
+    """Return what is wrong with public bounds of columns, or None.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n_features,)
+        Public bounds of the columns.
+    data_norm : float
+        To which longer rows are scaled down.
+
+    Returns
+    -------
+    Statement or None
+        With the remedy.
+
+    Notes
+    -----
+    Of a row that is uniform within the bounds the mean squared length is ``|c|**2 +
+    |h|**2 / 3``, with c their middle and h their half width.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.linear_model._base_linear import scale_advice
+    >>> scale_advice(np.zeros(2), np.array([0.9, 0.7]), 1.0)
+    >>> scale_advice(np.zeros(2), np.array([90.0, 99_999.0]), 1.0).code
+    'linear.rows_longer_than_data_norm'
+    """
+    middle, half = (low + high) / 2, (high - low) / 2
+    usual = math.sqrt(float(middle @ middle + half @ half / 3))
+    longest = float(np.linalg.norm(np.maximum(np.abs(low), np.abs(high))))
+    remedy = Statement("linear.remedy_scale_by_bounds")
+    if usual > _FAR * data_norm:
+        return Statement(
+            "linear.rows_longer_than_data_norm", usual=usual / data_norm, remedy=remedy
+        )
+    if longest < data_norm / _FAR:
+        return Statement(
+            "linear.rows_shorter_than_data_norm", longest=longest, data_norm=data_norm
+        )
+    wide = half[half > 0]
+    if len(wide) > 2 and wide.max() > _APART * np.median(wide):
+        return Statement(
+            "linear.one_column_too_wide",
+            ratio=wide.max() / np.median(wide),
+            remedy=remedy,
+        )
+    return None
+
+
+def warn_of_scale(estimator: Any, task: Task) -> None:
+    """Warn where public facts say that rows are far from the estimator's `data_norm`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With the parameter `data_norm`.
+    task : Task
+        Of which the scenario's bounds and the code book are read, and no row.
+    """
+    norm = getattr(estimator, "data_norm", None)
+    if norm is None or isinstance(norm, str) or task.scenario.needs_empirical:
+        return
+    if estimator.schema is not None:
+        # columns are scaled by their bounds, and the rows' norm is known
+        longest = float(getattr(task.context.feature_map, "norm", math.inf))
+        if longest < norm / _FAR:
+            _say(
+                estimator,
+                Statement(
+                    "linear.schema_rows_below_data_norm", longest=longest, norm=norm
+                ),
+            )
+        return
+    bounds = task.scenario.declared_bounds(task.context)
+    if bounds is not None:
+        low, high = (np.asarray(ends, float) for ends in bounds)
+        found = scale_advice(low, high, float(norm))
+        if found is not None:
+            _say(estimator, found)
+
+
+def _say(estimator: Any, found: Statement) -> None:
+    warn(
+        Statement(
+            "linear.scale_found_by_bounds",
+            estimator_type=type(estimator).__name__,
+            found=found,
+        ),
+        ScaleWarning,
+    )
+
+
+# -- rows and records as a linear model reads them, and how far they move --------------
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """Map from raw rows to model rows: clipped, with the intercept's column.
+
+    Parameters
+    ----------
+    data_norm : float
+        Bound of the l2 norm of a raw row.
+    intercept : float
+        Value of the intercept's column; zero for none.
+    unit : float, default=1.0
+        By which clipped rows are divided.
+    """
+
+    data_norm: float
+    intercept: float
+    unit: float = 1.0
+
+    @property
+    def radius(self) -> float:
+        """Largest l2 norm of a model row."""
+        return math.hypot(self.data_norm / self.unit, self.intercept)
+
+    def move(self, gaps: Floats) -> Floats:
+        """Sensitivity of model rows, in l2, to moves of their features."""
+        # Clipping projects onto a ball, which moves no two rows apart, and two rows of
+        # a ball are no further apart than it is wide. The intercept's column does not
+        # move.
+        moves = np.minimum(np.linalg.norm(gaps, axis=1), 2 * self.data_norm)
+        scaled: Floats = moves / self.unit
+        return scaled
+
+    def __call__(self, X: Matrix) -> Matrix:
+        rows = clip_rows(X, self.data_norm)
+        if self.unit != 1:
+            rows = rows / self.unit
+        return with_intercept(rows, self.intercept)
+
+
+@dataclass(frozen=True)
+class ModelRecord(ABC):
+    """Map from a record to the space in which its move is measured.
+
+    Parameters
+    ----------
+    rows : ModelRows
+    """
+
+    rows: ModelRows
+
+    needs_target = True
+    move_assumptions = (PUBLIC_TARGET,)
+
+    @abstractmethod
+    def __call__(self, X: Matrix, y: ArrayLike) -> Floats:
+        """Return points, of shape (n_records, n_coordinates)."""
+
+    def given(self, y: ArrayLike) -> Array:
+        """Return targets as they are read: codes of classes, -1 for none."""
+        return np.asarray(y)
+
+    def targets(self, y: ArrayLike) -> Array:
+        """Return the targets that the loss reads."""
+        return np.asarray(y)
+
+    def move(self, gaps: Floats, norm: float) -> Floats:
+        """Sensitivity of points to moves of the features, targets staying.
+
+        Parameters
+        ----------
+        gaps : ndarray of shape (n_records, n_features)
+            Largest move of each feature.
+        norm : float
+            At least 2.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+        """
+        return self.rows.move(gaps)
+
+
+@dataclass(frozen=True)
+class SignedRecord(ModelRecord):
+    """A record of two classes as z = y x, with y = ±1: all that its margin reads."""
+
+    def __call__(self, X: Matrix, y: ArrayLike) -> Floats:
+        """Return points, of shape (n_records, n_coordinates)."""
+        signed: Floats = np.asarray(self.rows(X)) * (2.0 * np.asarray(y) - 1.0)[:, None]
+        return signed
+
+
+@dataclass(frozen=True)
+class LabelledRecord(ModelRecord):
+    """A record of several classes: x, and its label as a block of coordinates.
+
+    Parameters
+    ----------
+    n_classes : int
+    label_distance : float
+        How far apart records of different labels are at least.
+    """
+
+    n_classes: int
+    label_distance: float
+
+    def __call__(self, X: Matrix, y: ArrayLike) -> Floats:
+        """Return points, of shape (n_records, n_coordinates)."""
+        # two unit vectors are sqrt(2) apart
+        labels = np.eye(self.n_classes)[np.asarray(y)]
+        return np.hstack(
+            [np.asarray(self.rows(X)), labels * (self.label_distance / 2**0.5)]
+        )
+
+
+@dataclass(frozen=True)
+class TargetRecord(ModelRecord):
+    """A record of a regression: x, and its scaled target beside it.
+
+    Parameters
+    ----------
+    target : TargetScale
+    """
+
+    target: TargetScale
+
+    def given(self, y: ArrayLike) -> Array:
+        """Return targets as they are read: numbers, NaN for none."""
+        return np.asarray(y, dtype=float)
+
+    def targets(self, y: ArrayLike) -> Array:
+        """Return the targets that the loss reads, in [-1, 1]."""
+        return self.target(y)
+
+    def __call__(self, X: Matrix, y: ArrayLike) -> Floats:
+        """Return points, of shape (n_records, n_coordinates)."""
+        return np.hstack([np.asarray(self.rows(X)), self.targets(y)[:, None]])

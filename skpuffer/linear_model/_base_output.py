@@ -15,16 +15,15 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skpuffer._template import _affine
-from skpuffer._template._targets import known_targets
+from skpuffer._template import _plan as _affine
+from skpuffer._template._reading import known_targets
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._sklearn import Interval
 
+from ._base_linear import ModelRows, warn_of_scale
 from ._base_sgd import LinearClassifier
-from ._model_rows import ModelRows
-from ._scale import warn_of_scale
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     from skpuffer.training import SmoothLoss
     from skpuffer.utils._types import Array, Matrix
 
+    from ._base_linear import ModelRecord
     from ._minimiser_constants import MinimiserConstants
-    from ._model_rows import ModelRecord
 
 __all__ = [
     "OUTPUT_ITERATIONS",

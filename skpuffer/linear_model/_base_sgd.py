@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,20 +15,20 @@ from sklearn.utils.metaestimators import available_if
 
 from skpuffer._template import _classes
 from skpuffer._template._classes import PrivateClassifierMixin
-from skpuffer._template._reading import (
-    map_by_schema,
-)
-from skpuffer._template._targets import counted
+from skpuffer._template._reading import counted, map_by_schema
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import CompositionError, EstimatedGuaranteeWarning, Statement
 from skpuffer.kernel.numbers import check_count, check_positive
 from skpuffer.kernel.sampling import FullBatchSampling, sampling_scheme
-from skpuffer.releases import (
-    GradientRelease,
-    Optimiser,
-    PublicContext,
-    QueryRelease,
+from skpuffer.linear_model._base_linear import LinearRegressorMixin, warn_of_scale
+from skpuffer.linear_model._minimiser_constants import (
+    Look,
+    least_clip_norm,
+    least_noise,
+    refuse_corner,
 )
+from skpuffer.privacy import Certificate, compose
+from skpuffer.releases import GradientRelease, Optimiser, PublicContext, QueryRelease
 from skpuffer.scenarios import Adjacency, RecordScenario
 from skpuffer.training import (
     LinearGradients,
@@ -38,21 +39,9 @@ from skpuffer.training import (
     run_defaults,
     train,
 )
-from skpuffer.training._correlation import strategy_of_run
-from skpuffer.training._optimiser import LEAST_CLIP_NORM
+from skpuffer.training._engine import LEAST_CLIP_NORM, strategy_of_run
+from skpuffer.utils._silence import warn
 from skpuffer.utils._sklearn import Interval
-
-from ._ball import Look, least_clip_norm, least_noise, refuse_corner
-from ._base_linear import LinearRegressorMixin
-from ._class_weights import CLASS_CONSTRAINTS, check_class_weight, class_weights
-from ._scale import warn_of_scale
-from ._start import (
-    Start,
-    checked_array,
-    read_init,
-    refuse_other_classes,
-    refuse_other_schema,
-)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -61,14 +50,129 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
     from skpuffer.training import Gradients, Loss, RunDefaults, Step
-    from skpuffer.utils._types import Table
+    from skpuffer.utils._types import Array, Table
 
 __all__ = [
+    "CLASS_CONSTRAINTS",
     "LinearClassifier",
     "LinearRegressor",
     "LinearTraining",
     "PrivateTrainingMixin",
+    "Start",
+    "check_class_weight",
+    "checked_array",
+    "class_weights",
+    "read_init",
+    "refuse_other_classes",
+    "refuse_other_schema",
 ]
+
+
+# -- public weights of classes: what a record counts in training, by its label ---------
+
+
+#: Parameters of trained classifiers, as scikit-learn's validation reads them.
+CLASS_CONSTRAINTS: dict[str, Any] = {
+    "classes": ["array-like", None],
+    # a text passes here, to be refused by `check_class_weight` with the remedy
+    "class_weight": [dict, tuple, str, None],
+}
+
+#: By so much public shares may miss adding up to one: they are rounded.
+_ROUNDED = 0.01
+
+
+def _read(class_weight: Any) -> tuple[bool, Any]:
+    """Return whether numbers by label are shares, and these numbers."""
+    if isinstance(class_weight, tuple | str):
+        kind, *shares = (
+            (class_weight,) if isinstance(class_weight, str) else class_weight
+        )
+        if kind == "balanced":
+            if len(shares) != 1:
+                raise ValueError(Statement("weights.balanced_counts_private_labels"))
+            return True, shares[0]
+    return False, class_weight
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Check weights and shares as far as they can be without the classes.
+
+    Parameters
+    ----------
+    class_weight : dict, ('balanced', dict) or None
+
+    Raises
+    ------
+    TypeError
+        If a weight or a share is not a number.
+    ValueError
+        If they are not by label, not positive, or if weights would have to be counted.
+    """
+    if class_weight is None:
+        return
+    balanced, given = _read(class_weight)
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            Statement(
+                "weights.dict_not_public_numbers",
+                name="class_weight",
+                given_type=type(given).__name__,
+            )
+        )
+    for value in given.values():
+        check_positive(class_weight=value)
+    if balanced and abs(sum(given.values()) - 1) > _ROUNDED:
+        raise ValueError(
+            Statement("weights.class_shares_not_one", class_shares=sum(given.values()))
+        )
+
+
+def class_weights(class_weight: Any, classes: Array) -> Floats | None:
+    """Return the weight of each class, None where nothing is weighted.
+
+    Parameters
+    ----------
+    class_weight : dict, ('balanced', dict) or None
+        By label. ``('balanced', shares)`` is ``1 / (n_classes * share)``, as in
+        scikit-learn with public shares in the place of counts. A label that a dict of
+        weights leaves out has one.
+    classes : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    ndarray of shape (n_classes,) or None
+
+    Raises
+    ------
+    ValueError
+        If a label is none of the classes, or has no share.
+    """
+    if class_weight is None:
+        return None
+    labels = classes.tolist()
+    balanced, given = _read(class_weight)
+    unknown = [label for label in given if label not in labels]
+    if unknown:
+        raise ValueError(
+            Statement("weights.class_unknown", name="class_weight", unknown=unknown[0])
+        )
+    if balanced:
+        # of the shares that were given: which classes there are may be the table's
+        if len(given) < len(labels):
+            raise ValueError(
+                Statement(
+                    "weights.class_shares_incomplete",
+                    n_labels=len(labels),
+                    n_given=len(given),
+                )
+            )
+        return np.array([1 / (len(labels) * given[label]) for label in labels])
+    return np.array([float(given.get(label, 1.0)) for label in labels])
+
+
+# -- bases of estimators trained by noisy gradients: a plan, a run, a warm start -------
+
 
 #: What a certificate says of a warm start.
 WARM_STARTED = Statement("assume.warm_start_released_before")
@@ -692,3 +796,223 @@ def _check_start(start: Floats, gradients: Gradients) -> None:
                 "linear.warm_start_shape_mismatch", size=start.size, dim=gradients.dim
             )
         )
+
+
+# -- where a training run starts: parameters that are public, or released before -------
+
+
+#: What a certificate says of a start that nothing is known of.
+_PUBLIC = Statement("assume.init_fitted_without_rows")
+
+#: What it says of one that has a certificate.
+_RELEASED = Statement("assume.init_has_own_certificate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Parameters from which a run goes on.
+
+    Parameters
+    ----------
+    parameters : ndarray of shape (dim,)
+    assumption : Statement
+        What the certificate of the run takes for granted of them.
+    certificate : Certificate or None, default=None
+        Of their own release, where it is to be added to that of the run.
+    name : {'init', 'warm_start'}, default='init'
+        Parameter that asks for it.
+    """
+
+    parameters: Floats
+    assumption: Statement
+    certificate: Certificate | None = None
+    name: str = "init"
+
+    def covering(self, run: Certificate) -> Certificate:
+        """Return the certificate of the run and of its start together.
+
+        Parameters
+        ----------
+        run : Certificate
+
+        Returns
+        -------
+        Certificate
+            An estimate, with a warning, where that of the start is one.
+
+        Raises
+        ------
+        CompositionError
+            If the two promises cannot be added. What holds of each alone says nothing
+            of a model that shows both.
+        """
+        if self.certificate is None:
+            return run
+        weak = (
+            Statement("linear.start_is_estimate")
+            if not self.certificate.certified
+            else None
+        )
+        if weak is None and self.certificate.seeded:
+            weak = Statement("linear.start_noise_from_seed")
+        if weak is not None:
+            warn(
+                Statement("linear.start_makes_fit_estimate", name=self.name, weak=weak),
+                EstimatedGuaranteeWarning,
+            )
+            return run.as_estimate(
+                Statement(
+                    "assume.init_certificate_weak",
+                    assumption=self.assumption,
+                    weak=weak,
+                    certificate=repr(self.certificate),
+                )
+            )
+        # an estimate stays one, whatever was promised before it
+        if not run.certified:
+            return run.assuming(
+                Statement(
+                    "assume.init_certificate_kept",
+                    assumption=self.assumption,
+                    certificate=repr(self.certificate),
+                )
+            )
+        try:
+            return compose([self.certificate, run])
+        except CompositionError as error:
+            raise CompositionError(
+                Statement(
+                    "linear.start_certificate_not_addable", name=self.name, error=error
+                )
+            ) from None
+
+
+def read_init(
+    init: Any, names: tuple[str, str], columns: Sequence[str] | None
+) -> tuple[Any, Any, Statement, Certificate | None]:
+    """Read what `init` holds: a fitted estimator, or a pair of coefficients.
+
+    Parameters
+    ----------
+    init : estimator or tuple
+    names : (str, str)
+        Attributes of an estimator, of weights and of intercepts.
+    columns : sequence of str or None
+        Names of the features, where they are known.
+
+    Returns
+    -------
+    weights, intercepts : object
+        As they were given.
+    assumption : Statement
+    certificate : Certificate or None
+
+    Raises
+    ------
+    ValueError
+        If it is neither, or not fitted.
+    """
+    if isinstance(init, tuple):
+        if len(init) != 2:
+            raise ValueError(
+                Statement(
+                    "linear.init_not_estimator_or_pair",
+                    names=list(names),
+                    n_init=len(init),
+                )
+            )
+        return *init, _PUBLIC, None
+    if not all(hasattr(init, name) for name in names):
+        raise ValueError(
+            Statement(
+                "linear.init_not_fitted",
+                names=list(names),
+            )
+        )
+    theirs = getattr(init, "feature_names_in_", None)
+    # coefficients of other columns, or in another order, would be read wrongly
+    if columns is not None and theirs is not None and list(theirs) != list(columns):
+        raise ValueError(
+            Statement(
+                "linear.init_columns_differ", theirs=list(theirs), columns=list(columns)
+            )
+        )
+    certificate = getattr(init, "certificate_", None)
+    released = isinstance(certificate, Certificate)
+    return (
+        *(getattr(init, name) for name in names),
+        _RELEASED if released else _PUBLIC,
+        certificate if released else None,
+    )
+
+
+def refuse_other_schema(init: Any, schema_map: Any) -> None:
+    """Refuse a start that read its columns by another code book.
+
+    Parameters
+    ----------
+    init : estimator or tuple
+    schema_map : Encoding
+        By which this model reads.
+
+    Raises
+    ------
+    ValueError
+    """
+    theirs = getattr(getattr(init, "feature_map_", None), "schema", None)
+    mine = schema_map.schema
+    # the same coefficients would be of other columns, or in another unit
+    if theirs is not None and theirs.without(theirs.target) != mine.without(
+        mine.target
+    ):
+        raise ValueError(Statement("linear.init_schema_differs"))
+
+
+def refuse_other_classes(init: Any, classes: ArrayLike) -> None:
+    """Refuse a start whose scores are of other classes, or in another order."""
+    theirs = getattr(init, "classes_", None)
+    if theirs is not None and not np.array_equal(theirs, classes):
+        raise ValueError(
+            Statement(
+                "linear.init_classes_differ",
+                init_classes=np.asarray(theirs).tolist(),
+                classes=np.asarray(classes).tolist(),
+            )
+        )
+
+
+def checked_array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
+    """Return coefficients as finite numbers of a shape, or say what is wrong.
+
+    Parameters
+    ----------
+    name : str
+        For the message.
+    value : array-like
+        Leading axes of length one may be missing.
+    shape : tuple of int
+
+    Returns
+    -------
+    ndarray of shape `shape`
+
+    Raises
+    ------
+    ValueError
+    """
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim < len(shape):
+        array = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
+    if array.shape != shape or not np.all(np.isfinite(array)):
+        raise ValueError(
+            Statement(
+                "linear.init_array_shape_wrong",
+                name=name,
+                shape=shape,
+                given_shape=array.shape,
+            )
+        )
+    return array

@@ -5,17 +5,16 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from skpuffer._template import _affine
+from skpuffer._template import _plan as _affine
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.training import Huber
 from skpuffer.utils._sklearn import Interval
 
-from ._base_linear import LinearRegressorMixin
+from ._base_linear import LinearRegressorMixin, ModelRows, TargetRecord
 from ._base_output import minimiser_release
 from ._minimiser_constants import RegressionConstants
-from ._model_rows import ModelRows, TargetRecord
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant

@@ -11,13 +11,13 @@ from skpuffer._template import _classes
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.releases import QueryRelease
 from skpuffer.training import Logistic, Multinomial, make_loss
-from skpuffer.training._optimiser import travel
+from skpuffer.training._engine import travel
 from skpuffer.utils._clipping import row_norms
 from skpuffer.utils._sklearn import Interval, StrOptions
 
+from ._base_linear import LabelledRecord, ModelRows, SignedRecord
 from ._base_output import OutputClassifier
 from ._minimiser_constants import LogisticConstants, MultinomialConstants
-from ._model_rows import LabelledRecord, ModelRows, SignedRecord
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from skpuffer.training import Loss, Training
     from skpuffer.utils._types import RandomState
 
+    from ._base_linear import ModelRecord
     from ._minimiser_constants import MinimiserConstants
-    from ._model_rows import ModelRecord
 
 __all__ = ["PrivateLogisticRegression"]
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skpuffer._template._lazy_tables import in_unit_ball, number
-from skpuffer._template._targets import counted, known_targets
+from skpuffer._template._reading import counted, known_targets
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.numbers import check_non_negative, check_option
@@ -24,9 +24,8 @@ from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._reading import COLLECT
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._base_linear import TargetScale, with_intercept
+from ._base_linear import TargetScale, warn_of_scale, with_intercept
 from ._base_sgd import LinearRegressor
-from ._scale import warn_of_scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -1,4 +1,3 @@
-from ._grid_search import PrivateGridSearchCV
-from ._randomized_search import PrivateRandomizedSearchCV
+from ._search import PrivateGridSearchCV, PrivateRandomizedSearchCV
 
 __all__ = ["PrivateGridSearchCV", "PrivateRandomizedSearchCV"]

@@ -15,32 +15,28 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._template._all_or_nothing import all_or_nothing
-from skpuffer._template._announce import announce, announce_weakness
 from skpuffer._template._preview import _labels, _made_up_target
 from skpuffer.accountants import Accountant, OverlapAmplification, PrivacyLoss
 from skpuffer.base import (
     DEFAULT_DELTA,
     DEFAULT_EPSILON,
+    all_or_nothing,
+    announce,
+    announce_weakness,
     refuse_arguments,
     unnoised_steps,
 )
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.compose._audit_pipeline import StepAudit, _step, audited
 from skpuffer.compose._delegation import delegates, inherit_tags
-from skpuffer.compose._step_kinds import declared_steps
+from skpuffer.compose._settled_steps import declared_steps
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.privacy import Preview
 from skpuffer.privacy_loss import RandomRuns
-from skpuffer.privacy_loss.repetition._runs import (
-    LEAST_MEAN,
-    MOST_RUNS,
-    MOST_SHAPE,
-)
+from skpuffer.privacy_loss.repetition import LEAST_MEAN, MOST_RUNS, MOST_SHAPE
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._listeners import carries_listeners, tell
 from skpuffer.utils._reading import as_table, row_count
 from skpuffer.utils._sklearn import (
@@ -48,13 +44,18 @@ from skpuffer.utils._sklearn import (
     Interval,
     StrOptions,
     fit_context,
+    linked_to_docs,
     safe_indexing,
 )
 
 from ._accounting import (
+    Outcome,
     SearchPlan,
+    Trying,
+    best_outcome,
     check_accountant,
     plan_search,
+    run_trials,
     trial_accountant,
 )
 from ._candidates import (
@@ -69,7 +70,6 @@ from ._candidates import (
     with_parameters,
 )
 from ._scores import Score, score_of
-from ._trials import Outcome, Trying, best_outcome, run_trials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

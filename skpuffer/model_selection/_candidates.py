@@ -13,24 +13,21 @@ from sklearn.pipeline import Pipeline
 from skpuffer._template._plan import FitPlan, Opening, TableRead
 from skpuffer._template._preview import UnreadRows, refuse_unread
 from skpuffer._template._reading import (
-    read_table,
-)
-from skpuffer._template._targets import (
     class_indices,
     declared_classes,
     numeric_targets,
+    read_table,
     target_values,
 )
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.compose._feature_map import refuse_mixing, subject_of
 from skpuffer.compose._fixed_steps import foreign_frozen
-from skpuffer.compose._step_kinds import step_kinds
+from skpuffer.compose._settled_steps import step_kinds
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.utils._reading import is_frame, row_count, to_pandas
-from skpuffer.utils._silence import muted
+from skpuffer.utils._silence import muted, unquoted
 from skpuffer.utils._sklearn import safe_indexing
-from skpuffer.utils._unquoted import unquoted
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant

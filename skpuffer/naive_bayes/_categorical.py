@@ -15,12 +15,10 @@ from skpuffer.releases import QueryRelease
 from skpuffer.schema import Schema
 from skpuffer.summary._cells import Levels, Stacked
 from skpuffer.utils._bounds import check_bounds
-from skpuffer.utils._deviation import noise_deviation
-from skpuffer.utils._simplex import project_on_simplex
+from skpuffer.utils._checks import noise_deviation, project_on_simplex
 from skpuffer.utils._sklearn import Interval
 
-from ._base import PrivateNaiveBayes
-from ._by_class import ByClass
+from ._base import ByClass, PrivateNaiveBayes
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence

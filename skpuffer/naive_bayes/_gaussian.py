@@ -12,19 +12,18 @@ from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.numbers import floats
 from skpuffer.releases import QueryRelease
 from skpuffer.summary._cells import Ones, Stacked
-from skpuffer.summary._moments import Moments
+from skpuffer.summary._mean import Moments
 from skpuffer.utils._bounds import (
     BOUNDS_LEAK,
     are_empirical,
     check_bounds,
     resolve_bounds,
 )
-from skpuffer.utils._deviation import noise_deviation
+from skpuffer.utils._checks import noise_deviation
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import StrOptions
 
-from ._base import PrivateNaiveBayes
-from ._by_class import ByClass
+from ._base import ByClass, PrivateNaiveBayes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

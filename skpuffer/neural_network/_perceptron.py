@@ -13,9 +13,9 @@ from skpuffer._template._classes import (
     PrivateClassifierMixin,
 )
 from skpuffer._template._reading import (
+    counted,
     without_secret,
 )
-from skpuffer._template._targets import counted
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import (
     check_count,
@@ -23,9 +23,11 @@ from skpuffer.kernel.numbers import (
     check_option,
     check_positive,
 )
-from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
-from skpuffer.linear_model._class_weights import CLASS_CONSTRAINTS
-from skpuffer.linear_model._start import checked_array
+from skpuffer.linear_model._base_sgd import (
+    CLASS_CONSTRAINTS,
+    PrivateTrainingMixin,
+    checked_array,
+)
 from skpuffer.training import PerceptronGradients, make_loss
 from skpuffer.training._perceptron import ACTIVATIONS
 from skpuffer.utils._clipping import clip_rows

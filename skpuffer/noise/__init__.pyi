@@ -8,8 +8,7 @@ from skpuffer.kernel.noise import Noise as Noise
 from skpuffer.kernel.noise import Shift as Shift
 from skpuffer.kernel.noise import ShiftCurve as ShiftCurve
 
-from ._correlated_gaussian import CorrelatedGaussianNoise
-from ._degenerate_gaussian import DegenerateGaussianNoise
+from ._correlated_gaussian import CorrelatedGaussianNoise, DegenerateGaussianNoise
 from .generalized_cauchy import GeneralizedCauchyNoise
 from .generalized_gaussian import GeneralizedGaussianNoise
 

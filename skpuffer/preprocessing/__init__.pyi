@@ -1,7 +1,4 @@
-from ._binner import PublicBinner
-from ._clipper import RowNormClipper
-from ._imputer import PublicImputer
-from ._min_max import PublicMinMaxScaler
+from ._clipper import PublicBinner, PublicImputer, PublicMinMaxScaler, RowNormClipper
 from ._one_hot import PublicOneHotEncoder
 
 __all__ = [

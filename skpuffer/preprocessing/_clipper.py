@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer.base import all_or_nothing
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_count, check_option, check_real
+from skpuffer.preprocessing._columns import PublicColumnTransformer, by_name
+from skpuffer.schema import Category, Number, Schema
+from skpuffer.schema._cells import (
+    UNLISTED,
+    cell_key,
+    is_missing,
+    level_codes,
+    level_places,
+    numbers,
+    plain_numbers,
+)
+from skpuffer.utils._bounds import check_bounds, resolve_bounds
 from skpuffer.utils._clipping import check_clipping, clip_rows
-from skpuffer.utils._doc_links import linked_to_docs
-from skpuffer.utils._reading import all_finite, read_numbers
+from skpuffer.utils._reading import all_finite, object_cells, read_numbers
+from skpuffer.utils._sklearn import linked_to_docs
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skpuffer.utils._types import Matrix, Table
+    from skpuffer.schema import Binning
+    from skpuffer.utils._types import Array, BoundsLike, Matrix, Table
 
-__all__ = ["RowNormClipper"]
+__all__ = [
+    "PublicBinner",
+    "PublicImputer",
+    "PublicMinMaxScaler",
+    "RowNormClipper",
+]
 
 
 @linked_to_docs
@@ -116,3 +138,346 @@ class RowNormClipper(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+# -- binner by public edges ------------------------------------------------------------
+
+
+class PublicBinner(PublicColumnTransformer):
+    """Cut columns into cells whose edges are given, not read off the data.
+
+    Quantiles of a private column are values of its records: a binner that learns them
+    releases these. This one learns nothing, so it may stand before a private estimator.
+
+    Parameters
+    ----------
+    bins : dict of {column: array-like of edges}, default=None
+        Public edges, one more than there are cells, ascending; columns by name in a
+        data frame, by position in an array. Cells are closed below and open above, and
+        what lies outside is in the first or the last. What is missing, or no number,
+        has a cell of its own after these. Columns that are not named must be numbers
+        and pass unchanged.
+    schema : Schema, default=None
+        Public code book instead: of all its columns the cells are taken, levels being
+        cells as they are; see :class:`~skpuffer.schema.Binning`.
+    n_bins : int, default=32
+        Cells of a number for which the schema does not say how many.
+    encode : {'ordinal', 'onehot'}, default='ordinal'
+        Whether the cell's number is returned, or a column for each cell.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns before.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Their names, if all are strings.
+
+    See Also
+    --------
+    skpuffer.schema.Binning : The cells of a whole table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpuffer.preprocessing import PublicBinner
+    >>> X = pd.DataFrame({"age": [17, 30, None]})
+    >>> binner = PublicBinner({"age": [0, 30, 60]}, encode="onehot")
+    >>> binner.fit_transform(X)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    >>> binner.get_feature_names_out()
+    array(['age_[0, 30)', 'age_[30, 60]', 'age_missing'], dtype=object)
+    """
+
+    _parameter = "bins"
+
+    def __init__(
+        self,
+        bins: Mapping[Hashable, ArrayLike] | None = None,
+        *,
+        schema: Schema | None = None,
+        n_bins: int = 32,
+        encode: str = "ordinal",
+    ):
+        self.bins = bins
+        self.schema = schema
+        self.n_bins = n_bins
+        self.encode = encode
+
+    def _check(self) -> None:
+        check_count(n_bins=self.n_bins)
+        check_option(("ordinal", "onehot"), encode=self.encode)
+        if self.bins is not None and not isinstance(self.bins, Mapping):
+            raise TypeError(Statement("preprocessing.bins_not_dict", bins=self.bins))
+        self._edges()
+
+    def _edges(self) -> dict[Any, Number]:
+        found = {}
+        for name, given in (self.bins or {}).items():
+            edges = np.asarray(given, dtype=float)
+            if edges.ndim != 1 or len(edges) < 2:
+                raise ValueError(
+                    Statement(
+                        "preprocessing.bins_too_few_edges", name=name, given=given
+                    )
+                )
+            try:
+                found[name] = Number(
+                    edges[0], edges[-1], bins=tuple(edges), missing_level=True
+                )
+            except ValueError as error:
+                raise ValueError(
+                    Statement(
+                        "preprocessing.bins_column_invalid", name=name, error=error
+                    )
+                ) from None
+        return found
+
+    def _said(self, names: list[Any]) -> dict[Any, Any]:
+        found = self._edges()
+        by_name("bins", found, names)
+        return found
+
+    def _binning(self, fact: Any) -> Binning:
+        return Schema({0: fact}).binning(self.n_bins)
+
+    def _mapped(self, fact: Any, values: Array) -> Array:
+        binning = self._binning(fact)
+        codes = binning(np.asarray(values)[:, None])[:, 0]
+        if self.encode == "ordinal":
+            return codes.astype(float)
+        cells: Array = np.eye(binning.n_cells[0])[codes]
+        return cells
+
+    def _names_of(self, fact: Any, name: str) -> list[str]:
+        if self.encode == "ordinal":
+            return [name]
+        return [f"{name}_{label}" for label in self._binning(fact).labels(0)]
+
+
+# -- imputer by public values ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Fill:
+    """What stands for the missing values of one column, and how these are written."""
+
+    value: Any
+    missing: tuple[Any, ...] = ()
+
+
+class PublicImputer(PublicColumnTransformer):
+    """Fill missing values by values that are given, not read off the data.
+
+    A mean of private rows carries each of them into the rows it fills, and leaving
+    incomplete records out would tell of them. This imputer learns nothing, so it may
+    stand before a private estimator.
+
+    Parameters
+    ----------
+    fill : dict of {column: value}, default=None
+        Public value that stands for a missing one, in each column to fill; columns by
+        name in a data frame, by position in an array. In a column that a number fills,
+        all that is no number is missing. Columns that are not named must be numbers and
+        pass unchanged.
+    schema : Schema, default=None
+        Public code book instead: of all its columns the `fill` is taken, also where the
+        schema has a level for missing values. Levels that it does not have are missing
+        too, and numbers outside its bounds are clipped to them.
+    missing : sequence, default=()
+        Codes that mean a missing value, besides None, NaN and NA. A schema has its own.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Their names, if all are strings.
+
+    See Also
+    --------
+    skpuffer.schema.Encoding : Imputes, scales and encodes a whole table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpuffer.preprocessing import PublicImputer
+    >>> X = pd.DataFrame({"age": [30, None], "race": ["White", "?"]})
+    >>> PublicImputer({"age": 40, "race": "Other"}, missing=["?"]).fit_transform(X)
+    array([[30.0, 'White'],
+           [40.0, 'Other']], dtype=object)
+    """
+
+    _parameter = "fill"
+
+    def __init__(
+        self,
+        fill: Mapping[Hashable, Any] | None = None,
+        *,
+        schema: Schema | None = None,
+        missing: Sequence[Any] = (),
+    ):
+        self.fill = fill
+        self.schema = schema
+        self.missing = missing
+
+    def _check(self) -> None:
+        if self.fill is not None and not isinstance(self.fill, Mapping):
+            raise TypeError(Statement("preprocessing.fill_not_dict", fill=self.fill))
+        for column, value in (self.fill or {}).items():
+            if np.ndim(value):
+                raise ValueError(
+                    Statement(
+                        "preprocessing.fill_not_one_value", column=column, value=value
+                    )
+                )
+            number = isinstance(value, Real)
+            if is_missing(value) or (number and not np.isfinite(value)):
+                raise ValueError(
+                    Statement(
+                        "preprocessing.fill_value_missing", column=column, value=value
+                    )
+                )
+        if isinstance(self.missing, str) or not np.iterable(self.missing):
+            raise ValueError(
+                Statement("preprocessing.missing_codes_not_list", missing=self.missing)
+            )
+
+    def _said(self, names: list[Any]) -> dict[Any, Any]:
+        given = dict(self.fill or {})
+        by_name("fill", given, names)
+        codes = tuple(self.missing)
+        return {name: _Fill(value, codes) for name, value in given.items()}
+
+    def _mapped(self, fact: Any, values: Array) -> Array:
+        if isinstance(fact, Number):
+            return numbers(fact, values)[0]
+        if isinstance(fact, Category):
+            return _levels_of(fact, values)
+        if type(fact.value) is not bool and isinstance(fact.value, Real):
+            found = plain_numbers(values, fact.missing)
+            return np.where(np.isfinite(found), found, float(fact.value))
+        # what was written: a text beside numbers must not make texts of them
+        held = object_cells(map(cell_key, values))
+        held[level_places(fact.missing, values) != UNLISTED] = fact.value
+        return held
+
+
+def _levels_of(column: Category, values: Array) -> Array:
+    codes = level_codes(column, values)
+    levels = np.empty(len(column.levels), dtype=object)
+    levels[:] = column.levels
+    # the code of a level for missing values is none of these
+    filled: Array = levels[np.where(codes < len(levels), codes, column.filling)]
+    return filled
+
+
+# -- scaler by public bounds -----------------------------------------------------------
+
+
+class PublicMinMaxScaler(PublicColumnTransformer):
+    """Scale columns by bounds that are given, not read off the data.
+
+    The least and the largest value of a private column are two records: a scaler that
+    learns them releases these. This one learns nothing, so it may stand before a
+    private estimator. Values outside the bounds are clipped to them.
+
+    Parameters
+    ----------
+    bounds : pair (low, high) or dict of {column: (low, high)}, default=None
+        Public bounds: numbers, or arrays with an entry for each column, all lows before
+        all highs; in a dict of the columns to scale, by name in a data frame, by
+        position in an array. Columns that are not named must be numbers and pass
+        unchanged.
+    schema : Schema, default=None
+        Public code book instead: of its numbers the bounds are taken, amounts are
+        scaled by their logarithm, and missing values are read as it says.
+    feature_range : tuple (min, max), default=(0, 1)
+        What the bounds become.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Their names, if all are strings.
+
+    See Also
+    --------
+    skpuffer.summary.PrivateStandardScaler : Scales by private moments.
+    skpuffer.schema.Encoding : Scales, imputes and encodes a whole table.
+
+    Notes
+    -----
+    Without a schema what is missing, or no number, stays missing (NaN).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpuffer.preprocessing import PublicMinMaxScaler
+    >>> X = pd.DataFrame({"age": [17, 90, 250], "hours": [40, 38, 20]})
+    >>> PublicMinMaxScaler({"age": (0, 100)}).fit_transform(X)
+    array([[ 0.17, 40.  ],
+           [ 0.9 , 38.  ],
+           [ 1.  , 20.  ]])
+    """
+
+    _parameter = "bounds"
+
+    def __init__(
+        self,
+        bounds: BoundsLike = None,
+        *,
+        schema: Schema | None = None,
+        feature_range: tuple[float, float] = (0, 1),
+    ):
+        self.bounds = bounds
+        self.schema = schema
+        self.feature_range = feature_range
+
+    def _check(self) -> None:
+        if isinstance(self.bounds, str):
+            raise ValueError(
+                Statement("preprocessing.bounds_not_public_form", bounds=self.bounds)
+            )
+        check_bounds(self.bounds)
+        given: Any = self.feature_range
+        pair = isinstance(given, tuple | list) and len(given) == 2
+        ends = [check_real(feature_range=end) for end in given] if pair else []
+        if not ends or not np.all(np.isfinite(ends)) or not ends[0] < ends[1]:
+            raise ValueError(
+                Statement(
+                    "preprocessing.feature_range_not_ordered",
+                    feature_range=self.feature_range,
+                )
+            )
+
+    def _said(self, names: list[Any]) -> dict[Any, Any]:
+        given = self.bounds
+        if given is None:
+            return {}
+        if isinstance(given, dict):
+            by_name("bounds", given, names)
+            return {name: Number(*pair) for name, pair in given.items()}
+        found: Any = resolve_bounds(given, len(names))  # given outright
+        pairs = zip(found.low, found.high, strict=True)
+        return {name: Number(*pair) for name, pair in zip(names, pairs, strict=True)}
+
+    def _facts(self, names: list[Any]) -> dict[int, Any]:
+        facts = super()._facts(names)
+        levels = [names[i] for i, fact in facts.items() if isinstance(fact, Category)]
+        if levels:
+            raise ValueError(
+                Statement("preprocessing.columns_are_categories", levels=levels)
+            )
+        return facts
+
+    def _mapped(self, fact: Any, values: Array) -> Array:
+        found, missing = numbers(fact, values)
+        low, high = fact.scale(np.array([fact.low, fact.high]))
+        # halved first: the range of two large bounds could overflow
+        share = (fact.scale(found) / 2 - low / 2) / (high / 2 - low / 2)
+        least, most = map(float, self.feature_range)
+        scaled: Array = np.clip(least + share * (most - least), least, most)
+        return scaled if self.schema is not None else np.where(missing, np.nan, scaled)

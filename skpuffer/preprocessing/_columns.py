@@ -12,10 +12,9 @@ import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer.base import all_or_nothing
 from skpuffer.exceptions import Statement
 from skpuffer.schema import Schema
-from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._reading import (
     as_numbers,
     column_names,
@@ -24,6 +23,7 @@ from skpuffer.utils._reading import (
     read_table,
     to_pandas,
 )
+from skpuffer.utils._sklearn import linked_to_docs
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike

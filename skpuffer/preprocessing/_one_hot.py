@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from skpuffer._template._all_or_nothing import all_or_nothing
+from skpuffer.base import all_or_nothing
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_option
 from skpuffer.schema._cells import (
@@ -20,8 +20,8 @@ from skpuffer.schema._cells import (
     level_places,
     refuse_ambiguous,
 )
-from skpuffer.utils._doc_links import linked_to_docs
 from skpuffer.utils._reading import held_as_codes
+from skpuffer.utils._sklearn import linked_to_docs
 
 from ._columns import as_number, by_name, read_columns
 

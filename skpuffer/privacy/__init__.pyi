@@ -6,9 +6,8 @@ from skpuffer.extensions.last_iterate import (
 from skpuffer.kernel.notions import Notion as Notion
 
 from ._certificate import Certificate
-from ._compose import compose
+from ._compose import compose, parallel
 from ._information import mixed_information
-from ._parallel import parallel
 from ._preview import Preview
 
 __all__ = [

@@ -16,7 +16,7 @@ from skpuffer.privacy_loss import (
 from skpuffer.privacy_loss.overlap import OverlapCurve
 
 from ._compose import promise_of
-from ._neighbours import arbitrary_count
+from ._robustness import arbitrary_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,10 +14,9 @@ from skpuffer.kernel import certificates as certificates
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_probability
 
-from ._card import certificate_card
-from ._display import certificate_html, certificate_text
+from ._display import certificate_card, certificate_html, certificate_text
+from ._information import processed, sliced_approximate
 from ._robustness import shifted
-from ._slices import processed, sliced_approximate
 
 __all__ = ["Certificate"]
 

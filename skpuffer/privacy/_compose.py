@@ -5,23 +5,35 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError, Statement
-from skpuffer.kernel.composed_curves import RepeatedCurve, compose_curves
+from skpuffer.kernel.composed_curves import RepeatedCurve, SymmetricPair, compose_curves
+from skpuffer.kernel.curves import ComposedPair, Events, PrivacyCurve
+from skpuffer.kernel.noise import ShiftCurve
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_count, check_order
+from skpuffer.privacy._certificate import Certificate
+from skpuffer.privacy._information import (
+    INFORMATION,
+    NOT_ADAPTIVE,
+    SUBSAMPLING_AVERAGES,
+    capped,
+    sum_of_averages,
+    sum_of_information,
+)
+from skpuffer.privacy._robustness import arbitrary_count, plain_privacy
+from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss.overlap import (
     OverlapCurve,
     PairwiseOverlapCurve,
+    WorstOverlapCurve,
     composed_pairs,
 )
 
-from ._certificate import Certificate
-from ._events import events_together
-from ._information import INFORMATION, sum_of_information
-from ._neighbours import arbitrary_count, plain_privacy
-from ._repeated import repeated
-from ._slices import SUBSAMPLING_AVERAGES, sum_of_averages
-
-__all__ = ["compose"]
+__all__ = [
+    "compose",
+    "events_together",
+    "parallel",
+    "repeated",
+]
 
 
 # The assumptions that say for whom a promise under a belief holds.
@@ -478,3 +490,253 @@ def _choices(certificates: Sequence[Certificate]) -> Statement | str:
         if len(found) > 1
         else next(iter(found), "")
     )
+
+
+# -- releases about disjoint blocks of independent records cost what one costs ---------
+
+
+def parallel(certificates: Iterable[Certificate]) -> Certificate:
+    """Return one certificate for releases that each read a block of their own.
+
+    If the blocks are independent and every secret is about one of them, the releases
+    from the other blocks say nothing of it, so the promises do not add up: the weakest
+    holds for all.
+
+    Parameters
+    ----------
+    certificates : sequence of Certificate
+        In one notion, and at one Rényi order.
+
+    Returns
+    -------
+    Certificate
+        Its assumptions state what blocks must be. It may not be composed further: how
+        the blocks of other releases lie is not known.
+
+    Raises
+    ------
+    CompositionError
+        Without certificates, with an estimate among them, or if they differ in notion,
+        order or relation.
+
+    See Also
+    --------
+    compose : For releases about the same records.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition E.1; McSherry (2009),
+    Privacy integrated queries, Theorem 4.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.privacy import parallel
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> release = QueryRelease(
+    ...     query=lambda X, y: X.sum(axis=0),
+    ...     n_records=100,
+    ...     dim=1,
+    ...     sensitivity=Sensitivity(add_remove={2: 1.0}),
+    ... )
+    >>> parts = [
+    ...     GroupPrivacy(epsilon=e).calibrate(release, RecordScenario()).certificate
+    ...     for e in (0.5, 1.0)
+    ... ]
+    >>> parallel(parts).epsilon
+    1.0
+    """
+    certificates = list(certificates)
+    if not certificates:
+        raise CompositionError(Statement("parallel.no_certificate"))
+    for certificate in certificates:
+        if not certificate.certified or certificate.epsilon is None:
+            raise CompositionError(
+                Statement("parallel.no_epsilon_promised", certificate=certificate)
+            )
+        certificate._refuse_sum()
+        # a notion that is new may not bound what each block tells by itself
+        if certificate.notion.approximate is None:
+            raise CompositionError(
+                Statement(
+                    "parallel.notion_unknown",
+                    title=certificate.notion.title,
+                    certificate=certificate,
+                )
+            )
+    kinds = {(c.notion, c.alpha, c.relation) for c in certificates}
+    if len(kinds) > 1:
+        promises = [
+            Statement(
+                "parallel.listed_promise",
+                title=notion.title,
+                alpha=alpha,
+                relation=relation,
+            )
+            for notion, alpha, relation in kinds
+        ]
+        raise CompositionError(
+            Statement("parallel.promises_differ", promises=sorted(promises, key=str))
+        )
+    if len(certificates) == 1:
+        return certificates[0]
+    epsilons = [c.epsilon for c in certificates if c.epsilon is not None]
+    # A secret lies in one block, and the output of that block's release is all that
+    # tells of it. Which block that is may be any, so the largest of each number counts.
+    worst = max(certificates, key=lambda c: (c.epsilon, c.delta))
+    dp = worst.notion.differential
+    assumptions = [
+        Statement("assume.blocks_disjoint_and_public"),
+        Statement("assume.secret_within_one_block"),
+    ]
+    # differential privacy fixes all other records, so it needs no independence
+    if not dp:
+        assumptions.insert(1, Statement("assume.blocks_independent"))
+    parts = (text for c in certificates for text in c.assumptions)
+    curve = _curve([c.curve for c in certificates])
+    counts = {c.coupling_count for c in certificates}
+    return replace(
+        worst,
+        epsilon=max(epsilons),
+        delta=max(c.delta for c in certificates),
+        event_delta=max(c.event_delta for c in certificates),
+        # union bound over the events in which a part does not hold
+        confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
+        curve=curve,
+        # those of a curve that all share
+        events=worst.events if curve is worst.curve else None,
+        epsilon_lower=None,
+        rpp_epsilon=max((c.rpp_epsilon for c in certificates), default=math.inf),
+        coupling_id=None,
+        # what holds of so many records in one block may not in another
+        coupling_count=counts.pop() if len(counts) == 1 else None,
+        record=None,
+        composable=False,
+        assumptions=tuple(dict.fromkeys((*assumptions, *parts))),
+        sensitivity=None,
+        norm=None,
+        record_sensitivity=None,
+        noise_gain=None,
+        source=Statement(
+            "source.parallel_composition",
+            sources=sorted({c.source for c in certificates}, key=str),
+        ),
+        scenario="; ".join(dict.fromkeys(c.scenario for c in certificates)),
+        accountant="; ".join(dict.fromkeys(c.accountant for c in certificates)),
+        release=" | ".join(c.release for c in certificates),
+        n_releases=sum(c.n_releases for c in certificates),
+    )
+
+
+def _curve(curves: Sequence[PrivacyCurve | None]) -> PrivacyCurve | None:
+    """PrivacyCurve of whichever block a secret lies in, where one is kept."""
+    # a curve that all share holds for any block
+    if all(curve is curves[0] for curve in curves):
+        return curves[0]
+    # Under beliefs what holds without them is read off it. Of other curves the largest
+    # is not kept.
+    under = [c for c in curves if isinstance(c, OverlapCurve | WorstOverlapCurve)]
+    return WorstOverlapCurve(tuple(under)) if len(under) == len(curves) else None
+
+
+# -- several releases of one certificate, as one certificate ---------------------------
+
+
+def repeated(certificate: "Certificate", times: int) -> "list[Certificate]":
+    """Return certificates that compose to as much as so many copies of one.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    times : int
+        At least 1.
+
+    Returns
+    -------
+    list of Certificate
+        One alone, except under a declared belief, whose releases are told apart.
+    """
+    c = certificate
+    if times == 1:
+        return [c]
+    # amplified together, by what each of them leaves to hide
+    if isinstance(c.curve, OverlapCurve):
+        return times * [c]
+    counted = replace(
+        c,
+        # each copy may fail on an event of its own, or over a sample of its own
+        delta=c.delta + (times - 1) * c.event_delta,
+        event_delta=times * c.event_delta,
+        confidence=max(0.0, 1 - times * (1 - c.confidence)),
+        curve=None if c.curve is None else RepeatedCurve(c.curve, times),
+        release=f"{c.release} (x {times})",
+        n_releases=times * c.n_releases,
+    )
+    if c.notion in INFORMATION:
+        return [_of_information(counted, times)]
+    # what averages over subsamples add up by, which have no curve
+    return [replace(counted, epsilon=None if c.epsilon is None else times * c.epsilon)]
+
+
+def _of_information(c: "Certificate", times: int) -> "Certificate":
+    """The whole table leaks so many times as much, a secret once and that otherwise.
+
+    See :func:`mixed_information`, of whose sum over equal parts this is one term.
+    """
+    assert c.mutual_information is not None  # what such a notion is stated in
+    whole = c.table_information
+    if c.notion == Notion.MUTUAL_INFORMATION:
+        own = capped(times * c.mutual_information, c)
+    elif whole is not None:
+        own, whole = c.mutual_information + (times - 1) * whole, times * whole
+    else:
+        own = math.inf  # refused where it is to be added
+    return replace(
+        c,
+        mutual_information=own,
+        table_information=whole,
+        worst_leakage=None,
+        assumptions=tuple(dict.fromkeys((*c.assumptions, NOT_ADAPTIVE))),
+    )
+
+
+# -- what leaves, and how often: the events that a curve of a certificate is made of ---
+
+
+def events_together(
+    certificates: "Sequence[Certificate]", curve: PrivacyCurve | None
+) -> Events | None:
+    """Return the events of several releases under one curve.
+
+    Parameters
+    ----------
+    certificates : sequence of Certificate
+    curve : PrivacyCurve or None
+        Of all of them together.
+
+    Returns
+    -------
+    tuple of (pair, int) or None
+        None where `curve` lists them itself, or those of a part are not known.
+    """
+    if curve is None or isinstance(curve, PrivacyLossCurve | ShiftCurve):
+        return None
+    found: list[tuple[ComposedPair, int]] = []
+    for certificate in certificates:
+        own = _events_of(certificate.curve, certificate.events)
+        if own is None:
+            return None
+        found += own
+    return tuple(found)
+
+
+def _events_of(curve: PrivacyCurve | None, stated: Events | None) -> Events | None:
+    if isinstance(curve, RepeatedCurve):
+        once = _events_of(curve.curve, stated)
+        return once and tuple((pair, curve.times * count) for pair, count in once)
+    if isinstance(curve, PrivacyLossCurve):
+        return curve.steps
+    if isinstance(curve, ShiftCurve):
+        return ((SymmetricPair(curve), 1),)
+    return stated

@@ -2,18 +2,22 @@
 
 import html
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import UncertifiedError
 from skpuffer.information import dp_equivalent, posterior_success
 from skpuffer.kernel.notions import SLICED, Notion
+from skpuffer.privacy._robustness import plain_privacy
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
-from ._neighbours import plain_privacy
-
 if TYPE_CHECKING:
-    from ._certificate import Certificate
+    from skpuffer.privacy._certificate import Certificate
+
+__all__ = [
+    "certificate_card",
+]
+
 
 #: The delta at which a Rényi promise is shown in the usual words.
 _DELTA = 1e-5
@@ -207,3 +211,44 @@ def certificate_html(certificate: "Certificate") -> str:
         "<table class='skpuffer-certificate'>"
         f"<caption style='text-align:left'><b>{caption}</b></caption>{rows}</table>"
     )
+
+
+# -- A certificate as sections of a model card -----------------------------------------
+
+
+def certificate_card(certificate: "Certificate") -> dict[str, str]:
+    """Return sections of a model card, as Markdown by title."""
+    kind = "This is a guarantee." if certificate.certified else _ESTIMATE
+    card = {
+        "Privacy": kind,
+        "Privacy/Certificate": _bullets(
+            f"**{name}**: {_plain(value)}"
+            for name, value in certificate_rows(certificate)
+        ),
+    }
+    if certificate.assumptions:
+        card["Privacy/Assumptions"] = _bullets(map(_plain, certificate.assumptions))
+    card["Privacy/Check"] = _CHECK
+    return card
+
+
+#: How whoever reads the card checks the numbers.
+_CHECK = """\
+Beside this card belongs the JSON of `certificate.to_dict()`. Without any data,
+`python -m skpuffer.certificate FILE` recomputes from it the numbers that follow from
+others, by a second path, and names those that cannot be recomputed. Whether the
+assumptions are true is not checked, nor who wrote the file."""
+
+_ESTIMATE = "**This is an estimate, no guarantee.**"
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _plain(said: object) -> str:
+    """Return text that Markdown shows as it is."""
+    text = str(said)
+    for mark in ("\\", "*", "_", "`", "[", "|"):
+        text = text.replace(mark, f"\\{mark}")
+    return html.escape(text, quote=False)

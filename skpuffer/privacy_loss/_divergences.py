@@ -1,18 +1,23 @@
 """Divergences between two known distributions."""
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import Floats, check_real
+from skpuffer.kernel.curves import mirrored
+from skpuffer.kernel.numbers import Floats, Numbers, check_real, raise_until
 from skpuffer.utils._checks import check_masses
 
 __all__ = [
+    "Hull",
     "gaussian_renyi_divergence",
     "hockey_stick_divergence",
+    "hull",
     "renyi_divergence",
 ]
 
@@ -161,3 +166,143 @@ def hockey_stick_divergence(p: ArrayLike, q: ArrayLike, epsilon: float) -> float
     # in logarithms: exp(epsilon) may overflow where its product with q does not
     log_ratio = np.minimum(epsilon + np.log(q) - np.log(p), 0.0)
     return float(alone + np.sum(p * -np.expm1(log_ratio)))
+
+
+# -- envelope of a trade-off: the convex hull of upper bounds on it at points ----------
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """A hockey-stick divergence that is piecewise linear and convex in exp(epsilon).
+
+    Parameters
+    ----------
+    epsilons : ndarray of shape (n,)
+        Corners, increasing, not negative.
+    log_deltas : ndarray of shape (n,)
+        Decreasing. Beyond the last corner the last value holds, before the first one
+        the line that is its own image under the symmetry of the noise.
+    """
+
+    epsilons: Floats
+    log_deltas: Floats
+
+    def delta(self, epsilon: Numbers) -> Floats:
+        """Return the divergence at exp(epsilon), for an epsilon of any sign."""
+        epsilon = np.asarray(epsilon, float)
+        return mirrored(epsilon, self._above(np.abs(epsilon)))
+
+    @cached_property
+    def _heights(self) -> Floats:
+        return np.exp(self.log_deltas)
+
+    @cached_property
+    def _log_slope(self) -> float:
+        """Log of minus the slope of the line before the first corner.
+
+        As a function of exp(epsilon): it goes through the point (-1, 1), see `hull`.
+        """
+        # slope (1 + exp(e)) = 1 - delta at the first corner (e, delta)
+        fall = -math.expm1(self.log_deltas[0])
+        grown = float(np.logaddexp(0.0, self.epsilons[0]))
+        return math.log(fall) - grown if fall > 0 else -math.inf
+
+    def _above(self, epsilon: Floats) -> Floats:
+        corners, heights = self.epsilons, self._heights
+        # level beyond the last corner
+        at = np.minimum(epsilon, corners[-1])
+        i = np.searchsorted(corners, at, side="right") - 1
+        i = np.clip(i, 0, len(corners) - 2)
+        # (exp(e) - exp(c)) / (exp(d) - exp(c)) between corners c <= e <= d, by
+        # differences of logarithms: neither overflow nor cancellation
+        after, before = np.maximum(at - corners[i], 0.0), at - corners[i + 1]
+        part = np.exp(before) * np.expm1(-after) / np.expm1(corners[i] - corners[i + 1])
+        # the ends themselves, not a rounding error beside them
+        value = heights[i] * (1 - part) + heights[i + 1] * part
+        # before the first corner, 1 - slope (1 + exp(e))
+        start = np.logaddexp(0.0, np.minimum(at, corners[0]))
+        value = np.where(at < corners[0], -np.expm1(self._log_slope + start), value)
+        return np.where(np.isinf(epsilon), 0.0, value)
+
+    def log_delta(self, epsilon: Numbers) -> Floats:
+        """Return the logarithm of the divergence, for an epsilon >= 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self._above(np.asarray(epsilon, float)))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon >= 0 with the divergence at most delta > 0.
+
+        Rounded up.
+        """
+        if float(self.delta(0.0)) <= delta:
+            return 0.0
+        above = np.flatnonzero(self._heights > delta)
+        if not len(above):
+            grown = math.log1p(-delta) - self._log_slope
+            # (exp(root) + 1) slope = 1 - delta
+            root = grown + math.log1p(-math.exp(-grown))
+        elif above[-1] + 1 == len(self._heights):
+            return math.inf
+        else:
+            left, right = self._heights[above[-1] :][:2]
+            at, end = self.epsilons[above[-1] :][:2]
+            # exp(root) = (1 - part) exp(at) + part exp(end)
+            part = (left - delta) / (left - right)
+            if end - at < 1:
+                root = at + math.log1p(part * math.expm1(end - at))
+            else:
+                root = at + math.log((1 - part) * math.exp(at - end) + part) + end - at
+        # raised until the divergence itself, as it rounds, is small enough
+        return raise_until(lambda e: float(self.delta(e)) <= delta, float(root))
+
+
+def hull(epsilons: Floats, log_deltas: Floats) -> Hull:
+    """Return the largest `Hull` below some upper bounds on a symmetric trade-off.
+
+    A trade-off is convex in exp(epsilon), so it is below every chord of its upper
+    bounds, and below their lower convex hull. That of symmetric noise obeys
+    delta(-e) = 1 - exp(-e) (1 - delta(e)), which maps lines through the point
+    (exp(epsilon), delta) = (-1, 1) to themselves and no others: the hull of all points
+    and their images is that of the points at epsilon >= 0 and this one.
+
+    Parameters
+    ----------
+    epsilons : ndarray of shape (n,)
+        Increasing, not negative.
+    log_deltas : ndarray of shape (n,)
+        Upper bounds on the logarithm of the divergence.
+    """
+    # a trade-off is at most one and decreases: bounds hold at all larger epsilons
+    log_deltas = np.minimum.accumulate(np.minimum(log_deltas, 0.0))
+    # Logarithms of the slopes downwards; those of a convex function decrease. First
+    # those from (-1, 1): (1 - delta) / (1 + exp(epsilon)).
+    with np.errstate(divide="ignore"):
+        first = np.log(-np.expm1(log_deltas)) - np.logaddexp(0.0, epsilons)
+    e, d, start = epsilons.tolist(), log_deltas.tolist(), first.tolist()
+
+    def slope(i: int, j: int) -> float:
+        """Log of minus the slope between two points, in exp(epsilon)."""
+        if d[i] == d[j]:
+            return -math.inf
+        # exp(d_i) (1 - exp(d_j - d_i)) / (exp(e_i) (exp(e_j - e_i) - 1))
+        width, fall = e[j] - e[i], d[j] - d[i]
+        grown = math.log(math.expm1(width)) if width < 700 else width
+        return float(d[i] + math.log(-math.expm1(fall)) - e[i] - grown)
+
+    kept: list[int] = []
+    slopes: list[float] = []
+    # Andrew's monotone chain: a point above the chord of its neighbours goes
+    for j in range(len(e)):
+        while kept:
+            new = slope(kept[-1], j)
+            if new < slopes[-1]:
+                break
+            kept.pop()
+            slopes.pop()
+        slopes.append(new if kept else start[j])
+        kept.append(j)
+    # a second corner after the last, of the same height: level from there on
+    return Hull(
+        np.append(epsilons[kept], epsilons[-1] + 1.0),
+        np.append(log_deltas[kept], log_deltas[-1]),
+    )

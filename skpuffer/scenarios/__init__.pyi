@@ -8,13 +8,10 @@ from skpuffer.kernel.facts import OutputSensitivity as OutputSensitivity
 from skpuffer.kernel.facts import RecordBelief as RecordBelief
 from skpuffer.kernel.facts import RecordDistributions as RecordDistributions
 
-from ._base import BoundScenario, Scenario
+from ._base import BoundScenario, RecordScenario, Scenario
 from ._blocks import BlocksScenario
-from ._dependence import DependenceScenario
-from ._explicit import LawsScenario
-from ._group import GroupScenario
-from ._joint import JointTableScenario
-from ._record import RecordScenario
+from ._group import DependenceScenario, GroupScenario
+from ._joint import JointTableScenario, LawsScenario
 from ._simulator import SimulatorScenario
 from .attribute import AttributeScenario
 from .bayesian_network import BayesianNetworkScenario

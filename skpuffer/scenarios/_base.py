@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -13,31 +14,30 @@ from sklearn.base import BaseEstimator
 
 from skpuffer.distributions._weak_cache import share_life
 from skpuffer.exceptions import ScenarioError, Statement
-from skpuffer.kernel.facts import Fact
-from skpuffer.kernel.numbers import Floats, Indices, check_option
-from skpuffer.releases import (
-    GradientRelease,
-    PublicContext,
-    QueryRelease,
-    VoteRelease,
-)
-from skpuffer.utils._doc_links import linked_to_docs
-from skpuffer.utils._nested import NestedParametersMixin
+from skpuffer.kernel.facts import Adjacency, Fact
+from skpuffer.kernel.numbers import Floats, Indices, check_count, check_option
+from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, VoteRelease
+from skpuffer.utils._sklearn import NestedParametersMixin, linked_to_docs
 
 __all__ = [
     "AnyRelease",
     "BoundScenario",
     "Pairs",
+    "RecordScenario",
     "Rows",
     "Scenario",
+    "coupling_in_table",
     "finite_output",
     "matched_rows",
     "offers",
     "protected_records",
     "refuse_repeated",
+    "relabelling",
     "resolve_pairs",
+    "same_table",
     "stated",
 ]
+
 
 #: Tolerance between a row and a declared one: a share of the feature's range, and a
 #: share of its largest number for the digits of that.
@@ -702,3 +702,175 @@ def resolve_pairs(
         out.append((i, j))
     # each once, in the order given, so that two ways of writing it are equal
     return tuple(dict.fromkeys(out))
+
+
+# -- differential privacy and group privacy as a scenario ------------------------------
+
+
+class RecordScenario(Scenario):
+    """The secret is everything about any `k` records; all else may be known.
+
+    This is differential privacy (`k=1`) and group privacy (`k>1`): the promise holds
+    for each pair of tables that differ in `k` records, so for every prior of
+    independent groups.
+
+    Parameters
+    ----------
+    k : int, default=1
+        How many records may belong together, such as the members of a household.
+    relation : {'add_remove', 'replace', 'relabel'}, default='add_remove'
+        Whether a record's presence is secret or its content. A replaced record leaves
+        and another comes, which costs up to twice as much. 'relabel' is for a secret
+        target (label differential privacy): the features may be known, and are not
+        hidden. It costs less where a release states what a target alone moves, as the
+        coefficients of linear models and their gradients do.
+
+    References
+    ----------
+    Chaudhuri and Hsu (2011), Sample complexity bounds for differentially private
+    learning, section 4 (label privacy).
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> RecordScenario(k=4, relation="replace")
+    RecordScenario(k=4, relation='replace')
+    """
+
+    def __init__(self, k: int = 1, relation: str = "add_remove") -> None:
+        self.k = k
+        self.relation = relation
+
+    @property
+    def any_records(self) -> bool:  # type: ignore[override] # read, never assigned
+        """Whether a record may become any other, and not its target alone."""
+        # no prior is stated, so none can be used: only the release bounds a record's
+        # influence
+        return self.relation != "relabel"
+
+    def check(self) -> None:
+        """Check the parameters; see the class."""
+        check_count(k=self.k)
+        check_option(("add_remove", "replace", "relabel"), relation=self.relation)
+
+    def check_groups(self, groups: Indices) -> None:
+        """Refuse ids that repeat: any records may be secret, of any groups."""
+        refuse_repeated(groups, self)
+
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
+        # parameters may have been set since they were last checked
+        self.check()
+        return _BoundRecord(self, context)
+
+
+class _BoundRecord(BoundScenario):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
+        # where nothing bounds one record's influence, no noise hides it
+        return frozenset({Adjacency} if release.is_bounded else ())
+
+    @offers(Adjacency)
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
+        k, relation = int(self.scenario.k), self.scenario.relation
+        # what is taken as public, in the words of the relation: the certificate quotes
+        # it
+        what = {
+            "add_remove": Statement("assume.record_added_or_removed"),
+            "replace": Statement("assume.record_replaced"),
+            "relabel": Statement("assume.record_given_another_target"),
+        }[relation]
+        who = (
+            Statement("assume.record_one")
+            if k == 1
+            else Statement("assume.record_up_to_k", k=k)
+        )
+        public = Statement(
+            "assume.neighbouring_tables",
+            who=who,
+            what=what,
+            n_records=self.context.n_records,
+        )
+        if relation == "relabel":
+            return Adjacency(
+                count=k,
+                move=float("inf"),
+                relation="replace",
+                relabelled=True,
+                settled=True,
+                coupling_id=relabelling(self.context, k),
+                assumptions=(public,),
+            )
+        # a record may become any other: only the release's own sensitivity bounds the
+        # move
+        return Adjacency.arbitrary(k, (public,), relation, any_records=True)
+
+
+# -- names of couplings that several releases of one table share -----------------------
+
+
+def relabelling(context: PublicContext, count: int) -> str | None:
+    """Name of the coupling of tables in which so many targets differ, or None.
+
+    The target of one release may be a feature of another, which hides it from nobody:
+    only releases of equal columns rest on one coupling.
+
+    Parameters
+    ----------
+    context : PublicContext
+    count : int
+
+    Returns
+    -------
+    str or None
+    """
+    columns = context.feature_names, context.target_name
+    if None in columns:
+        return None
+    return f"relabel:{count}:{joblib.hash(columns)}"
+
+
+def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:
+    """Name of a coupling of two neighbouring tables, or None if it has no name.
+
+    One prior describes many tables, and two of them may depend on each other in any
+    way: of the same people one may hold a fair sign U and the other sU, with s the
+    secret. So a coupling belongs to a table that the scenario names, and to columns
+    that have names.
+
+    Parameters
+    ----------
+    bound : BoundScenario
+        Of a scenario with a parameter `table`.
+    kind : str
+    *key : objects
+        All else that the coupling depends on.
+
+    Returns
+    -------
+    str or None
+    """
+    table, context = bound.scenario.table, bound.context
+    if table is None or context.feature_names is None:
+        return None
+    # equal digests mean equal priors, pairs and columns: one and the same coupling
+    digest = joblib.hash([*key, context.feature_names])
+    return f"{kind}, {context.n_records} records of {table!r}:{digest}"
+
+
+def same_table(coupling: str | None, table: str | None) -> tuple[Statement, ...]:
+    """Assumptions that a shared coupling makes, in sentences.
+
+    Parameters
+    ----------
+    coupling : str or None
+        As :func:`coupling_in_table` names it.
+    table : str or None
+
+    Returns
+    -------
+    tuple of str
+        Empty where nothing is shared.
+    """
+    if coupling is None:
+        return ()
+    return (Statement("assume.same_table_by_name", table=table),)

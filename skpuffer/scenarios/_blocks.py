@@ -23,8 +23,7 @@ from skpuffer.kernel.numbers import Floats, Indices, check_count
 from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
 from skpuffer.utils._reading import refuse_mask
 
-from ._base import AnyRelease, BoundScenario, Rows, Scenario, offers
-from ._record import RecordScenario
+from ._base import AnyRelease, BoundScenario, RecordScenario, Rows, Scenario, offers
 
 __all__ = ["BlocksScenario"]
 

@@ -1,5 +1,4 @@
-from ._binning import Binning
-from ._columns import Category, Number
+from ._columns import Binning, Category, Number
 from ._encoding import Encoding
 from ._schema import Schema
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,14 +14,32 @@ import pandas as pd
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
-from skpuffer.utils._bounds import check_interval
-
-from ._cells import cell_key, is_missing, refuse_ambiguous
+from skpuffer.schema._cells import (
+    AT_ONCE,
+    cell_key,
+    column_arrays,
+    is_missing,
+    level_codes,
+    numbers,
+    refuse_ambiguous,
+)
+from skpuffer.utils._bounds import check_bounds, check_interval, resolve_bounds
 
 if TYPE_CHECKING:
-    from skpuffer.kernel.numbers import Floats
+    from skpuffer.kernel.numbers import Floats, Indices
+    from skpuffer.schema._schema import Schema
+    from skpuffer.utils._types import Table
 
-__all__ = ["MOST_BINS", "Category", "Column", "Number", "as_column"]
+__all__ = [
+    "MOST_BINS",
+    "Binning",
+    "Category",
+    "Column",
+    "Number",
+    "as_column",
+    "entries",
+]
+
 
 #: Bins of a column at most: more are hardly met, and have to be held.
 MOST_BINS = 2**20
@@ -392,3 +410,236 @@ def _edges(given: Any) -> tuple[float, ...]:
     if not sound or not np.all(np.diff(edges) > 0):
         raise ValueError(Statement("schema.bins_invalid", given=given))
     return tuple(edges.tolist())
+
+
+# -- code book from the parameters of an estimator that was given none -----------------
+
+
+def entries(
+    names: list[Hashable],
+    bounds: Any,
+    categories: Mapping[Hashable, Sequence[Any]] | None,
+    amounts: Sequence[Hashable],
+) -> dict[Hashable, Column]:
+    """Return an entry for each column; see `Schema.from_parameters`."""
+    categories = dict(categories or {})
+    named = {
+        "categories": categories,
+        "amounts": amounts,
+        "bounds": bounds if isinstance(bounds, dict) else (),
+    }
+    for parameter, given in named.items():
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise ValueError(
+                Statement(
+                    "schema.columns_not_in_table",
+                    parameter=parameter,
+                    unknown=unknown,
+                    names=names,
+                )
+            )
+    both = [name for name in categories if name in {*named["bounds"], *amounts}]
+    if both:
+        raise ValueError(Statement("schema.category_and_number", both=both))
+    check_bounds(bounds)
+    numbers = [name for name in names if name not in categories]
+    if isinstance(bounds, dict):
+        pairs = {name: bounds[name] for name in numbers if name in bounds}
+    elif bounds is None or isinstance(bounds, str):
+        pairs = {}
+    else:
+        found = resolve_bounds(bounds, len(numbers))
+        assert found is not None  # given outright
+        pairs = dict(zip(numbers, zip(found.low, found.high, strict=True), strict=True))
+    lacking = [name for name in numbers if name not in pairs]
+    if lacking:
+        raise ValueError(Statement("schema.columns_without_bounds", lacking=lacking))
+    return {
+        name: Category(tuple(categories[name]))
+        if name in categories
+        else Number(pairs[name][0], pairs[name][1], amount=name in amounts)
+        for name in names
+    }
+
+
+# -- public cells of a table's columns -------------------------------------------------
+
+
+#: What cells are of.
+LEVELS, ORDERED, AMOUNT = "levels", "ordered", "amount"
+
+
+@dataclass(frozen=True)
+class Binning:
+    """Public map from the rows of a table to one cell a column.
+
+    Levels are cells as they are, and so are whole numbers of no more values than
+    `n_bins`; other numbers fall into equal cells of their bounds, amounts into equal
+    cells of the logarithm. A column with a level for missing values has it as its last
+    cell. Each row is read by itself, and whatever it holds has a cell.
+
+    Parameters
+    ----------
+    schema : Schema
+    n_bins : int, default=32
+        Cells of a number for which the schema does not say how many.
+    n_amount_bins : int, default=256
+        The same, of an amount.
+
+    Attributes
+    ----------
+    names : tuple
+        Of the columns.
+    n_cells : tuple of int
+        Number of cells of each column.
+    kinds : tuple of {'levels', 'ordered', 'amount'}
+        Whether the order of cells says something, and of what they are.
+    has_missing : tuple of bool
+        Whether the last cell is that of missing values.
+    edges : tuple of ndarray or None
+        Of the cells of numbers, one more than there are, in the column's unit.
+    values : tuple of list
+        What stands for each cell: a level, the middle of a cell, None if missing.
+
+    Examples
+    --------
+    >>> from skpuffer.schema import Schema
+    >>> schema = Schema({"age": (0, 100), "sex": ["F", "M"]})
+    >>> binning = schema.binning(n_bins=4)
+    >>> binning.n_cells
+    (4, 3)
+    >>> binning([[30, "M"], [170, None]])
+    array([[1, 1],
+           [3, 2]], dtype=uint8)
+    """
+
+    schema: Schema
+    n_bins: int = 32
+    n_amount_bins: int = 256
+    names: tuple[Any, ...] = field(init=False, repr=False, compare=False)
+    n_cells: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    kinds: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    has_missing: tuple[bool, ...] = field(init=False, repr=False, compare=False)
+    edges: tuple[Floats | None, ...] = field(init=False, repr=False, compare=False)
+    values: tuple[list[Any], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_count(n_bins=self.n_bins, most=MOST_BINS)
+        check_count(n_amount_bins=self.n_amount_bins, most=MOST_BINS)
+        columns = [self.schema[name] for name in self.schema.names]
+        edges = tuple(self._edges_of(column) for column in columns)
+        missing = tuple(column.missing_level for column in columns)
+        values = tuple(map(_values, columns, edges))
+        found = {
+            "names": self.schema.names,
+            "edges": edges,
+            "has_missing": missing,
+            "kinds": tuple(map(_kind, columns)),
+            "values": values,
+            "n_cells": tuple(map(len, values)),
+        }
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+
+    def _edges_of(self, column: Column) -> Floats | None:
+        if isinstance(column, Category):
+            return None
+        if isinstance(column.bins, tuple):
+            return np.asarray(column.bins)
+        if column.bins is None and column.integer and not column.amount:
+            low, high = np.ceil(column.low), np.floor(column.high)
+            if high - low < self.n_bins and high > low:
+                return np.arange(low, high + 2) - 0.5
+        count = column.bins or (self.n_amount_bins if column.amount else self.n_bins)
+        low, high = column.scale(np.array([column.low, column.high]))
+        inner = column.unscale(np.linspace(low, high, count + 1)[1:-1])
+        # the ends are the bounds themselves, whatever a logarithm rounds to
+        return np.concatenate([[column.low], inner, [column.high]])
+
+    #: As of public preprocessing: what makes it public, and what it leaks.
+    assumption = Statement("assume.schema_fixed_beforehand")
+    leaks = ()
+
+    def __call__(self, X: Table) -> Indices:
+        """Return the cell of each value.
+
+        Parameters
+        ----------
+        X : {data frame, array-like} of shape (n, n_columns)
+            A frame may have other columns too.
+
+        Returns
+        -------
+        codes : ndarray of shape (n, n_columns)
+            Unsigned, in Fortran order: whoever counts reads column by column.
+
+        Raises
+        ------
+        ValueError
+            If a column is not there.
+        """
+        arrays = column_arrays(X, self.names)
+        largest = max(self.n_cells, default=1) - 1
+        kind = np.min_scalar_type(largest)
+        codes = np.empty((len(arrays[0]), len(arrays)), dtype=kind, order="F")
+        # some rows at a time: what is made on the way stays small
+        for start in range(0, len(codes), AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            for k, values in enumerate(arrays):
+                codes[rows, k] = self._codes_of(k, values[rows])
+        return codes
+
+    def _codes_of(self, k: int, values: Any) -> Indices:
+        column, edges = self.schema[self.names[k]], self.edges[k]
+        if isinstance(column, Category):
+            return level_codes(column, values)
+        assert edges is not None
+        found, missing = numbers(column, values)
+        # closed below and open above, the ends without end
+        codes = np.searchsorted(edges[1:-1], found, side="right")
+        if column.missing_level:
+            codes[missing] = self.n_cells[k] - 1
+        return codes
+
+    def labels(self, k: int) -> list[str]:
+        """Return a text for each cell of a column."""
+        column, edges = self.schema[self.names[k]], self.edges[k]
+        if edges is None or _whole(column, edges):
+            texts = [f"{v:g}" if isinstance(v, float) else str(v) for v in self._of(k)]
+        else:
+            texts = [
+                f"[{low:.4g}, {high:.4g})"
+                for low, high in zip(edges[:-1], edges[1:], strict=True)
+            ]
+            texts[-1] = texts[-1][:-1] + "]"
+        return texts + ["missing"] * self.has_missing[k]
+
+    def _of(self, k: int) -> list[Any]:
+        values = self.values[k]
+        return values[:-1] if self.has_missing[k] else values
+
+
+def _kind(column: Column) -> str:
+    if isinstance(column, Number):
+        return AMOUNT if column.amount else ORDERED
+    return ORDERED if column.ordered else LEVELS
+
+
+def _whole(column: Column, edges: Floats) -> bool:
+    """Whether each cell is one whole number."""
+    integer = isinstance(column, Number) and column.integer
+    return integer and bool(np.all(np.diff(edges) == 1) and edges[0] % 1 == 0.5)
+
+
+def _values(column: Column, edges: Floats | None) -> list[Any]:
+    if isinstance(column, Category):
+        found = list(column.levels)
+    else:
+        assert edges is not None
+        scaled = column.scale(edges)
+        if _whole(column, edges):
+            found = (edges[:-1] + 0.5).tolist()
+        else:
+            found = column.unscale((scaled[:-1] + scaled[1:]) / 2).tolist()
+    return found + [None] * column.missing_level

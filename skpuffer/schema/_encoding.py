@@ -12,8 +12,8 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_option
 from skpuffer.utils._clipping import clip_rows
 
+from ._cells import column_arrays, level_codes, numbers
 from ._columns import Category, Number
-from ._values import column_arrays, level_codes, numbers
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats

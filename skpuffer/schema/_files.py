@@ -8,16 +8,25 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.numbers import check_option
+from skpuffer.schema._cells import cell_numbers
+from skpuffer.schema._columns import Category, Column, Number
 
-from ._columns import Category, Column
+if TYPE_CHECKING:
+    from skpuffer.schema._schema import Schema
 
 __all__ = [
     "json_text",
+    "read_csv",
     "read_json",
+    "read_parquet",
     "read_yaml",
+    "scan_csv",
     "table_html",
     "table_text",
     "told",
@@ -25,6 +34,7 @@ __all__ = [
     "write",
     "yaml_text",
 ]
+
 
 _HEAD = ("column", "kind", "values", "missing")
 #: Levels that are printed, of those there are.
@@ -157,3 +167,53 @@ def table_html(rows: Iterable[Sequence[str]]) -> str:
 
     body = "".join(line(row, "td") for row in rows)
     return f"<table><thead>{line(_HEAD, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+# -- tables of files, of which no cell gives a column its type -------------------------
+
+
+def read_csv(
+    schema: Schema, source: str | PathLike[str], engine: str, options: dict[str, Any]
+) -> Any:
+    """Read a CSV file; see :meth:`Schema.read_csv`."""
+    check_option(("pandas", "polars"), engine=engine)
+    if engine == "pandas":
+        texts = {"dtype": str, "keep_default_na": False, "na_values": [""]}
+        frame = pd.read_csv(source, **texts | options)
+        return frame.assign(
+            **{n: cell_numbers(frame[n].array) for n in _numbers(schema, frame)}
+        )
+    polars = _polars()
+    frame = polars.read_csv(source, **{"infer_schema_length": 0} | options)
+    return frame.with_columns(
+        polars.Series(name, cell_numbers(frame[name].to_numpy()))
+        for name in _numbers(schema, frame)
+    )
+
+
+def scan_csv(source: str | PathLike[str], options: dict[str, Any]) -> Any:
+    """Return a CSV file as a lazy frame; see :meth:`Schema.scan_csv`."""
+    return _polars().scan_csv(source, **{"infer_schema_length": 0} | options)
+
+
+def read_parquet(
+    schema: Schema, source: str | PathLike[str], options: dict[str, Any]
+) -> pd.DataFrame:
+    """Read a Parquet file; see :meth:`Schema.read_parquet`."""
+    frame = pd.read_parquet(source, **options)
+    return frame.assign(
+        **{n: cell_numbers(frame[n].array) for n in _numbers(schema, frame)}
+    )
+
+
+def _numbers(schema: Schema, frame: Any) -> list[str]:
+    """Columns of a table that hold numbers by the schema."""
+    return [n for n in frame.columns if n in schema and isinstance(schema[n], Number)]
+
+
+def _polars() -> Any:
+    try:
+        import polars
+    except ImportError:
+        raise ImportError(Statement("dependency.polars_missing")) from None
+    return polars

@@ -11,12 +11,12 @@ import pandas as pd
 
 from skpuffer.exceptions import Statement
 
-from . import _files, _parameters, _public, _tables
-from ._binning import Binning
-from ._cells import level_places
-from ._columns import Category, Column, Number, as_column, differing_fields
+from . import _columns as _parameters
+from . import _files, _public
+from . import _files as _tables
+from ._cells import column_arrays, level_places, numbers
+from ._columns import Binning, Category, Column, Number, as_column, differing_fields
 from ._encoding import Encoding
-from ._values import column_arrays, numbers
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -17,9 +17,9 @@ from skpuffer.utils._sklearn import StrOptions
 
 from ._cells import Stacked
 from ._count_tree import CountTree, consistent_leaves
+from ._layout import quantile_bins
 from ._mean import BoundedColumnsMixin
-from ._parameters import quantile_bins
-from ._statistics import level_quantiles, level_values, monotone_levels
+from ._private_statistic import level_quantiles, level_values, monotone_levels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

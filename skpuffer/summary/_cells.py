@@ -15,7 +15,7 @@ from skpuffer.kernel.releases import Part, of_each_record
 from skpuffer.kernel.sensitivity import grouped_sensitivity, stacked_sensitivity
 from skpuffer.releases import Sensitivity
 
-from ._moments import row_blocks
+from ._mean import row_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from skpuffer._template import _affine
-from skpuffer._template._lazy_tables import encoded, number
+import numpy as np
+
+from skpuffer._template import _plan as _affine
+from skpuffer._template._lazy_tables import clipped, encoded, number
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
-from skpuffer.releases import QueryRelease
+from skpuffer.kernel.releases import Part, of_each_record
+from skpuffer.kernel.sensitivity import stacked_sensitivity
+from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario
-from skpuffer.utils._bounds import BOUNDS_LEAK, check_bounds, resolve_bounds
+from skpuffer.utils._bounds import BOUNDS_LEAK, Bounds, check_bounds, resolve_bounds
+from skpuffer.utils._clipping import slices
 from skpuffer.utils._sklearn import StrOptions
-
-from ._moments import Averages, Moments, column_means
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import ArrayLike
+
     from skpuffer._template._lazy_tables import LazyColumn, LazyTable
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats, Indices, Numbers
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
-    from skpuffer.utils._bounds import Bounds
     from skpuffer.utils._types import BoundsLike, RandomState
 
-__all__ = ["BoundedColumnsMixin", "PrivateMean"]
+__all__ = [
+    "MINIMAL_VARIANCE",
+    "Averages",
+    "BoundedColumnsMixin",
+    "Moments",
+    "PrivateMean",
+    "bounded_variance",
+    "column_means",
+    "column_moments",
+    "row_blocks",
+]
+
 
 #: What is taken for granted of values beyond the bounds.
 CLIPPED = Statement("assume.values_clipped")
@@ -234,3 +252,404 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
 
     def _publish(self, value: Any, release: Any) -> None:
         self.mean_ = _affine.read_off(self, value, release)["mean_"]
+
+
+# -- first and second moments of columns: contributions of records, and reading back ---
+
+
+#: Smallest share of the squared half-range that a positive variance is given.
+MINIMAL_VARIANCE = 1e-6
+
+# Numbers worked on at once: an array of so many, and what is made of it, fit the cache
+# that all cores share; smaller ones pay for more calls than the nearer cache saves.
+_BLOCK = 2**17
+
+# Columns that are read together where each lies in one piece: of more, runs are short.
+_FEW_COLUMNS = 16
+
+# One column, u in [-1, 1]. Alone, the squared l2 norm of (u, u^2 - 1/2) is u^4 + 1/4
+# and its l1 norm |u| + |u^2 - 1/2|, both largest at |u| = 1. Apart, with d = |u - v|
+# and s = |u + v| <= 2 - d: the squared l2 norm is d^2 (1 + s^2) <= d^2 (1 + (2 - d)^2),
+# largest at d = 2, and the l1 norm d (1 + s) <= d (3 - d), largest at d = 3/2.
+_SENSITIVITY = {
+    1: Sensitivity(
+        add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
+        replace={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
+    ),
+    2: Sensitivity(
+        add_remove={1.0: 1.5, 2.0: math.sqrt(1.25), math.inf: 1.0},
+        replace={1.0: 2.25, 2.0: 2.0, math.inf: 2.0},
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Contribution of a record to the first moments of columns, or to the second too.
+
+    With ``u = (clip(x) - middle) / half`` in [-1, 1], a record adds u, and
+    ``u**2 - 1/2`` for second moments: centred, because a smaller range takes less
+    noise and the constant is public.
+
+    Parameters
+    ----------
+    positions : tuple of int
+        Columns of the encoded table.
+    bounds : Bounds
+        Of these columns.
+    order : {1, 2}
+        Up to which moment.
+    """
+
+    positions: tuple[int, ...]
+    bounds: Bounds
+    order: int = 1
+
+    is_count = False
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates: all first moments, then all second ones."""
+        return self.order * len(self.positions)
+
+    @property
+    def units(self) -> tuple[float, ...]:
+        """Units of the coordinates: half-ranges, then their squares."""
+        # second moments are in squared units; noise is in proportion to both
+        half = self.bounds.half
+        return tuple(
+            np.concatenate([half**k for k in range(1, self.order + 1)]).tolist()
+        )
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """See :class:`Sensitivity`."""
+        # one record is in every column
+        return stacked_sensitivity([_SENSITIVITY[self.order]] * len(self.positions))
+
+    def __call__(self, X: Floats, y: ArrayLike | None = None) -> Floats:
+        """Contributions, of shape (n, dim)."""
+        return of_each_record(self, X)
+
+    @property
+    def n_parts(self) -> int:
+        """Number of :meth:`parts`."""
+        return self.dim
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Numbers whose sums are asked of an engine: each u, then each u**2.
+
+        Parameters
+        ----------
+        columns : sequence
+            Columns of the encoded table: arrays, or expressions of an engine.
+
+        Returns
+        -------
+        list of Part
+        """
+        bounds = zip(self.bounds.middle, self.bounds.half, strict=True)
+        # clipped, whatever the record holds: the table of sensitivities rests on [-1,
+        # 1]; centred before that, so that no rounding leaves it
+        u = [
+            clipped(columns[at] - float(middle), -half, half) / float(half)
+            for at, (middle, half) in zip(self.positions, bounds, strict=True)
+        ]
+        return [Part(v) for v in (u if self.order == 1 else [*u, *(v * v for v in u)])]
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sums of contributions from those of :meth:`parts`.
+
+        Parameters
+        ----------
+        sums : ndarray of shape (n_cells, n_parts)
+        counts : ndarray of shape (n_cells, 1)
+            Number of records.
+
+        Returns
+        -------
+        ndarray of shape (n_cells, dim)
+        """
+        first, second = np.split(sums, [len(self.positions)], axis=1)
+        return np.hstack([first, second - counts / 2])
+
+    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+        """Sums of contributions over the records of each cell.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        cells : ndarray of int of shape (n,), default=None
+            Cell of each record, from 0; None puts all records in one.
+        n_cells : int, default=1
+
+        Returns
+        -------
+        ndarray of shape (n_cells, dim)
+        """
+        n = len(self.positions)
+        # what lies column by column is read in long runs of few of them
+        width = _FEW_COLUMNS if X.flags.f_contiguous else n
+        parts = [
+            np.split(self._some(part)._sums(X, cells, n_cells), self.order, axis=1)
+            for part in slices(n, width)
+        ]
+        # all first moments, then all second ones
+        return np.hstack([np.hstack(moment) for moment in zip(*parts, strict=True)])
+
+    def _some(self, part: slice) -> Moments:
+        """Moments of some of the columns."""
+        if part == slice(0, len(self.positions)):
+            return self
+        places = range(*part.indices(len(self.positions)))
+        return replace(
+            self, positions=self.positions[part], bounds=self.bounds.select(places)
+        )
+
+    def _sums(self, X: Floats, cells: Indices | None, n_cells: int) -> Floats:
+        """Sums of contributions of columns that are read together."""
+        first = np.zeros((n_cells, len(self.positions)))
+        second, records = np.zeros_like(first), np.zeros((n_cells, 1))
+        least = 1 if cells is None else first.size
+        reading = _Centred(self.positions, self.bounds, X, least)
+        inverse = 1 / reading.half
+        for rows, u in reading.blocks():
+            ones = reading.ones[: len(u)]
+            within = None if cells is None else cells[rows]
+            first += _cell_sums(u, ones, within, n_cells)
+            if self.order == 2:
+                scale = inverse if np.ndim(inverse) == 0 else inverse[: len(u)]
+                np.square(np.multiply(u, scale, out=u), out=u)
+                second += _cell_sums(u, ones, within, n_cells)
+                records[:, 0] += (
+                    len(u) if within is None else np.bincount(within, minlength=n_cells)
+                )
+        # centred values are summed before they are scaled: one pass less
+        first /= self.bounds.half
+        return first if self.order == 1 else np.hstack([first, second - records / 2])
+
+    def move(self, gaps: Floats, norm: float) -> Floats:
+        """Sensitivity of each contribution to moves of its record's features.
+
+        Parameters
+        ----------
+        gaps : ndarray of shape (n, n_features)
+            Largest move of each feature, of all columns of the encoded table.
+        norm : float
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        # clipping moves no two values apart, and u lies in an interval of length 2
+        gaps = np.minimum(gaps[:, list(self.positions)] / self.bounds.half, 2.0)
+        # the norm of a stacked vector is that of its columns' norms
+        columns = gaps if self.order == 1 else _pair_move(gaps, norm)
+        moves: Floats = np.linalg.norm(columns, norm, axis=1)
+        return moves
+
+    def means(self, first: Floats) -> Floats:
+        """Means in data units from first moments, of shape (..., n_columns)."""
+        # post-processing by public numbers
+        return self.bounds.middle + self.bounds.half * first
+
+    def variances(
+        self, first: Floats, second: Floats, least: float | Floats = 0.0
+    ) -> Floats:
+        """Variances in data units from moments; see :func:`bounded_variance`."""
+        # in units of the squared half-range
+        share = bounded_variance(first, second, least)
+        return self.bounds.half**2 * share
+
+
+def row_blocks(n_records: int, width: int, least: int = 1) -> Iterator[slice]:
+    """Yield slices of consecutive rows that fit the cache.
+
+    Parameters
+    ----------
+    n_records : int
+    width : int
+        Numbers of a row that are read.
+    least : int, default=1
+        Rows of a block at least: entries of what each block adds to the sums.
+
+    Yields
+    ------
+    slice
+        All of one length but the last.
+    """
+    step = max(1, _BLOCK // max(1, width), least)
+    for start in range(0, n_records, step):
+        yield slice(start, min(start + step, n_records))
+
+
+class _Centred:
+    """Columns of a table less the middle of their bounds, clipped, block by block.
+
+    Parameters
+    ----------
+    positions : tuple of int
+    bounds : Bounds
+        Of these columns.
+    X : ndarray of shape (n, n_features)
+    least : int
+        Rows of a block at least.
+
+    Attributes
+    ----------
+    half : float or ndarray
+        Half of the range: of all columns, or of each in each row.
+    ones : ndarray
+        A one for each row.
+    """
+
+    def __init__(
+        self, positions: tuple[int, ...], bounds: Bounds, X: Floats, least: int
+    ):
+        self._X, self._columns = X, _columns(positions)
+        self._blocks = list(row_blocks(len(X), len(positions), least))
+        # Written out in every row, in the order of the table: an operation between a
+        # table and a single row is several times as slow.
+        self._shape = (self._blocks[0].stop if self._blocks else 0, len(positions))
+        self._order: Literal["F", "C"] = "F" if X.flags.f_contiguous else "C"
+        # by public bounds: what they have in common takes a pass less
+        self._middle = self._rows(bounds.middle) if np.any(bounds.middle) else None
+        same = np.all(bounds.half == bounds.half[0])
+        self.half = bounds.half[0] if same else self._rows(bounds.half)
+        self.ones = np.ones(self._shape[0])
+
+    def _rows(self, row: Floats) -> Floats:
+        rows = np.empty(self._shape, order=self._order)
+        rows[:] = row
+        return rows
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Yield the rows of each block, and its values: to be used before the next.
+
+        Yields
+        ------
+        slice
+        ndarray of shape (n_rows, n_columns)
+        """
+        space, low = np.empty(self._shape, order=self._order), -self.half
+        for rows in self._blocks:
+            u = part = self._X[rows, self._columns]
+            n, out = len(part), space[: len(part)]
+            if self._middle is not None:
+                # what overflows is far outside of the bounds, and clipped to them
+                with np.errstate(over="ignore"):
+                    u = np.subtract(part, self._middle[:n], out=out)
+            if np.ndim(self.half) == 0:
+                u = u.clip(low, self.half, out=out)
+            else:
+                u = np.minimum(u, self.half[:n], out=out)
+                np.maximum(u, low[:n], out=u)
+            yield rows, u
+
+
+def _columns(positions: tuple[int, ...]) -> slice | list[int]:
+    """Index of some columns: a slice, which copies nothing, where they are in a row."""
+    first, n = positions[0], len(positions)
+    in_a_row = positions == tuple(range(first, first + n))
+    return slice(first, first + n) if in_a_row else list(positions)
+
+
+def _cell_sums(
+    values: Floats, ones: Floats, cells: Indices | None, n_cells: int
+) -> Floats:
+    """Sums of the rows of each cell, of shape (n_cells, n_columns)."""
+    if cells is None:
+        return (ones @ values)[None]
+    columns = [np.bincount(cells, column, n_cells) for column in values.T]
+    return np.column_stack(columns)
+
+
+def _pair_move(gaps: Floats, norm: float) -> Floats:
+    """Sensitivity of (u, u^2 - 1/2) to moves of u in [-1, 1] by at most `gaps`.
+
+    With d = |u - v| the second part moves by d |u + v| <= d (2 - d), which is attained.
+    In l2 the norm of both grows with d, in l1 it does up to d = 3/2 and in the maximum
+    norm the second part never exceeds the larger of the first and one.
+
+    Parameters
+    ----------
+    gaps : ndarray
+        At most 2.
+    norm : float
+
+    Returns
+    -------
+    ndarray
+        As `gaps`.
+    """
+    # d (2 - d) is largest at d = 1, so a larger move allows for one as large as that
+    first, second = gaps, np.where(gaps < 1, gaps * (2 - gaps), 1.0)
+    in_l1 = np.where(gaps < 1.5, gaps * (3 - gaps), 2.25)
+    if norm == 1:
+        return in_l1
+    if norm == 2:
+        return gaps * np.sqrt(1 + (2 - gaps) ** 2)
+    # each part at its largest; no norm exceeds that of order 1
+    apart = np.linalg.norm(np.stack([first, second]), norm, axis=0)
+    moves: Floats = np.minimum(apart, in_l1)
+    return moves
+
+
+@dataclass(frozen=True)
+class Averages:
+    """Matrix of the linear map from all records, stacked, to the column means.
+
+    An array of its size is made only when a scenario asks for it.
+
+    Parameters
+    ----------
+    n_records, n_features : int
+    """
+
+    n_records: int
+    n_features: int
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        """Return the matrix, of shape (n_features, n_records * n_features)."""
+        # the same block for each record, side by side
+        one = np.eye(self.n_features, dtype=dtype or float) / self.n_records
+        return np.tile(one, self.n_records)
+
+
+def bounded_variance(first: Numbers, second: Numbers, least: ArrayLike = 0.0) -> Floats:
+    """Variance of u in [-1, 1] from noisy moments, projected to what is possible.
+
+    Parameters
+    ----------
+    first : ndarray
+        Mean of u.
+    second : ndarray
+        Mean of ``u**2 - 1/2``.
+    least : float or ndarray, default=0.0
+        Public lower limit, in [0, 1].
+
+    Returns
+    -------
+    variance : ndarray
+        In [least, 1]; NaN stays NaN.
+
+    Examples
+    --------
+    >>> from skpuffer.summary._mean import bounded_variance
+    >>> float(bounded_variance(0.5, 0.0))
+    0.25
+    """
+    # E u² - (E u)², and no variance on [-1, 1] exceeds one; noise may leave that range
+    return np.clip(second + 0.5 - np.square(first), np.minimum(least, 1.0), 1.0)
+
+
+def column_means(X: ArrayLike, y: ArrayLike | None = None) -> Floats:
+    """Column means without noise: the query where no bounds are known."""
+    means: Floats = np.asarray(X, dtype=float).mean(axis=0)
+    return means
+
+
+def column_moments(X: ArrayLike, y: ArrayLike | None = None) -> Floats:
+    """Column means, then standard deviations, without noise, where no bounds are."""
+    X = np.asarray(X, dtype=float)
+    return np.concatenate([X.mean(axis=0), X.std(axis=0)])

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._template import _affine
+from skpuffer._template import _plan as _affine
 from skpuffer._template._reading import (
     names_without_secret,
     without_secret,
@@ -18,8 +18,13 @@ from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import read_numbers, validate_rows
 from skpuffer.utils._sklearn import StrOptions
 
-from ._mean import BoundedColumnsMixin
-from ._moments import MINIMAL_VARIANCE, bounded_variance, column_means, column_moments
+from ._mean import (
+    MINIMAL_VARIANCE,
+    BoundedColumnsMixin,
+    bounded_variance,
+    column_means,
+    column_moments,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

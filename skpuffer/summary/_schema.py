@@ -20,12 +20,15 @@ from skpuffer._template._lazy_tables import (
 from skpuffer.exceptions import Statement
 from skpuffer.schema import Encoding, Number
 from skpuffer.schema._cells import (
+    AT_ONCE,
     UNLISTED,
+    column_arrays,
     is_missing,
+    level_codes,
     level_places,
+    numbers,
     refuse_ambiguous,
 )
-from skpuffer.schema._values import AT_ONCE, column_arrays, level_codes, numbers
 from skpuffer.utils._clipping import slices
 from skpuffer.utils._reading import (
     cells_of,

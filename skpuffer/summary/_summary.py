@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skpuffer._template import _affine
+from skpuffer._template import _plan as _affine
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, Statement
 from skpuffer.releases import PublicContext, QueryRelease
@@ -22,9 +22,11 @@ from skpuffer.utils._bounds import BOUNDS_LEAK, are_empirical
 from skpuffer.utils._reading import is_frame, read_numbers, read_table, row_count
 from skpuffer.utils._sklearn import StrOptions
 
-from ._layout import ColumnRequest, SummaryContext, SummaryLayout
-from ._parameters import (
+from ._layout import (
     CATEGORICAL,
+    ColumnRequest,
+    SummaryContext,
+    SummaryLayout,
     as_list,
     check_summary,
     has_edges,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_positive
+from skpuffer.linear_model._base_linear import SignedRecord
 from skpuffer.linear_model._base_output import OutputClassifier
 from skpuffer.linear_model._minimiser_constants import MarginConstants
-from skpuffer.linear_model._model_rows import SignedRecord
 from skpuffer.training import HuberHinge, make_loss
 from skpuffer.utils._sklearn import Interval, StrOptions
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
+    from skpuffer.linear_model._base_linear import ModelRecord, ModelRows
     from skpuffer.linear_model._minimiser_constants import MinimiserConstants
-    from skpuffer.linear_model._model_rows import ModelRecord, ModelRows
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
     from skpuffer.training import Loss, Training

@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._consistency import (
+from ._model import TableModel, group_cells, sum_groups
+from ._structure import (
+    MARGINS,
+    SCORES,
+    TABLES,
+    Structure,
     WeightedMean,
+    dependence_scores,
     fit_to_margins,
+    joint_counts,
+    pairs_of,
     project_on_groups,
     project_on_mass,
 )
-from ._counts import dependence_scores, joint_counts, pairs_of
-from ._model import TableModel, group_cells, sum_groups
-from ._structure import MARGINS, SCORES, TABLES, Structure
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices

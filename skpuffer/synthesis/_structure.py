@@ -4,17 +4,40 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
-from skpuffer.releases import Sensitivity, Stage
+import numpy as np
 
-from ._counts import pairs_of
+from skpuffer.releases import Sensitivity, Stage
+from skpuffer.utils._checks import project_on_simplex
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from numpy.typing import ArrayLike
 
-__all__ = ["MARGINS", "SCORES", "TABLES", "Budget", "Structure", "affordable"]
+    from skpuffer.kernel.numbers import Floats, Indices
+
+__all__ = [
+    "MARGINS",
+    "SCORES",
+    "TABLES",
+    "Budget",
+    "Structure",
+    "WeightedMean",
+    "affordable",
+    "dependence_scores",
+    "fit_to_margins",
+    "independent_table",
+    "joint_counts",
+    "pairs_of",
+    "project_on_groups",
+    "project_on_margins",
+    "project_on_mass",
+    "scale_to_margins",
+]
+
 
 #: Stages of the release, by position.
 MARGINS, SCORES, TABLES = range(3)
@@ -215,3 +238,270 @@ def affordable(
         if told and wish.noise_share(n_records, budget) <= _AFFORDABLE:
             return wish
     return replace(wishes[-1], linked=False)
+
+
+# -- exact counts that the releases read: they never leave without noise ---------------
+
+
+def pairs_of(n_columns: int) -> list[tuple[int, int]]:
+    """List the pairs (i, j), i < j, of columns, in the order of their scores."""
+    return list(combinations(range(n_columns), 2))
+
+
+def joint_counts(columns: Sequence[Indices], n_cells: Sequence[int]) -> Floats:
+    """Count the records of every combination of cells of some columns.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of int of shape (n_records,)
+        Cells, column ``k`` in ``range(n_cells[k])``.
+    n_cells : sequence of int
+
+    Returns
+    -------
+    ndarray of shape `n_cells`
+        Whole numbers. One record stands in one cell: added or removed it moves the
+        counts by one (l1 and l2), replaced by 2 (l1) or the root of 2 (l2).
+    """
+    # one code for each combination and no indicator columns: n integers, whatever the
+    # number of cells
+    joint = columns[0].astype(np.int64)
+    for column, size in zip(columns[1:], n_cells[1:], strict=True):
+        joint *= size
+        joint += column
+    counts = np.bincount(joint, minlength=int(np.prod(n_cells)))
+    return counts.reshape(n_cells).astype(float)
+
+
+def dependence_scores(
+    classes: Indices,
+    cells: Sequence[Indices],
+    margins: Sequence[Floats],
+    pairs: Iterable[tuple[int, int]],
+) -> Iterator[float]:
+    """Yield how far pairs of columns are from independence within the classes.
+
+    Parameters
+    ----------
+    classes : ndarray of int of shape (n_records,)
+    cells : sequence of ndarray of int of shape (n_records,)
+        Of each column.
+    margins : sequence of ndarray of shape (n_classes, n_cells[k])
+        *Released* margins of each column, which the pairs are compared with; each class
+        has one mass in all of them.
+    pairs : iterable of (int, int)
+
+    Yields
+    ------
+    score : float
+        Sum of absolute differences between the counts of (class and) both columns and
+        what they would be if the columns were independent by these margins. As these
+        are public, one record moves one cell of one table a pair: each score by at most
+        one where it is added or removed, and by two where it is replaced.
+    """
+    n_classes = len(margins[0])
+    for i, j in pairs:
+        expected = independent_table(margins[i], margins[j])
+        counts = joint_counts(
+            [classes, cells[i], cells[j]], (n_classes, *expected.shape[1:])
+        )
+        yield float(np.abs(counts - expected).sum())
+
+
+def independent_table(rows: Floats, columns: Floats) -> Floats:
+    """Return the counts of two columns that are independent within the classes.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_classes, a)
+    columns : ndarray of shape (n_classes, b)
+        Non-negative, with the same sum as `rows` in each class.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, a, b)
+    """
+    masses = rows.sum(axis=1, keepdims=True)
+    shares = rows / np.where(masses > 0, masses, 1.0)
+    return shares[:, :, None] * columns[:, None, :]
+
+
+# -- noisy tables made consistent: means, projections and Sinkhorn's scaling -----------
+
+
+# Alternations between the tables of given margins and the non-negative ones, and of
+# scaling rows and columns.
+_ALTERNATIONS = 20
+_SCALINGS = 100
+
+#: How near scaling comes to the margins, as a share of the mass, before an exact step
+#: makes up for what is left.
+_NEAR = 1e-9
+
+#: Share of the independent table in what is scaled: a cell of zero would stay one, and
+#: a row of zeros cannot be scaled to a positive margin.
+_SMOOTHING = 1e-6
+
+
+class WeightedMean:
+    """Mean of independent unbiased estimates, each weighted by its inverse variance."""
+
+    def __init__(self) -> None:
+        self._weighted: Floats | float = 0.0
+        self._weight: Floats | float = 0.0
+
+    def add(self, estimate: Floats, variance: ArrayLike) -> None:
+        """Take in an estimate.
+
+        Parameters
+        ----------
+        estimate : ndarray
+        variance : array-like that broadcasts against it
+            Of each entry.
+        """
+        weight = 1 / np.asarray(variance, dtype=float)
+        self._weighted = self._weighted + weight * estimate
+        self._weight = self._weight + weight
+
+    @property
+    def value(self) -> Floats:
+        """The mean of least variance."""
+        return np.asarray(self._weighted / self._weight)
+
+
+def project_on_mass(values: Floats, mass: ArrayLike) -> Floats:
+    """Return the nearest non-negative vectors of given sums.
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., m)
+    mass : array-like of shape (...,)
+        Non-negative.
+
+    Returns
+    -------
+    ndarray of shape (..., m)
+    """
+    mass = np.asarray(mass, dtype=float)[..., None]
+    scale = np.where(mass > 0, mass, 1.0)
+    return mass * project_on_simplex(values / scale)
+
+
+def project_on_groups(values: Floats, groups: Indices, masses: Floats) -> Floats:
+    """Return the nearest non-negative vectors whose groups have given sums.
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., n_cells)
+    groups : ndarray of int of shape (n_cells,)
+    masses : ndarray of shape (..., n_groups)
+        Non-negative.
+
+    Returns
+    -------
+    ndarray of shape (..., n_cells)
+    """
+    nearest = np.empty_like(values)
+    for group in range(masses.shape[-1]):
+        inside = groups == group
+        nearest[..., inside] = project_on_mass(values[..., inside], masses[..., group])
+    return nearest
+
+
+def project_on_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Return the nearest tables with given sums of rows and columns.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_classes, a, b)
+    rows : ndarray of shape (n_classes, a)
+    columns : ndarray of shape (n_classes, b)
+        With the same sum as `rows` in each class.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, a, b)
+        Entries may be negative.
+    """
+    a, b = table.shape[1:]
+    of_rows = rows - table.sum(axis=2)
+    of_columns = columns - table.sum(axis=1)
+    # in both corrections, so once too often
+    common = of_rows.sum(axis=1) / (a * b)
+    nearest: Floats = (
+        table
+        + of_rows[:, :, None] / b
+        + of_columns[:, None, :] / a
+        - common[:, None, None]
+    )
+    return nearest
+
+
+def scale_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Scale rows and columns of non-negative tables to given sums, exactly.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_classes, a, b)
+        Non-negative.
+    rows : ndarray of shape (n_classes, a)
+    columns : ndarray of shape (n_classes, b)
+        With the same sum as `rows` in each class.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, a, b)
+        Non-negative, with these sums up to rounding, also where cells, rows or columns
+        of `table` are zero.
+
+    References
+    ----------
+    Sinkhorn (1967), Diagonal equivalence to matrices with prescribed row and column
+    sums; Altschuler, Weed and Rigollet (2017), Algorithm 2 (the last, exact step).
+    """
+    mass = rows.sum(axis=1)
+    table = table * _ratio(mass, table.sum(axis=(1, 2)))[:, None, None]
+    # some mass in every cell that the margins allow, so that it can be scaled
+    table = (1 - _SMOOTHING) * table + _SMOOTHING * independent_table(rows, columns)
+    for _ in range(_SCALINGS):
+        table = table * _ratio(rows, table.sum(axis=2))[:, :, None]
+        found = table.sum(axis=1)
+        if np.all(np.abs(found - columns).sum(axis=1) <= _NEAR * mass):
+            break
+        table = table * _ratio(columns, found)[:, None, :]
+    # down to both margins; what then lacks is added as an independent table
+    table = table * np.minimum(1, _ratio(rows, table.sum(axis=2)))[:, :, None]
+    table = table * np.minimum(1, _ratio(columns, table.sum(axis=1)))[:, None, :]
+    lacking = (
+        np.maximum(rows - table.sum(axis=2), 0),
+        np.maximum(columns - table.sum(axis=1), 0),
+    )
+    exact: Floats = table + independent_table(*lacking)
+    return exact
+
+
+def fit_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Make noisy tables non-negative and consistent with their margins.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_classes, a, b)
+        With noise of one scale in every cell.
+    rows : ndarray of shape (n_classes, a)
+    columns : ndarray of shape (n_classes, b)
+        Non-negative, with the same sum as `rows` in each class.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, a, b)
+        Non-negative, with these margins up to rounding.
+    """
+    for _ in range(_ALTERNATIONS):
+        table = np.maximum(project_on_margins(table, rows, columns), 0.0)
+    return scale_to_margins(table, rows, columns)
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Quotients, zero where the denominator is."""
+    positive = denominator > 0
+    return np.where(positive, numerator / np.where(positive, denominator, 1.0), 0.0)

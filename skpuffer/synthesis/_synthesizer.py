@@ -21,7 +21,7 @@ from skpuffer._template._raw_tables import (
 from skpuffer._template._reading import (
     map_by_schema,
 )
-from skpuffer.accountants._layout import stage_layout
+from skpuffer.accountants._budget_split import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
 from skpuffer.exceptions import PrivacyWarning, Statement
 from skpuffer.kernel.draws import noise_generator
@@ -29,11 +29,10 @@ from skpuffer.kernel.numbers import check_count, floats
 from skpuffer.releases import AdaptiveRelease, PublicContext
 from skpuffer.scenarios import AttributeScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
-from skpuffer.utils._warn import warn
+from skpuffer.utils._silence import warn
 
-from ._counts import joint_counts
 from ._plan import Plan, SynthesisContext, TableCells
-from ._structure import Budget, Structure
+from ._structure import Budget, Structure, joint_counts
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

@@ -1,6 +1,5 @@
-from ._base import Gradients
-from ._engine import Step, train
-from ._linear import LinearGradients
+from ._base import Gradients, LinearGradients
+from ._engine import OptimiserRun, RunDefaults, Step, run_defaults, train
 from ._losses import (
     Hinge,
     Huber,
@@ -13,7 +12,6 @@ from ._losses import (
     Squared,
     make_loss,
 )
-from ._optimiser import OptimiserRun, RunDefaults, run_defaults
 from ._perceptron import PerceptronGradients
 from ._record_gradient import RecordGradient
 from ._training import Training

@@ -13,7 +13,7 @@ from skpuffer.releases import SAMPLING_SCHEMES, SamplingScheme
 from skpuffer.utils._checks import check_jobs
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
-from ._correlation import NOISE_CORRELATIONS
+from ._engine import NOISE_CORRELATIONS
 
 if TYPE_CHECKING:
     from skpuffer.noise.strategies import NoiseStrategy

@@ -7,11 +7,15 @@ from skpuffer.extensions.sliced import (
 from skpuffer.kernel.queries import Ball as Ball
 
 from ._bottleneck import BottleneckResult, bottleneck_distance, bottleneck_transport
-from ._continuous import continuous_near_radius, continuous_wasserstein
 from ._entropic import entropic_distance
 from ._gaussian_near import gaussian_near_radius, gaussian_wasserstein
 from ._image import NearResult, near_plan_in_image, near_radius, near_transport
-from ._line import quantile_coupling, wasserstein_distance
+from ._line import (
+    continuous_near_radius,
+    continuous_wasserstein,
+    quantile_coupling,
+    wasserstein_distance,
+)
 from ._plan import TransportPlan, transport_distance, transport_plan
 
 __all__ = [

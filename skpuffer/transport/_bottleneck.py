@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from skpuffer.kernel.numbers import check_at_least_one, check_real
 
 from ._line import wasserstein_distance
-from ._masses import common_masses
-from ._points import check_points
+from ._masses import check_points, common_masses
 from ._radius import smallest_radius
 
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from skpuffer.kernel.numbers import Floats, Indices, Integers
 
-from ._masses import MeantMasses
-from ._match import match
+from ._masses import MeantMasses, match
 
 # Below as many atoms two sorts take no longer: of values alone, and with masses.
 _FEW = 500_000

@@ -29,8 +29,7 @@ from skpuffer.kernel.numbers import (
 )
 
 from ._line import _shares
-from ._masses import common_masses
-from ._points import check_points, finest_grid, merge, round_to_grid
+from ._masses import check_points, common_masses, finest_grid, merge, round_to_grid
 from ._radius import _TIE, Transport, send, smallest_radius
 
 __all__ = ["entropic_distance"]

@@ -17,9 +17,14 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import Floats, Integers, check_at_least_one, check_real
 
 from ._line import _atoms, _merge, wasserstein_distance
-from ._masses import _LARGEST_DENOMINATOR, common_masses
+from ._masses import (
+    _LARGEST_DENOMINATOR,
+    check_points,
+    common_masses,
+    merge,
+    moved_to_zero,
+)
 from ._plan import TransportPlan, as_rows
-from ._points import check_points, merge, moved_to_zero
 from ._radius import _search, smallest_radius
 
 __all__ = ["near_plan_in_image"]

@@ -31,9 +31,14 @@ from skpuffer.kernel.numbers import (
 
 from ._bottleneck import bottleneck_distance
 from ._line import _shares, wasserstein_distance
-from ._masses import common_masses
-from ._match import match
-from ._points import check_points, finest_grid, merge, round_to_grid
+from ._masses import (
+    check_points,
+    common_masses,
+    finest_grid,
+    match,
+    merge,
+    round_to_grid,
+)
 from ._radius import send
 
 __all__ = ["TransportPlan", "transport_distance", "transport_plan"]

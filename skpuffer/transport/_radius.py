@@ -15,7 +15,7 @@ from scipy.spatial import KDTree
 
 from skpuffer.kernel.numbers import Booleans, Floats, Indices, Integers
 
-from ._points import finest_grid, merge, round_to_grid
+from ._masses import finest_grid, merge, round_to_grid
 
 # Capacities of two opposite edges are added by SciPy: their sum must fit in 32 bits.
 _CAPACITY = 2**30 - 1

@@ -5,8 +5,10 @@ be switched off by configuration and are skipped inside ``fit``, and a privacy
 parameter must be checked at every calibration.
 """
 
+from __future__ import annotations
+
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +22,14 @@ from skpuffer.kernel.numbers import (
     floats,
 )
 from skpuffer.utils._reading import refuse_mask
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = [
+    "noise_deviation",
+    "project_on_simplex",
+]
 
 
 def check_sizes(**named: Any) -> Floats:
@@ -176,3 +186,62 @@ def _extreme_eigenvalues(array: Floats) -> tuple[float, float]:
             _EXTREMES.clear()
         _EXTREMES[key] = found
     return found
+
+
+# -- size of known noise, as post-processing reads it ----------------------------------
+
+
+def noise_deviation(noise: Any, dim: int) -> float:
+    """Return the largest standard deviation of a coordinate, finite in any case.
+
+    Parameters
+    ----------
+    noise : Noise
+    dim : int
+        Number of coordinates.
+
+    Returns
+    -------
+    float
+        The largest scale, of families that have no second moment.
+    """
+    deviation = float(np.max(noise.std(dim)))
+    return deviation if np.isfinite(deviation) else float(np.max(noise.scale))
+
+
+# -- nearest points of the simplex of shares -------------------------------------------
+
+
+def project_on_simplex(values: ArrayLike) -> Floats:
+    """Project vectors on the simplex of shares, in the l2 norm.
+
+    Parameters
+    ----------
+    values : array-like of shape (..., n)
+
+    Returns
+    -------
+    ndarray of shape (..., n)
+        Not negative, with sum one along the last axis.
+
+    References
+    ----------
+    Duchi, Shalev-Shwartz, Singer and Chandra (2008), Efficient projections onto the
+    l1-ball, Figure 1.
+
+    Examples
+    --------
+    >>> from skpuffer.utils._checks import project_on_simplex
+    >>> project_on_simplex([1.0, 0.5, -3.0])
+    array([0.75, 0.25, 0.  ])
+    """
+    values = np.asarray(values, dtype=np.float64)
+    # The projection subtracts one number from all coordinates and cuts at zero. With
+    # the largest `last + 1` ones kept positive that number is (their sum - 1) / (last +
+    # 1).
+    ordered = -np.sort(-values, axis=-1)
+    ranks = np.arange(1, values.shape[-1] + 1)
+    excess = (np.cumsum(ordered, axis=-1) - 1) / ranks
+    last = np.sum(ordered > excess, axis=-1, keepdims=True) - 1
+    shares: Floats = np.maximum(values - np.take_along_axis(excess, last, -1), 0.0)
+    return shares

@@ -7,17 +7,27 @@ import logging
 import os
 import sys
 import threading
+import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
-from ._listeners import unheard
+from skpuffer.exceptions import Statement
+from skpuffer.utils._listeners import unheard
 
-__all__ = ["muted", "parts_of", "silence"]
+__all__ = [
+    "muted",
+    "parts_of",
+    "silence",
+    "unquoted",
+]
 
 
 def muted(estimator: Any) -> Any:
@@ -153,3 +163,106 @@ class _Silence:
 # first to need it begins it and the last ends it.
 _LOCK = threading.Lock()
 _SHARED = _Silence()
+
+
+# -- calls of foreign code on private values, with its messages withheld ---------------
+
+
+def unquoted(owner: object, call: Callable[..., Any], *args: Any) -> Any:
+    """Call a function of private values and withhold its error messages.
+
+    An error of a transformer or an estimator may quote a cell of the table. Its kind is
+    passed on, its words are not, and no chained error holds them. Our own errors quote
+    nothing and pass. Of warnings, prints and logs nothing is passed on, as that there
+    were any tells of the rows.
+
+    Parameters
+    ----------
+    owner : str
+        Whose code it is, for the message.
+    call : callable
+    *args : tuple
+
+    Returns
+    -------
+    object
+        What the call returns.
+
+    Raises
+    ------
+    ValueError
+        If it raises.
+    """
+    raised = kind = None
+    # warnings and prints may quote a cell as well as errors may
+    with silence():
+        try:
+            returned = call(*args)
+        except Exception as error:
+            # the class alone: its text and its attributes may hold values
+            kind = type(error).__name__
+            if _is_ours(error):
+                raised = error
+    if raised is not None:
+        # a chained error of foreign code would be printed with it
+        raised.__cause__ = raised.__context__ = None
+        raise raised
+    if kind is not None:
+        # outside of `except`, so that the error is not chained to this one
+        raise ValueError(
+            Statement(
+                "table.error_text_withheld",
+                owner=owner,
+                kind=kind,
+                given=_given(args),
+                withheld=_WITHHELD,
+            )
+        )
+    return returned
+
+
+_WITHHELD = Statement("table.withheld_private_values")
+
+
+def _given(args: tuple[Any, ...]) -> Statement | str:
+    """Public description of the table that the call was given."""
+    # the number of records and of features is public by assumption
+    shape: tuple[int, ...] = getattr(args[0], "shape", ())
+    if len(shape) != 2:
+        return ""
+    kind = "sparse" if sparse.issparse(args[0]) else "dense"
+    return Statement(
+        "table.error_on_data_shape", kind=kind, shape=shape[0], shape2=shape[1]
+    )
+
+
+def _is_ours(error: Exception) -> bool:
+    if isinstance(error, NotFittedError):
+        return True  # said before data is looked at
+    # by where it was raised, the innermost frame, not by its class: any code may raise
+    # a ValueError
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    module: str = frame.f_globals.get("__name__", "")
+    return module.startswith("skpuffer.")
+
+
+# -- warnings that point at the line of whoever called ---------------------------------
+
+
+#: Packages whose lines are not the user's.
+_LIBRARIES = ("joblib", "skpuffer", "sklearn")
+
+
+def warn(message: object, category: type[Warning]) -> None:
+    """Warn at the first line up the stack that is outside of these libraries."""
+    # a filter by module, and the line shown, must be the user's
+    frame, level = sys._getframe(1), 2
+    # the outermost frame is a fallback: there is always a line to point at
+    while frame.f_back is not None and _package(frame) in _LIBRARIES:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(category(message), stacklevel=level)
+
+
+def _package(frame: FrameType) -> str:
+    module: str = frame.f_globals.get("__name__", "")
+    return module.partition(".")[0]

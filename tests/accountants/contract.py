@@ -22,8 +22,8 @@ import pytest
 from sklearn.base import clone
 
 import skpuffer
-from skpuffer._template._proved import proved
 from skpuffer.accountants import Support
+from skpuffer.base import proved
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import (
     Statement,

@@ -27,7 +27,7 @@ from skpuffer.accountants import (
     RenyiDP,
     SinkhornWasserstein,
 )
-from skpuffer.accountants._families import TRIED, least_error, mean_square, told_choice
+from skpuffer.accountants._base import TRIED, least_error, mean_square, told_choice
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples
 from skpuffer.exceptions import (
     InfiniteDistanceError,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skpuffer.accountants import GroupPrivacy, MarkovQuilt
-from skpuffer.accountants.quilts._curve import ORDERS
+from skpuffer.accountants._quilt_runs import ORDERS
 from skpuffer.distributions import Discrete
 from skpuffer.exceptions import (
     CompositionError,

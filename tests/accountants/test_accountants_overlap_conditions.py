@@ -35,8 +35,8 @@ from skpuffer.scenarios import (
     RecordBelief,
 )
 from skpuffer.training import LinearGradients, Multinomial, Squared
-from skpuffer.training._corner_costs import corner_costs
 from skpuffer.training._losses import make_loss
+from skpuffer.training._record_gradient import corner_costs
 from tests.refused import refused
 
 COIN = ((0.6, 0.4), (0.4, 0.6))

@@ -8,8 +8,8 @@ from scipy.stats import norm
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
-from skpuffer._template._proved import proved
 from skpuffer.accountants import Best, OverlapAmplification
+from skpuffer.base import proved
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.rounding import noise_grid

@@ -19,8 +19,12 @@ from skpuffer.accountants import (
     ShapedWasserstein,
 )
 from skpuffer.accountants.shaped._moves import FixedMoves
-from skpuffer.accountants.shaped._programme import least_shape, span_of
-from skpuffer.accountants.shaped._slack import longest_within, with_room
+from skpuffer.accountants.shaped._programme import (
+    least_shape,
+    longest_within,
+    span_of,
+    with_room,
+)
 from skpuffer.distributions import (
     Discrete,
     Gaussian,

@@ -11,7 +11,7 @@ from skpuffer.kernel.sums import QUERY_FIELDS
 from skpuffer.noise import LaplaceNoise
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import MarkovChainScenario, RecordScenario
-from skpuffer.scenarios._record import _BoundRecord
+from skpuffer.scenarios._base import _BoundRecord
 from tests.refused import refused
 
 

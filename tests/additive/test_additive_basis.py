@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from skpuffer.additive._basis import cell_masses, kernel, make_basis
-from skpuffer.additive._interactions import merged_cells
+from skpuffer.additive._basis import cell_masses, kernel, make_basis, merged_cells
 
 
 def test_masses_are_the_shares_where_there_is_no_noise():

@@ -8,7 +8,7 @@ import pytest
 from skpuffer.additive import _codes
 from skpuffer.additive._basis import make_basis
 from skpuffer.additive._codes import CodedRows
-from skpuffer.additive._rounds import LARGEST_NORM, ResidualSums, n_rounds, round_plan
+from skpuffer.additive._run import LARGEST_NORM, ResidualSums, n_rounds, round_plan
 from skpuffer.training import make_loss
 
 SIZES = (3, 4, 2)

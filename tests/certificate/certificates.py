@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from skpuffer.accountants import GroupPrivacy, OverlapAmplification
-from skpuffer.accountants.additive._coupling_curve import (
+from skpuffer.accountants.additive._couplings import (
     AtomMoves,
     CouplingCurve,
     GaussianMoves,

@@ -336,7 +336,8 @@ def test_allocation_is_held_between_what_is_known():
 
 def test_without_the_library_compositions_are_said_to_be_open(monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
-    from skpuffer.certificate import _composition, _rules
+    from skpuffer.certificate import _rules
+    from skpuffer.certificate import _structure as _composition
 
     kept = _rules._answer, _composition._composed
     for cache_of in kept:

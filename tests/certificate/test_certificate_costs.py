@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from skpuffer.certificate import _composition
-from skpuffer.certificate._beliefs import left_to_hide
-from skpuffer.certificate._composition import composed_delta, composed_epsilon
+from skpuffer.certificate import _structure as _composition
 from skpuffer.certificate._curves import recomputed
-from skpuffer.certificate._noise import noise_shift
-from skpuffer.certificate._numbers import NotRecomputableError, smallest_epsilon
-from skpuffer.certificate._pairs import pairs_of, renyi_of
+from skpuffer.certificate._noise import (
+    NotRecomputableError,
+    noise_shift,
+    smallest_epsilon,
+)
+from skpuffer.certificate._pairs import left_to_hide, pairs_of, renyi_of
 from skpuffer.certificate._quilts import worst_quilt
+from skpuffer.certificate._structure import composed_delta, composed_epsilon
 
 from .test_certificate_rules import (
     BEST,
@@ -1166,7 +1168,7 @@ def test_parts_of_a_quilt_are_added_with_what_they_move():
 @pytest.mark.parametrize("shape", [0.0, 1.0, 2.5, "inf"])
 def test_the_slope_of_what_generates_a_number_of_runs(shape):
     """From the chances of each number, of which there are none of no run."""
-    from skpuffer.certificate._runs import log_slope
+    from skpuffer.certificate._structure import log_slope
 
     k = np.arange(1, 4000)
     made = log_slope({"mean": 4.0, "shape": shape})
@@ -1188,7 +1190,7 @@ def test_the_slope_of_what_generates_a_number_of_runs(shape):
 
 
 def test_how_probable_an_event_may_be_elsewhere():
-    from skpuffer.certificate._runs import most_probable
+    from skpuffer.certificate._structure import most_probable
 
     p, q = most_probable(lambda e: normal_delta(1.0, e), 12.0, math.inf)
     known = stats.norm.cdf(stats.norm.ppf(p) + 1.0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skpuffer.certificate import CertificateFileError, check, schema
 from skpuffer.certificate.__main__ import main
-from skpuffer.certificate._reading import DEEPEST, LARGEST
+from skpuffer.certificate._check import DEEPEST, LARGEST
 from skpuffer.certificate._structure import check_structure
 from skpuffer.exceptions import stated
 from skpuffer.kernel.certificates import digest_of_plain

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from skpuffer.certificate._composition import composed_delta, composed_epsilon
 from skpuffer.certificate._curves import alternatives, recomputed
 from skpuffer.certificate._pairs import pairs_of, renyi_of
+from skpuffer.certificate._structure import composed_delta, composed_epsilon
 from skpuffer.kernel.composed_curves import SymmetricPair
 from skpuffer.kernel.distribution import _directions
 from skpuffer.kernel.pairs import ReplacePoissonPair, SubsetGroupPair, renyi_of_pair

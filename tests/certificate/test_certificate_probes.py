@@ -5,7 +5,7 @@ import json
 import pytest
 
 from skpuffer.certificate import CertificateFileError, Finding, State, _check, check
-from skpuffer.certificate._reading import DEEPEST, _parsed, read_certificate
+from skpuffer.certificate._check import DEEPEST, _parsed, read_certificate
 from skpuffer.certificate._rules import findings_of
 from skpuffer.exceptions import stated
 from skpuffer.kernel.certificates import digest_of_plain

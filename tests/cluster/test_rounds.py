@@ -8,10 +8,18 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
-from skpuffer.accountants._layout import stage_layout
-from skpuffer.cluster import _rounds
-from skpuffer.cluster._cells import CellSums, nearest, squared_distances
-from skpuffer.cluster._rounds import Centres, Plan, merged, moved, public_centres
+from skpuffer.accountants._budget_split import stage_layout
+from skpuffer.cluster import _k_means as _rounds
+from skpuffer.cluster._k_means import (
+    CellSums,
+    Centres,
+    Plan,
+    merged,
+    moved,
+    nearest,
+    public_centres,
+    squared_distances,
+)
 from skpuffer.releases import AdaptiveRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._bounds import Bounds

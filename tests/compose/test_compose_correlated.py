@@ -16,18 +16,18 @@ from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, MarkovQuilt
 from skpuffer.compose import OutputPerturbation
-from skpuffer.compose._record_point import RecordPoint
+from skpuffer.compose._output_perturbation import RecordPoint
 from skpuffer.exceptions import ScenarioError
 from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
-from skpuffer.linear_model._base_linear import TargetScale
-from skpuffer.linear_model._minimiser_constants import LogisticConstants
-from skpuffer.linear_model._model_rows import (
+from skpuffer.linear_model._base_linear import (
     LabelledRecord,
     ModelRows,
     SignedRecord,
     TargetRecord,
+    TargetScale,
 )
+from skpuffer.linear_model._minimiser_constants import LogisticConstants
 from skpuffer.linear_model._ridge import _Moments
 from skpuffer.releases import Sensitivity
 from skpuffer.scenarios import (

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 )
 
 from skpuffer.compose._feature_map import FeatureMap, is_fixed
-from skpuffer.compose._public_rows import is_same, rows_like
+from skpuffer.compose._public_preprocessing import is_same, rows_like
 from skpuffer.exceptions import ScenarioError
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
 from skpuffer.scenarios import ReferenceTable

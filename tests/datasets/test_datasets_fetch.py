@@ -12,7 +12,7 @@ from io import BytesIO
 
 import pytest
 
-from skpuffer.datasets._fetch import RemoteTable, load_table
+from skpuffer.datasets._tables import RemoteTable, load_table
 from tests.refused import refused, says
 
 PUBLISHED = b"1, a\n2, b\n"
@@ -187,7 +187,7 @@ def test_table_that_lacks_parts_is_refused(server, tmp_path, served, reason):
 
 
 def test_oversized_member_is_not_unpacked(server, tmp_path, monkeypatch):
-    monkeypatch.setattr("skpuffer.datasets._fetch._LARGEST_MEMBER", len(PUBLISHED) - 1)
+    monkeypatch.setattr("skpuffer.datasets._tables._LARGEST_MEMBER", len(PUBLISHED) - 1)
     what = table(server.serves("toy.zip", zipped(toy__data=PUBLISHED)))
     with refused(OSError, "dataset.download_failed"):
         load(what, tmp_path)

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from skpuffer.decomposition._pca import noisy_spectrum, spectrum_edge
-from skpuffer.decomposition._second_moments import (
+from skpuffer.decomposition._pca import (
     SecondMoments,
+    noisy_spectrum,
     schema_norm,
+    spectrum_edge,
     usual_norm,
 )
 from skpuffer.schema import Schema

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from skpuffer.distributions import Discrete
-from skpuffer.distributions._lattice_coupling import (
+from skpuffer.distributions._lattice_sum import (
+    LatticeSum,
     largest_near_gap,
     monotone_gaps,
     on_one_lattice,
 )
-from skpuffer.distributions._lattice_sum import LatticeSum
 from skpuffer.transport import near_radius, quantile_coupling, wasserstein_distance
 
 PLACE = np.zeros(1), np.ones(1)

@@ -27,13 +27,13 @@ from sklearn.tree import DecisionTreeClassifier
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.ensemble import PATEClassifier
-from skpuffer.ensemble._answers import Answers
+from skpuffer.ensemble._aggregator import Answers
 from skpuffer.ensemble._teachers import Teachers
 from skpuffer.exceptions import PrivacyWarning, QueryBudgetError
 from skpuffer.preprocessing import RowNormClipper
 from skpuffer.scenarios import AttributeScenario, RecordScenario
 from skpuffer.testing import privacy_checks
-from skpuffer.utils._simplex import project_on_simplex
+from skpuffer.utils._checks import project_on_simplex
 from tests.refused import refused, warned
 
 pytestmark = pytest.mark.filterwarnings(

@@ -13,7 +13,7 @@ import pytest
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import LedgerError, LedgerRefusal, PrivacyWarning
 from skpuffer.ledger import PrivacyLedger, _store
-from skpuffer.ledger._spent import Spent
+from skpuffer.ledger._book import Spent
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
 from tests.refused import refused, warned

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from skpuffer.accountants import IterationAmplification, PrivacyLoss
 from skpuffer.exceptions import SeededNoiseWarning, UnsupportedError
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
-from skpuffer.linear_model._class_weights import class_weights
+from skpuffer.linear_model._base_sgd import class_weights
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease, Optimiser

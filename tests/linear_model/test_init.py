@@ -18,7 +18,7 @@ from skpuffer.linear_model import (
     PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
-from skpuffer.linear_model._start import Start
+from skpuffer.linear_model._base_sgd import Start
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.privacy import Notion, compose
 from skpuffer.scenarios import RecordScenario

@@ -33,12 +33,12 @@ from skpuffer.exceptions import (
 )
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.linear_model import _base_output as _minimiser
+from skpuffer.linear_model._base_linear import LabelledRecord, ModelRows
 from skpuffer.linear_model._base_output import Objective, minimise
 from skpuffer.linear_model._minimiser_constants import (
     LogisticConstants,
     MultinomialConstants,
 )
-from skpuffer.linear_model._model_rows import LabelledRecord, ModelRows
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import PublicContext

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skpuffer.exceptions import PrivacyWarning, ScaleWarning
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
-from skpuffer.linear_model._scale import scale_advice
+from skpuffer.linear_model._base_linear import scale_advice
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.scenarios import AttributeScenario
 from skpuffer.schema import Schema

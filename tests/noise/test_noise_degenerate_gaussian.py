@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skpuffer.exceptions import Statement
 from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Shift
-from skpuffer.noise._degenerate_gaussian import ROUNDED
+from skpuffer.noise._correlated_gaussian import ROUNDED
 from tests.refused import refused
 
 FACTOR = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 0.0]])

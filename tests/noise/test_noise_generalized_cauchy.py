@@ -15,7 +15,7 @@ from scipy.special import beta, eval_legendre
 
 from skpuffer.exceptions import PrivacyWarning, Statement
 from skpuffer.noise import GeneralizedCauchyNoise, Shift
-from skpuffer.noise.generalized_cauchy import _noise as _cauchy_moments
+from skpuffer.noise import generalized_cauchy as _cauchy_moments
 from tests.refused import refused, warned
 
 from ..attack import SHARE, assert_tight, promise_of

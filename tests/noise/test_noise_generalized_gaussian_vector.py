@@ -10,9 +10,9 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.loss_grid import Sum, on_grid
 from skpuffer.kernel.pairs import ShiftPair
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, Shift
-from skpuffer.noise.generalized_gaussian._noise import Euclidean, Splits
+from skpuffer.noise.generalized_gaussian import Euclidean, Splits
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss._envelopes import hull
+from skpuffer.privacy_loss._divergences import hull
 from tests.refused import refused as is_refused
 
 SHAPES = (1.05, 1.25, 1.5, 1.75, 3.0, 4.0)

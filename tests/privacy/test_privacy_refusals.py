@@ -15,7 +15,7 @@ from skpuffer.privacy import (
     mixed_information,
     parallel,
 )
-from skpuffer.privacy._neighbours import arbitrary_count
+from skpuffer.privacy._robustness import arbitrary_count
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve, finite_overlap
 from tests.refused import refused

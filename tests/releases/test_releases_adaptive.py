@@ -15,9 +15,9 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.accountants._base import known_accountants
+from skpuffer.accountants._budget_split import stage_layout
 from skpuffer.accountants._compatibility import _scenarios
 from skpuffer.accountants._gain import gain_over_records
-from skpuffer.accountants._layout import stage_layout
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.draws import secret_generator
 from skpuffer.kernel.rounding import noise_grid

@@ -32,8 +32,7 @@ from skpuffer.scenarios import (
     OutputDistributions,
     OutputSensitivity,
 )
-from skpuffer.scenarios.gaussian._bound import BoundGaussian
-from skpuffer.scenarios.gaussian._diffusion import operator_norm
+from skpuffer.scenarios.gaussian._bound import BoundGaussian, operator_norm
 from tests.attack import SHARE, assert_tight
 from tests.refused import refused, says
 

@@ -32,22 +32,20 @@ from skpuffer.scenarios import (
     MarkovChainScenario,
     OutputDistributions,
 )
-from skpuffer.scenarios.markov._bound import meeting
 from skpuffer.scenarios.markov._chains import (
+    TINY,
     Chains,
     Marginals,
     exact_entries,
-    settling_marginals,
-    stationary_distribution,
-    window_delta,
-)
-from skpuffer.scenarios.markov._sums import (
-    TINY,
     exact_sum_distributions,
     float_sum_distributions,
     mix,
+    settling_marginals,
+    stationary_distribution,
+    window_delta,
     window_sum_distributions,
 )
+from skpuffer.scenarios.markov._scenario import meeting
 from skpuffer.summary import PrivateMean, PrivateSummary
 from skpuffer.transport import near_radius, wasserstein_distance
 from tests.attack import SHARE, assert_tight, noisy_laws

@@ -21,7 +21,7 @@ from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import OutputPerturbation, PublicPreprocessing
 from skpuffer.ensemble import PATEClassifier
 from skpuffer.exceptions import ScenarioError
-from skpuffer.inspection._twins import baselines_of
+from skpuffer.inspection._utility import baselines_of
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateRidge,

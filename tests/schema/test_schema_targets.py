@@ -20,7 +20,7 @@ from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import AttributeScenario, BlocksScenario, RecordScenario
 from skpuffer.schema import Schema
 from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Stacked
-from skpuffer.summary._moments import Moments
+from skpuffer.summary._mean import Moments
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.training import (
     LinearGradients,

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.summary import PrivateSummary
-from skpuffer.summary._consistency import Parts, nearest_counts
+from skpuffer.summary._count_tree import Parts, nearest_counts
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -29,7 +29,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
-from skpuffer.summary._moments import Averages, Moments
+from skpuffer.summary._mean import Averages, Moments
 from skpuffer.utils._bounds import Bounds
 from tests.refused import refused, warned
 

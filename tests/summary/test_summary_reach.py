@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skpuffer.kernel.sensitivity import NORMS
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
-from skpuffer.summary._moments import Moments, _pair_move
+from skpuffer.summary._mean import Moments, _pair_move
 from skpuffer.utils._bounds import Bounds
 
 from .releases import release_of

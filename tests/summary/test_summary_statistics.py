@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from skpuffer.summary._moments import bounded_variance
-from skpuffer.summary._statistics import grid_quantiles, usable_counts
+from skpuffer.summary._mean import bounded_variance
+from skpuffer.summary._private_statistic import grid_quantiles, usable_counts
 
 LEVELS = np.array([0.01, 0.25, 0.5, 0.75, 0.99])
 

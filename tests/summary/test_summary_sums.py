@@ -22,7 +22,7 @@ from skpuffer.summary._cells import (
     cell_counts,
 )
 from skpuffer.summary._count_tree import CountTree
-from skpuffer.summary._moments import Moments, row_blocks
+from skpuffer.summary._mean import Moments, row_blocks
 from skpuffer.summary._schema import Column, TableEncoder
 from skpuffer.utils._bounds import Bounds
 from tests.refused import refused

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
-from skpuffer.accountants._layout import stage_layout
+from skpuffer.accountants._budget_split import stage_layout
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.releases import AdaptiveRelease
 from skpuffer.scenarios import RecordScenario

@@ -8,20 +8,6 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from skpuffer.synthesis._consistency import (
-    WeightedMean,
-    fit_to_margins,
-    project_on_groups,
-    project_on_margins,
-    project_on_mass,
-    scale_to_margins,
-)
-from skpuffer.synthesis._counts import (
-    dependence_scores,
-    independent_table,
-    joint_counts,
-    pairs_of,
-)
 from skpuffer.synthesis._mechanism import (
     maximum_spanning_tree,
     spanning_forest,
@@ -32,6 +18,18 @@ from skpuffer.synthesis._model import (
     group_cells,
     sum_groups,
     systematic_cells,
+)
+from skpuffer.synthesis._structure import (
+    WeightedMean,
+    dependence_scores,
+    fit_to_margins,
+    independent_table,
+    joint_counts,
+    pairs_of,
+    project_on_groups,
+    project_on_margins,
+    project_on_mass,
+    scale_to_margins,
 )
 
 # -- counts --------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from skpuffer.training import (
     Multinomial,
     Squared,
 )
-from skpuffer.training._corner_costs import corner_costs
+from skpuffer.training._record_gradient import corner_costs
 
 LOSSES = [
     Logistic(),

@@ -9,7 +9,7 @@ from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
-from skpuffer.utils import _doc_links
+from skpuffer.utils import _sklearn as _doc_links
 
 OBJECTS = [
     *[entry.instance for entry in all_estimators()],

@@ -1,9 +1,7 @@
 from ._approximate import ApproximateWasserstein
 from ._attribute_gaussian import AttributeGaussian
+from ._base import GeneralWasserstein, GroupPrivacy, Kantorovich
 from ._distribution_aware import DistributionAwareWasserstein
-from ._group_privacy import GroupPrivacy
-from ._kantorovich import Kantorovich
-from ._wasserstein import GeneralWasserstein
 
 __all__ = [
     "ApproximateWasserstein",

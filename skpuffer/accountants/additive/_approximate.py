@@ -17,7 +17,7 @@ from skpuffer.distributions._distributions import (
     largest_distance,
     on_the_line,
 )
-from skpuffer.distributions._lattice_coupling import largest_near_gap, on_one_lattice
+from skpuffer.distributions._lattice_sum import largest_near_gap, on_one_lattice
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError, Statement
 from skpuffer.kernel.certificates import Claim

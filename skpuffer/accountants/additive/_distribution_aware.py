@@ -29,8 +29,7 @@ from skpuffer.scenarios import (
 )
 
 from ._base import _AdditiveAccountant
-from ._coupling_curve import CouplingCurve, Moves
-from ._couplings import Couplings, couplings
+from ._couplings import CouplingCurve, Couplings, Moves, couplings
 
 __all__ = ["DistributionAwareWasserstein"]
 

@@ -11,16 +11,39 @@ obeys (P) and has the trace max(q) g(p), so that max(q) / g(p) - 1 bounds the re
 gap of either to the optimum.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
+from skpuffer.accountants.shaped._moves import Image, OpenPair, OutputMoves
 from skpuffer.kernel.numbers import Floats, Indices
-from skpuffer.noise._degenerate_gaussian import ROUNDED
+from skpuffer.noise import (
+    CorrelatedGaussianNoise,
+    DegenerateGaussianNoise,
+    GaussianNoise,
+    Noise,
+)
+from skpuffer.noise._correlated_gaussian import ROUNDED
 
-__all__ = ["LeastShape", "least_shape", "span_of"]
+__all__ = [
+    "GAUSSIAN",
+    "Cover",
+    "FoundShape",
+    "LeastShape",
+    "covariance_in_units",
+    "cover",
+    "found_shape",
+    "least_shape",
+    "longest_within",
+    "span_of",
+    "with_room",
+]
+
 
 #: Relative gap at which the search ends, and above which no shape is least.
 GAP = 1e-9
@@ -280,3 +303,403 @@ def _newton(
             return np.asarray(tried)
         step /= 2
     return p
+
+
+# -- shape of noise for distributions: couplings and the shape in turn -----------------
+
+
+#: Floor while a shape is sought, where none is asked for.
+_SEEK = 1e-6
+
+#: Gap of the programme between rounds.
+_MEANWHILE = 1e-3
+
+#: A round that gains less is the last.
+_GAIN = 1e-4
+
+#: Only couplings within this share of the longest move are planned anew.
+_BINDING = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class FoundShape:
+    """Moves of couplings that were found, and the least shape that covers them.
+
+    Parameters
+    ----------
+    moves : ndarray of shape (n_moves, dim)
+        Those of one coupling for each pair.
+    matrix : ndarray of shape (dim, dim)
+        Covers the moves; it may be of lower rank.
+    floored : ndarray of shape (dim, dim)
+        Covers the moves, with the floor asked for.
+    gap : float
+        Relative gap of the trace of `matrix` to the least for these moves.
+    rounds : tuple of float
+        Traces by rounds of the start that was best, the floor included.
+    """
+
+    moves: Floats = field(repr=False)
+    matrix: Floats = field(repr=False)
+    floored: Floats = field(repr=False)
+    gap: float = 0.0
+    rounds: tuple[float, ...] = ()
+
+
+def found_shape(
+    outputs: OutputMoves, floor: float, rounds: int, event: float = 0.0
+) -> FoundShape:
+    """Find couplings of all pairs and the shape of least trace that covers them.
+
+    Parameters
+    ----------
+    outputs : OutputMoves
+        Complete, with some move that is not zero.
+    floor : float
+        Share of the mean variance that every direction has at least.
+    rounds : int
+        Most rounds from each start.
+    event : float, default=0.0
+        Mass of each pair that may be left out.
+
+    Returns
+    -------
+    FoundShape
+        No worse than the round shape, and a partial optimum: the problem over both is
+        not convex.
+    """
+    best: tuple[float, Floats, Floats, tuple[float, ...]] | None = None
+    # plans of one start serve the next ones, where they are good enough for them
+    plans: list[Floats | None] = [None] * len(outputs.pairs)
+    for start in _starts(outputs):
+        found = _from(start, outputs, floor or _SEEK, rounds, event, plans)
+        if best is None or found[0] < best[0]:
+            best = found
+        if not (outputs.is_open or event):
+            break
+    assert best is not None
+    _, floored, moves, traces = best
+    moves = _unique(moves)
+    # at the last digits other couplings would do better anyhow
+    least = least_shape(moves, gap=LARGEST_GAP / 2 if outputs.is_open else GAP)
+    if floor:
+        # with the moves that are, the programme to its last digits may do better
+        sharper = _covering(_floored(least.matrix, floor), moves)
+        if np.trace(sharper) < np.trace(floored):
+            floored = sharper
+    return FoundShape(moves, least.matrix, floored, least.gap, traces)
+
+
+def _from(
+    start: Floats,
+    outputs: OutputMoves,
+    floor: float,
+    rounds: int,
+    event: float,
+    plans: list[Floats | None],
+) -> tuple[float, Floats, Floats, tuple[float, ...]]:
+    """Least trace from one start, its shape, its moves, and the traces by rounds."""
+    shape = _floored(start, floor)
+    best, kept = np.inf, (shape, np.zeros((0, outputs.dim)))
+    traces = []
+    for _ in range(rounds + 1):
+        image = image_of(shape)
+        _plan_anew(outputs, image, plans, event)
+        moves = np.concatenate([plan for plan in plans if plan is not None])
+        longest = float(np.linalg.norm(image(moves), axis=1).max())
+        trace = float(np.trace(shape)) * longest**2
+        traces.append(trace)
+        if trace >= best * (1 - _GAIN):
+            break
+        best, kept = trace, (longest**2 * shape, moves)
+        least = least_shape(_unique(moves), gap=_MEANWHILE)
+        shape = _floored(least.matrix, floor)
+        if not (outputs.is_open or event):
+            # nothing to plan: the moves are what they are
+            covering = _covering(shape, moves)
+            if np.trace(covering) < best:
+                best, kept = float(np.trace(covering)), (covering, moves)
+            break
+    return best, *kept, tuple(traces)
+
+
+def _plan_anew(
+    outputs: OutputMoves, image: Image, plans: list[Floats | None], event: float
+) -> None:
+    """Plan pairs anew, but not couplings of short moves: any coupling is valid."""
+    lengths = [
+        np.inf if plan is None else np.linalg.norm(image(plan), axis=1).max()
+        for plan in plans
+    ]
+    least = 0.0
+    # the longest first: once it is planned, those that are shorter need no plan
+    for i in sorted(range(len(plans)), key=lambda i: -lengths[i]):
+        if lengths[i] < _BINDING * least:
+            continue
+        plan = outputs.pairs[i].kept(image, event)
+        plans[i] = plan
+        least = max(least, float(np.linalg.norm(image(plan), axis=1).max()))
+
+
+def image_of(shape: Floats) -> Image:
+    """Linear map into coordinates in which a shape is the unit ball."""
+    factor = np.asarray(np.linalg.cholesky(shape), dtype=float)
+    return partial(_solved, factor)
+
+
+def _solved(factor: Floats, moves: Floats) -> Floats:
+    return np.asarray(solve_triangular(factor, moves.T, lower=True).T)
+
+
+def _starts(outputs: OutputMoves) -> Iterator[Floats]:
+    """Shapes to start from; any is sound."""
+    dim = outputs.dim
+    yield np.eye(dim)
+    if not outputs.is_open:
+        return
+    pairs = [
+        pair.shortest() if isinstance(pair, OpenPair) else pair.steps
+        for pair in outputs.pairs
+    ]
+    second = sum(moves.T @ moves / len(moves) for moves in pairs)
+    if np.any(second):
+        yield np.asarray(second)
+    if np.any(outputs.means):
+        yield least_shape(outputs.means, gap=_MEANWHILE).matrix
+
+
+def _floored(shape: Floats, floor: float) -> Floats:
+    """Add a share of the mean variance to the variance of every direction."""
+    dim = len(shape)
+    return np.asarray(shape + floor * np.trace(shape) / dim * np.eye(dim))
+
+
+def _covering(shape: Floats, moves: Floats) -> Floats:
+    """Return the least multiple of a shape that covers moves."""
+    lengths = np.linalg.norm(image_of(shape)(moves), axis=1)
+    return np.asarray(float(lengths.max()) ** 2 * shape)
+
+
+def _unique(moves: Floats) -> Floats:
+    """Moves that are not zero, each once."""
+    return np.unique(moves[np.any(moves != 0, axis=1)], axis=0)
+
+
+# -- how long the moves of the output are in the norm of a Gaussian noise --------------
+
+
+#: Gaussian noises, by exact type: another one may mean something else by its fields.
+GAUSSIAN = (GaussianNoise, CorrelatedGaussianNoise, DegenerateGaussianNoise)
+
+_EPS = float(np.finfo(float).eps)
+
+#: Lengths are rounded up by this, and by what solving for them may have lost.
+_ROUND_UP = 1e-12
+
+# Least variance over the largest of a direction, for couplings: where there is no noise
+# a coupling is sought that needs none.
+_LEAST = 1e-16
+
+
+@dataclass(frozen=True, eq=False)
+class Cover:
+    """Moves of one coupling for each pair, and their length in the norm of a noise.
+
+    Parameters
+    ----------
+    moves : ndarray of shape (n_moves, dim)
+        In the units of the release.
+    nominal : float
+        Largest length of a move in standard deviations of the noise, rounded up.
+    mu : float
+        The same of all that is within the room of a move.
+    """
+
+    moves: Floats = field(repr=False)
+    nominal: float
+    mu: float
+
+    @property
+    def radius(self) -> float:
+        """Largest length of a move in l2."""
+        return float(np.linalg.norm(self.moves, axis=1).max())
+
+
+def cover(
+    noise: Noise, outputs: OutputMoves, units: Floats, event: float, room: float
+) -> Cover:
+    """Couple the outputs so that the longest move is shortest in the norm of a noise.
+
+    Parameters
+    ----------
+    noise : Noise
+        One of `GAUSSIAN`.
+    outputs : OutputMoves
+        Complete.
+    units : ndarray of shape (dim,)
+    event : float
+        Mass of each pair that may be left out.
+    room : float
+        How far off each move may be, in l2 and in units.
+
+    Returns
+    -------
+    Cover
+        Read off the noise, by the factor that it is sampled with.
+    """
+    image = _image(noise, units)
+    # of all that is within a room of them the longest may be another move's
+    few = room > 0
+    moves = np.concatenate([pair.kept(image, event, few) for pair in outputs.pairs])
+    nominal = float(_lengths(noise, moves * units).max()) * _rounding(noise, units)
+    mu = nominal
+    if room:
+        covariance = covariance_in_units(noise, units)
+        within = float(longest_within(moves, covariance, room).max())
+        mu = max(nominal, within * (1 + _ROUND_UP))
+    return Cover(moves, nominal, mu)
+
+
+def covariance_in_units(noise: Noise, units: Floats) -> Floats:
+    """Covariance of a Gaussian noise in the units of the release."""
+    assert isinstance(noise, GaussianNoise)
+    return noise.covariance_matrix(len(units)) / np.outer(units, units)
+
+
+def _lengths(noise: Noise, moves: Floats) -> Floats:
+    """Lengths of moves, in the units of the output, in standard deviations."""
+    assert isinstance(noise, GaussianNoise)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whitened = noise.whitened(moves)
+    # no noise, and no move that it would have to hide; else the loss has no bound
+    still = np.all(moves == 0, axis=1)
+    lengths = np.linalg.norm(np.where(np.isnan(whitened), 0.0, whitened), axis=1)
+    return np.where(still, 0.0, lengths)
+
+
+def _image(noise: Noise, units: Floats) -> Image:
+    """Map in whose l2 norm couplings are sought; any gives a coupling."""
+    values, axes = np.linalg.eigh(covariance_in_units(noise, units))
+    if values[-1] <= 0:
+        return lambda moves: moves
+    # directions without noise are far too long, but finite
+    weights = 1 / np.sqrt(np.maximum(values / values[-1], _LEAST))
+    if values[0] > values[-1] * 1e-13 and type(noise) is not DegenerateGaussianNoise:
+        deviation = math.sqrt(values[-1])
+        return lambda moves: deviation * _whitened(noise, moves * units)
+    return lambda moves: moves @ axes * weights
+
+
+def _whitened(noise: Noise, moves: Floats) -> Floats:
+    assert isinstance(noise, GaussianNoise)
+    return noise.whitened(moves)
+
+
+def _rounding(noise: Noise, units: Floats) -> float:
+    """Factor by which lengths are rounded up, for what solving may have lost."""
+    if type(noise) is not CorrelatedGaussianNoise:
+        return 1 + _ROUND_UP
+    # triangular systems lose no more than the condition of the factor (Higham 2002,
+    # Accuracy and stability of numerical algorithms, Theorem 8.5)
+    covariance = np.asarray(noise.covariance)
+    deviations = np.sqrt(np.diag(covariance))
+    values = np.linalg.eigvalsh(covariance / np.outer(deviations, deviations))
+    condition = math.sqrt(values[-1] / max(values[0], _LEAST))
+    return 1 + _ROUND_UP + 8 * len(values) * _EPS * condition
+
+
+# -- room for moves that are a little off ----------------------------------------------
+# Room for moves that are a little off: shapes that allow for it, and what it costs.
+
+
+#: Halvings of the bracket of a multiplier: any point of it gives a bound.
+_HALVINGS = 60
+
+#: Least distance of the multiplier from the largest eigenvalue, in parts of it.
+_NEAREST = 1e-12
+
+_MACHINE_EPS = float(np.finfo(float).eps)
+
+
+def with_room(shape: Floats, room: float) -> Floats:
+    """Return the shape that covers what a shape covers, and all within so much of it.
+
+    Parameters
+    ----------
+    shape : ndarray of shape (dim, dim)
+        S, which may be of lower rank, with S >= v v' for each move v.
+    room : float
+        Length t by which each move may be off, in any direction.
+
+    Returns
+    -------
+    ndarray of shape (dim, dim)
+        (1 + a) S + (1 + 1/a) t² I with a = t (dim / tr S)^(1/2). Its trace is
+        ((tr S)^(1/2) + t dim^(1/2))², which is least where there is one move.
+
+    Notes
+    -----
+    For vectors v and w and any a > 0, (v + w)(v + w)' <= (1 + a) v v' + (1 + 1/a) w w',
+    and w w' <= t² I where the length of w is at most t.
+    """
+    if room == 0:
+        return shape
+    dim, trace = len(shape), float(np.trace(shape))
+    if trace == 0:
+        return room**2 * dim * np.eye(dim)
+    a = room * math.sqrt(dim / trace)
+    return np.asarray((1 + a) * shape + (1 + 1 / a) * room**2 * np.eye(dim))
+
+
+def longest_within(moves: Floats, covariance: Floats, room: float) -> Floats:
+    """Longest of the moves within a distance of each, in the norm of a noise.
+
+    Parameters
+    ----------
+    moves : ndarray of shape (n_moves, dim)
+    covariance : ndarray of shape (dim, dim)
+        Of the noise, in the same units.
+    room : float
+        Positive: how far off a move may be, in l2.
+
+    Returns
+    -------
+    ndarray of shape (n_moves,)
+        Bounds of max (v + w)' C^-1 (v + w) over w of a length of at most `room`, as
+        lengths, rounded up. Infinite where the noise has no variance in some direction.
+
+    Notes
+    -----
+    By Lagrangian duality, for every l above the largest eigenvalue of A = C^-1,
+
+        max (v + w)' A (v + w) <= l room² + sum_j a_j v_j² l / (l - a_j)
+
+    along the eigenvectors of A, with equality at the best l (the trust-region problem
+    has no gap).
+    """
+    values, axes = np.linalg.eigh(covariance)
+    # what rounding may have added to an eigenvalue is no variance
+    values = values - 8 * len(values) * _MACHINE_EPS * np.abs(values).max()
+    if values[0] <= 0:
+        return np.full(len(moves), np.inf)
+    a = 1 / values
+    squares = (moves @ axes) ** 2
+    # the multiplier is a[0] + t, and the derivative grows with t
+    gaps = a[0] - a
+    # no nearer to the eigenvalue than this: any multiplier gives a bound
+    least = _NEAREST * a[0]
+    high = np.maximum(np.sqrt(squares @ a**2) / room, least)
+    low = np.full(len(moves), least)
+
+    def falls(t: Floats) -> Floats:
+        slopes = (a / (t[:, None] + gaps)) ** 2
+        return np.asarray((squares * slopes).sum(axis=1) > room**2)
+
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        below = falls(middle)
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    multiplier = a[0] + high
+    terms = squares * a * (multiplier[:, None] / (high[:, None] + gaps))
+    bound = multiplier * room**2 + terms.sum(axis=1)
+    return np.asarray(np.sqrt(bound))

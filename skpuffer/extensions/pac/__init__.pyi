@@ -1,10 +1,13 @@
-from ._attacks import InformationAttack, bayes_attack, pool_attack
-from ._fano_audit import FanoAudit, fano_audit
+from ._attacks import (
+    FanoAudit,
+    InformationAttack,
+    bayes_attack,
+    fano_audit,
+    pool_attack,
+)
 from ._pac import PAC
 from ._residual import ResidualPAC
-from .information._atoms import Atoms
-from .information._banks import Bank
-from .information._bounded_mean import mean_lower_bound, mean_upper_bound
+from .information._atoms import Atoms, Bank, Information, SecretInformation
 from .information._certification import (
     InformationBound,
     certify_scale,
@@ -27,8 +30,12 @@ from .information._corrections import (
     sliced_gap,
     surrogate_terms,
 )
-from .information._dp_mean import dp_mean_power, published_dp_mean_power
-from .information._families import search_law
+from .information._dp_mean import (
+    dp_mean_power,
+    mean_lower_bound,
+    mean_upper_bound,
+    published_dp_mean_power,
+)
 from .information._gaussian import (
     algorithm1,
     closed_form,
@@ -38,10 +45,8 @@ from .information._gaussian import (
     proportional,
     waterfill,
 )
-from .information._information import Information, SecretInformation
-from .information._laws import GaussianLaw
-from .information._output_model import OutputModel
-from .information._products import (
+from .information._laws import (
+    GaussianLaw,
     GaussianMixtureMarginal,
     LaplaceMarginal,
     LatticeMarginal,
@@ -49,7 +54,8 @@ from .information._products import (
     ProductLaw,
     UniformMarginal,
 )
-from .information._search import FoundNoise, search_noise
+from .information._output_model import OutputModel
+from .information._search import FoundNoise, search_law, search_noise
 
 __all__ = [
     "PAC",

@@ -19,10 +19,8 @@ from skpuffer.noise import LaplaceNoise, Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_covariance
 
-from ._base import Bounded, _InformationAccountant, seed_of
-from ._exact import ExactBound, ExactPrior
-from ._outputs import Outputs
-from ._pac import check_ball, fresh_draws
+from ._outputs import ExactBound, ExactPrior, Outputs
+from ._pac import Bounded, _InformationAccountant, check_ball, fresh_draws, seed_of
 from .information._certification import InformationBound, retry_scale
 from .information._gaussian import waterfill
 from .information._laws import GaussianLaw

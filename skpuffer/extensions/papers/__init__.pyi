@@ -7,12 +7,12 @@ from ._discrepancy_caps import (
 )
 from ._sampled_privacy_loss import SampledPrivacyLoss
 from ._vote_simulation import (
+    VoteUtilityDisplay,
     argmax_distribution,
     hardmax_auc,
     hardmax_utility,
     make_vote_histograms,
 )
-from ._vote_utility import VoteUtilityDisplay
 
 __all__ = [
     "SampledPrivacyLoss",

@@ -27,7 +27,7 @@ from skpuffer.privacy_loss import PoissonPair, ShiftPair
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import Adjacency
 
-from ._empirical_losses import EmpiricalLosses, Sampler, samplers, width_for
+from ._discrepancy_caps import EmpiricalLosses, Sampler, samplers, width_for
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats

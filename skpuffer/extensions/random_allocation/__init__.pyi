@@ -13,7 +13,7 @@ from .loss._renyi import (
     renyi_remove,
     unamplified_delta,
 )
-from .strategies._base import NoiseStrategy
+from .strategies._base import NoiseStrategy, Restarted
 from .strategies._families import (
     banded_inverse_factorization,
     banded_inverse_square_root,
@@ -24,10 +24,13 @@ from .strategies._families import (
     prefix_sum_tree,
     restarted,
 )
-from .strategies._optimised import BufferedToeplitz
-from .strategies._restarted import Restarted
+from .strategies._optimised import (
+    BufferedToeplitz,
+    InverseToeplitz,
+    Toeplitz,
+    ToeplitzStrategy,
+)
 from .strategies._rows import BandedRows, PrefixSumTree
-from .strategies._toeplitz import InverseToeplitz, Toeplitz, ToeplitzStrategy
 
 __all__ = [
     "BandedRows",

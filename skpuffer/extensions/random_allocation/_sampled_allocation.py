@@ -31,14 +31,13 @@ from skpuffer.privacy_loss.allocation import (
     abstention_threshold,
     sampled_delta,
 )
+from skpuffer.privacy_loss.allocation._lattice import crossing, sampled_crossing
 from skpuffer.privacy_loss.allocation._sampled import tilt_of
-from skpuffer.privacy_loss.allocation._search import crossing, sampled_crossing
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.utils._types import RandomState
 
-from ._allocation import check_bins, strategy_of
-from ._correlated_runs import bins_of
+from ._allocation import bins_of, check_bins, strategy_of
 
 __all__ = ["SampledAllocation"]
 

@@ -1,4 +1,4 @@
-from ._curve import OverlapCurve, amplified_budgets, amplified_target
+from ._curve import OverlapCurve, WorstOverlapCurve, amplified_budgets, amplified_target
 from ._kinds import (
     FiniteOverlap,
     NearOverlap,
@@ -8,13 +8,13 @@ from ._kinds import (
     WorstOverlap,
     finite_overlap,
 )
-from ._pairwise import PairwiseOverlap, pairwise_overlap
-from ._pairwise_curve import (
+from ._pairwise import (
+    PairwiseOverlap,
     PairwiseOverlapCurve,
     composed_pairs,
     largest_pairwise_mu,
+    pairwise_overlap,
 )
-from ._worst_curve import WorstOverlapCurve
 
 __all__ = [
     "FiniteOverlap",

@@ -11,9 +11,10 @@ from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.numbers import Floats, check_real
 from skpuffer.kernel.plain import Plain
 
-from ._rounding import FARTHEST, ROUNDING
-
 __all__ = [
+    "DIGITS",
+    "FARTHEST",
+    "ROUNDING",
     "FiniteOverlap",
     "NearOverlap",
     "NormalOverlap",
@@ -22,6 +23,7 @@ __all__ = [
     "WorstOverlap",
     "finite_overlap",
 ]
+
 
 #: Odds nearer to one are taken for this: divergences grow with them, and are found by
 #: dividing by what they exceed one by.
@@ -334,3 +336,16 @@ def _with_odds(u: Floats, v: Floats, odds: float) -> Floats:
 def _slack(odds: float) -> float:
     # terms of order w are subtracted, and what is left is divided by w - 1
     return ROUNDING * (odds + 1) ** 2 / (odds - 1)
+
+
+# -- margins of rounding that divergences of overlaps are raised by --------------------
+
+
+#: Differences of numbers up to one lose a few units of their last digit.
+ROUNDING = 16 * float(np.finfo(float).eps)
+
+#: Curves and sums of divergences are evaluated to about as many digits.
+DIGITS = 1e-12
+
+#: Largest epsilon whose exponential is a float.
+FARTHEST = 700.0

@@ -19,14 +19,10 @@ from skpuffer.privacy_loss.overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
+from skpuffer.scenarios.priors._coding import check_target, target_of, target_statement
 from skpuffer.scenarios.priors._rows import RowBelief
 from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.scenarios.priors._target import (
-    check_target,
-    target_of,
-    target_statement,
-)
-from skpuffer.utils._warn import warn
+from skpuffer.utils._silence import warn
 
 __all__ = ["BoundBelief", "believed"]
 

@@ -1,6 +1,7 @@
 """Facts of an attribute scenario bound to a table."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,29 +24,36 @@ from skpuffer.kernel.facts import (
     OutputSamples,
     RecordDistributions,
 )
+from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
     BoundScenario,
+    coupling_in_table,
     offers,
     resolve_pairs,
+    same_table,
 )
-from skpuffer.scenarios._coupling import coupling_in_table, same_table
+from skpuffer.scenarios._simulator import fresh_generator, run_tables, simulated_once
+from skpuffer.scenarios.priors._bounded import variation_radius
+from skpuffer.scenarios.priors._coding import check_target, target_statement
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,
     ordered,
     prior_arrays,
     secret_values,
 )
-from skpuffer.scenarios.priors._target import check_target, target_statement
-from skpuffer.scenarios.priors._variation import variation_radius
 from skpuffer.schema._cells import level_places
 from skpuffer.utils._reading import matching_names, to_pandas
-from skpuffer.utils._warn import warn
+from skpuffer.utils._silence import warn
 
-from ._simulated import coupled_samples, output_samples
+__all__ = [
+    "BoundAttribute",
+    "coupled_samples",
+    "output_samples",
+    "positions",
+]
 
-__all__ = ["BoundAttribute"]
 
 #: More values than this make a column a number, not a secret to be told apart.
 MAX_SECRETS = 64
@@ -451,3 +459,157 @@ def _scaled(distribution, units):
     if np.ndim(units) == 0:
         return distribution
     return _scaled_cached(distribution, tuple(units.tolist()))
+
+
+# -- samples of the output on tables simulated from an attribute scenario's priors -----
+# For queries that are no function of single records, such as a forest's importances.
+# What is read off finitely many simulations is an estimate.
+
+
+def positions(rows: Any, code: int | None, n: int, rng: Any) -> Any:
+    """Draw the positions of prior rows, with repeats.
+
+    Parameters
+    ----------
+    rows : PriorRows
+    code : int or None
+        Secret that is given; None is any.
+    n : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int of shape (n,)
+    """
+    among = np.arange(len(rows.codes))
+    if code is not None:
+        among = among[rows.codes == code]
+    # inverse transform, one uniform a record: a common generator state couples tables
+    return among[(rng.random(n) * len(among)).astype(int)]
+
+
+def _run(bound, release, draws, n_tables) -> Floats:
+    """Outputs on tables of prior rows, as they are drawn."""
+    tables = (
+        ("", rows.X[chosen], None if rows.y is None else rows.y[chosen])
+        for rows, chosen in draws
+    )
+    options = {"n_jobs": bound.scenario.n_jobs, "verbose": bound.scenario.verbose}
+    return run_tables(release, tables, n_tables, **options)
+
+
+def _outputs(bound, release, draws, n_tables, kind) -> Floats:
+    """Outputs on tables of prior rows, found once for each kind of draws."""
+    return simulated_once(
+        bound, release, (kind,), lambda: _run(bound, release, draws(), n_tables)
+    )
+
+
+def _one_record_differs(rows, codes, n, rng):
+    """Tables that differ in one record, which is drawn given each secret."""
+    # the first record stands for any: they are independent and alike
+    base = positions(rows, None, n, rng)
+    tables = []
+    for code in codes:
+        table = base.copy()
+        table[0] = positions(rows, code, 1, rng)[0]
+        tables.append(table)
+    return tables
+
+
+def _all_records_differ(rows, codes, n, rng):
+    """Tables drawn given each secret, from common random numbers."""
+    seed = int(rng.integers(2**63))
+    return [positions(rows, code, n, np.random.default_rng(seed)) for code in codes]
+
+
+_COUPLINGS = {"record": _one_record_differs, "dataset": _all_records_differ}
+
+
+def coupled_samples(bound: Any, release: QueryRelease) -> CoupledSamples:
+    """Outputs on pairs of coupled tables; see :class:`CoupledSamples`."""
+    scenario, n = bound.scenario, bound.context.n_records
+    couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
+    known = [
+        (prior, i, j)
+        for prior, rows in enumerate(bound.priors)
+        for i, j in bound.pairs
+        if np.any(rows.codes == i) and np.any(rows.codes == j)
+    ]
+
+    def draws() -> Iterator[Any]:
+        for prior, i, j in known:
+            rows = bound.priors[prior]
+            rng = np.random.default_rng([int(scenario.random_state), prior, i, j])
+            for _ in range(n_draws):
+                for chosen in couple(rows, (i, j), n, rng):
+                    yield rows, chosen
+
+    outputs = _outputs(bound, release, draws, 2 * len(known) * n_draws, "pairs")
+    found = outputs.reshape(len(known), n_draws, 2, -1)
+    return CoupledSamples(
+        draws=tuple(
+            (*at, one[:, 0], one[:, 1]) for at, one in zip(known, found, strict=True)
+        ),
+        secrets=bound.secrets,
+        certified=False,
+        assumptions=(
+            *bound.statements(),
+            Statement("assume.simulated_pairs_stand_for_all", n_draws=scenario.n_draws),
+        ),
+    )
+
+
+def output_samples(bound: Any, release: QueryRelease) -> OutputSamples:
+    """Outputs on tables drawn given every secret; see :class:`OutputSamples`."""
+    scenario, n = bound.scenario, bound.context.n_records
+    couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
+    masses = [
+        np.bincount(rows.codes, minlength=len(bound.secrets)) / len(rows.codes)
+        for rows in bound.priors
+    ]
+    known = [
+        (prior, int(code))
+        for prior, mass in enumerate(masses)
+        for code in np.flatnonzero(mass)
+    ]
+
+    def draws() -> Iterator[Any]:
+        for prior, code in known:
+            rows = bound.priors[prior]
+            rng = np.random.default_rng([int(scenario.random_state), prior, code])
+            for _ in range(n_draws):
+                (chosen,) = couple(rows, (code,), n, rng)
+                yield rows, chosen
+
+    outputs = _outputs(bound, release, draws, len(known) * n_draws, "single")
+    # each secret by its mass under the prior, each prior alike
+    weights = [masses[prior][code] / n_draws / len(masses) for prior, code in known]
+
+    def again(n_fresh: int, rng: Any) -> Floats:
+        fresh = fresh_generator(rng)
+
+        def draws() -> Iterator[Any]:
+            for _ in range(n_fresh):
+                rows = bound.priors[fresh.integers(len(bound.priors))]
+                # as likely as its share of the rows, where all records share it
+                code = fresh.choice(rows.codes) if scenario.level == "dataset" else None
+                yield rows, positions(rows, code, n, fresh)
+
+        return _run(bound, release, draws(), n_fresh)
+
+    return OutputSamples(
+        draws=outputs,
+        weights=np.repeat(weights, n_draws),
+        groups=np.repeat([code for _, code in known], n_draws),
+        again=again,
+        # of a sample, tables are drawn of another law than the attacker's belief; of
+        # several beliefs the attacker holds one
+        certified=bound.prior_as == "law" and len(bound.priors) == 1,
+        assumptions=(
+            *bound.statements(),
+            Statement(
+                "assume.simulated_tables_stand_for_prior", n_outputs=len(outputs)
+            ),
+        ),
+    )

@@ -25,10 +25,9 @@ from skpuffer.scenarios._base import (
     refuse_repeated,
     resolve_pairs,
 )
-from skpuffer.scenarios._simulation import check_running
-from skpuffer.scenarios.priors._belief import Belief
+from skpuffer.scenarios._simulator import check_running
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
-from skpuffer.scenarios.priors._explanation import explained
+from skpuffer.scenarios.priors._overlap import Belief, explained
 from skpuffer.scenarios.priors._rows import RowBelief
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,

@@ -12,8 +12,7 @@ from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import BoundScenario, Scenario, stated
 from skpuffer.utils._checks import check_covariance, check_name, check_sizes
 
-from ._bound import BoundGaussian, slopes_of
-from ._diffusion import MOST_CORNERS, half_the_signs
+from ._bound import MOST_CORNERS, BoundGaussian, half_the_signs, slopes_of
 
 __all__ = ["GaussianScenario"]
 

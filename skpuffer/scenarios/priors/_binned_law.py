@@ -12,11 +12,10 @@ from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.schema import Schema
 from skpuffer.utils._reading import refuse_mask
 
-from ._bounded_odds import BoundedOdds
+from ._bounded import BoundedOdds, variation_radius
 from ._coding import Coding, coding_of
 from ._rows import Laws, RowBelief
 from ._tables import ordered, secret_values
-from ._variation import variation_radius
 
 __all__ = ["BinnedLaw", "BinnedRows"]
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from skpuffer.exceptions import ScenarioError, Statement
 
-from ._bounded_odds import BoundedOdds
+from ._bounded import BoundedOdds
 from ._rows import Laws, RowBelief, codes_of
 
 __all__ = ["DeclaredOdds"]

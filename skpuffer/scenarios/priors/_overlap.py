@@ -1,20 +1,35 @@
 """Whether rows that are said to be public are those of the private table."""
 
-from collections.abc import Hashable, Mapping
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import Floats
+from skpuffer.kernel.gaussian import gaussian_mu
+from skpuffer.kernel.numbers import Floats, check_positive, check_probability
+from skpuffer.privacy_loss import GaussianCurve
+from skpuffer.privacy_loss.overlap import Overlap, OverlapCurve, amplified_budgets
+from skpuffer.releases import PublicContext
+from skpuffer.scenarios.priors._coding import text_of
+from skpuffer.scenarios.priors._tables import ReferenceTable
 from skpuffer.utils._reading import matching_names, to_pandas
+from skpuffer.utils._sklearn import NestedParametersMixin
 
-from ._tables import ReferenceTable
-from ._target import text_of
-
-__all__ = ["columns_of", "holds_private_rows", "prior_leaks", "shares_records"]
+__all__ = [
+    "Belief",
+    "columns_of",
+    "explained",
+    "holds_private_rows",
+    "prior_leaks",
+    "shares_records",
+]
 
 
 #: What is said of public rows, by who has them, that private records were taken for.
@@ -307,3 +322,119 @@ def _sum(columns: list[Any]) -> Any:
     """One hash for each row."""
     with np.errstate(over="ignore"):
         return np.add.reduce(columns)
+
+
+# -- what may be believed of one record, given the value of a secret -------------------
+
+
+class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
+    """What may be believed of one record given the value of a secret.
+
+    It holds parameters only. It is declared, and the promise is made to whoever
+    believes it: nothing is learnt from the private rows.
+    """
+
+    @abstractmethod
+    def check(self, scenario: Any = None) -> None:
+        """Check the parameters by plain code; an error names the parameter.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario, default=None
+            The scenario that it is the prior of, which beliefs that are read from
+            public rows need here and below.
+        """
+
+    @abstractmethod
+    def overlap(self, scenario: Any = None) -> Overlap:
+        """Return how far the record's distributions given two values overlap.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario, default=None
+        """
+
+    @abstractmethod
+    def wider(self, scenario: Any = None) -> tuple[tuple[Statement, Overlap], ...]:
+        """Return what would be so if the belief is off, each under a name.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario, default=None
+        """
+
+    @abstractmethod
+    def statement(self) -> Statement:
+        """Return the belief in a sentence, for the certificate."""
+
+    @abstractmethod
+    def speaks_of(self, scenario: Any, context: PublicContext) -> Statement | None:
+        """Return of what of a record it speaks, the same for equal beliefs only.
+
+        None if that is not known.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario
+        context : PublicContext
+        """
+
+    def check_covers(self, scenario: Any, context: PublicContext) -> None:
+        """Refuse a table of which more is read than the belief speaks of.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario
+        context : PublicContext
+
+        Raises
+        ------
+        ScenarioError
+            By the names of the columns.
+        """
+        return
+
+
+# -- what a declared belief is worth, before anything is fitted ------------------------
+
+
+def explained(
+    overlap: Overlap,
+    wider: Sequence[tuple[str, Overlap]],
+    epsilon: ArrayLike,
+    delta: float,
+) -> pd.DataFrame:
+    """Return what an overlap buys at each budget, under Gaussian noise.
+
+    Parameters
+    ----------
+    overlap : Overlap
+    wider : sequence of (str, Overlap)
+    epsilon : float or array-like of float
+    delta : float
+
+    Returns
+    -------
+    DataFrame
+        See :meth:`~skpuffer.scenarios.AttributeScenario.explain`.
+    """
+    delta = check_probability(delta=delta)
+    budgets = [check_positive(epsilon=one) for one in np.atleast_1d(epsilon).tolist()]
+    rows = []
+    for budget in budgets:
+        # the whole run is one number, mu, to which noise is inversely proportional
+        mus = [gaussian_mu(*each) for each in amplified_budgets(overlap, budget, delta)]
+        mu = min(mus, default=math.inf)
+        curve = GaussianCurve(mu)
+        rows.append(
+            {
+                "eta": max(overlap.etas(budget)),
+                "gain": mu / gaussian_mu(budget, delta),
+                "fallback": curve.epsilon(delta),
+                **{
+                    f"with {name}": OverlapCurve(curve, other).epsilon(delta)
+                    for name, other in wider
+                },
+            }
+        )
+    return pd.DataFrame(rows, index=pd.Index(budgets, name="epsilon"))

@@ -24,10 +24,10 @@ from skpuffer.privacy_loss.overlap import (
 )
 from skpuffer.releases import PublicContext
 
-from ._belief import Belief
-from ._bounded_odds import BoundedOdds, check_rest
+from ._bounded import BoundedOdds, check_rest
+from ._coding import target_of
+from ._overlap import Belief
 from ._tables import ReferenceTable
-from ._target import target_of
 
 __all__ = ["RowBelief"]
 

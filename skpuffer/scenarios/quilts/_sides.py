@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.kernel.numbers import Floats, Indices
 
-from ._base import QuiltChoice, Quilts
-from ._influences import measure_of
+from ._base import QuiltChoice, Quilts, measure_of
 
 __all__ = ["SideQuilts"]
 

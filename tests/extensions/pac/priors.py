@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skpuffer.extensions.pac.information._banks import normal_rule
+from skpuffer.extensions.pac.information._atoms import normal_rule
 from skpuffer.information import Atoms, Bank, MixtureChannel
 
 ORACLES = json.loads(

@@ -318,7 +318,7 @@ def test_deltas_below_what_can_be_told_are_refused(monkeypatch):
     with refused(UnsupportedError, "allocation.samples_show_no_noise", delta=1e-300):
         tiny.calibrate(run(), ADDED)
     # as it is of chains, after many bounds
-    where = "skpuffer.privacy_loss.allocation._search.crossing"
+    where = "skpuffer.privacy_loss.allocation._lattice.crossing"
     monkeypatch.setattr(where, lambda *_: math.inf)
     with refused(UnsupportedError, "curve.rounding_above_delta", delta=1e-300):
         RandomAllocation(delta=1e-300, method="chain").calibrate(run(), ADDED)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skpuffer.extensions.random_allocation.loss._hazards import Hazards
+from skpuffer.extensions.random_allocation.loss._conditional import Hazards
 from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.noise.strategies import banded_square_root, identity
 

@@ -16,7 +16,7 @@ from skpuffer.extensions.random_allocation.loss._blocks import (
     block_plan,
     blocks_of,
 )
-from skpuffer.extensions.random_allocation.loss._chain_bound import delta_of_law
+from skpuffer.extensions.random_allocation.loss._chain import delta_of_law
 from skpuffer.noise.strategies import (
     banded_inverse_square_root,
     banded_square_root,

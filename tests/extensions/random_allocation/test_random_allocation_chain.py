@@ -11,20 +11,19 @@ from hypothesis import strategies as st
 
 from skpuffer.extensions.random_allocation.loss import _chain as chain
 from skpuffer.extensions.random_allocation.loss._bins import (
+    Cover,
     Window,
+    check_cover,
     cyclic_lags,
+    geometric_covers,
     linear_lags,
     windows,
 )
-from skpuffer.extensions.random_allocation.loss._chain import Accuracy, chain_law
-from skpuffer.extensions.random_allocation.loss._chain_bound import (
+from skpuffer.extensions.random_allocation.loss._chain import (
+    Accuracy,
+    chain_law,
     chain_replaced,
     delta_of_law,
-)
-from skpuffer.extensions.random_allocation.loss._cover import (
-    Cover,
-    check_cover,
-    geometric_covers,
 )
 from tests.allocation import divergence
 from tests.refused import refused

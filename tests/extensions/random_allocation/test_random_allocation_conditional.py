@@ -12,9 +12,10 @@ from scipy.stats import norm
 from skpuffer.exceptions import Statement
 from skpuffer.extensions.random_allocation.loss._conditional import (
     TEMPERATURES,
+    Hazards,
     StepPair,
+    merged,
 )
-from skpuffer.extensions.random_allocation.loss._hazards import Hazards, merged
 from skpuffer.kernel.distribution import Reversed, _delta_on
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss.allocation import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skpuffer.extensions.random_allocation.loss import _chain_bound
+from skpuffer.extensions.random_allocation.loss import _chain as _chain_bound
 from skpuffer.kernel.composed import worst_delta
 from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.noise import LaplaceNoise

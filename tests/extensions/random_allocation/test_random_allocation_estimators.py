@@ -24,7 +24,7 @@ from skpuffer.noise.strategies import (
 )
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.training import Training
-from skpuffer.training._correlation import NOISE_CORRELATIONS
+from skpuffer.training._engine import NOISE_CORRELATIONS
 from tests.refused import refused
 
 TRAINED = [

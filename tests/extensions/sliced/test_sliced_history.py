@@ -10,8 +10,11 @@ from scipy.stats import binom
 
 from skpuffer.accountants import GroupPrivacy, HistoryUniformCap, RenyiDP
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.extensions.sliced.history._run import dealt_squares, discrepancy
-from skpuffer.extensions.sliced.history._slices import layer_caps
+from skpuffer.extensions.sliced.history._run import (
+    dealt_squares,
+    discrepancy,
+    layer_caps,
+)
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion
 from skpuffer.releases import GradientRelease, Optimiser, QueryRelease, Sensitivity

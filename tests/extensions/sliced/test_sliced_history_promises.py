@@ -18,7 +18,7 @@ from skpuffer.exceptions import (
     UncertifiedError,
     UnsupportedError,
 )
-from skpuffer.extensions.sliced.history._slices import layer_caps
+from skpuffer.extensions.sliced.history._run import layer_caps
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skpuffer.extensions.sliced.transport import _buckets as _sliced_buckets
+from skpuffer.extensions.sliced.transport import _profile as _sliced_buckets
 from skpuffer.extensions.sliced.transport import _sliced
-from skpuffer.extensions.sliced.transport._buckets import gaps_by_buckets
+from skpuffer.extensions.sliced.transport._profile import gaps_by_buckets
 from skpuffer.transport import (
     SliceProfile,
     bottleneck_distance,

@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr
+from scipy.special import entr, log_expit
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import Floats, Indices
+from skpuffer.kernel.numbers import Floats, Indices, check_count, check_option
 from skpuffer.utils._checks import check_masses, check_sizes
 
 #: Up to which share of its largest entry a projection is rounded. Two atoms that
@@ -309,3 +309,410 @@ def _checked_memberships(memberships: ArrayLike | None, m: int) -> Indices | Non
             Statement("pac.memberships_not_consecutive", n_atoms=m, limit=max(2, m))
         )
     return codes
+
+
+# -- banks of draws --------------------------------------------------------------------
+# Banks of draws: outputs of a channel, before it is known how much noise they get.
+
+
+#: Nodes by the number of coordinates.
+_NODES = {1: 401, 2: 61, 3: 31}
+
+#: Standard deviations covered, beyond which less than 1e-17 of the mass lies.
+_REACH = 8.6
+
+
+def normal_rule(dim: int, nodes: int | None = None) -> tuple[Floats, Floats]:
+    """Return nodes and masses of a rule for the standard normal law.
+
+    The trapezoid rule with the density as weight: of the analytic functions met here
+    its error falls exponentially in the number of nodes, and unlike Gauss-Hermite nodes
+    its nodes are as close in the tails, where other atoms lie.
+
+    Parameters
+    ----------
+    dim : int
+    nodes : int or None, default=None
+        For each coordinate.
+
+    Returns
+    -------
+    grid : ndarray of shape (nodes ** dim, dim)
+    mass : ndarray of shape (nodes ** dim,)
+        Sums to one.
+    """
+    count = check_count(least=3, nodes=_NODES[dim] if nodes is None else nodes)
+    line = np.linspace(-_REACH, _REACH, count)
+    mass = np.exp(-(line**2) / 2)
+    mass /= mass.sum()
+    axes = np.meshgrid(*[line] * dim, indexing="ij")
+    joint = mass
+    for _ in range(dim - 1):
+        joint = np.multiply.outer(joint, mass)
+    grid = np.stack([axis.ravel() for axis in axes], axis=1)
+    mass = joint.ravel()
+    # corners of the cube that no float would notice
+    kept = mass > 1e-19
+    return grid[kept], mass[kept] / mass[kept].sum()
+
+
+def two_point_information(distance: Floats, probability: float) -> Floats:
+    """Return the mutual information of a bit seen through unit Gaussian noise.
+
+    Parameters
+    ----------
+    distance : ndarray
+        Between the two means, in standard deviations; may be inf.
+    probability : float
+        Of the bit being one, in (0, 1).
+
+    Returns
+    -------
+    information : ndarray
+        In nats, of the shape of `distance`.
+    """
+    grid, mass = normal_rule(1)
+    # beyond 80 standard deviations the bit is known to every digit
+    apart = np.minimum(np.asarray(distance, dtype=float), 80.0)[..., None]
+    total = np.zeros(apart.shape[:-1])
+    odds = np.log(probability) - np.log1p(-probability)
+    for share, sign in ((probability, 1.0), (1 - probability, -1.0)):
+        # log odds of the truth, prior and likelihood ratio, at each node
+        ratio = sign * odds + apart**2 / 2 + apart * grid[:, 0]
+        total += share * ((log_expit(ratio) - np.log(share)) @ mass)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """Weighted pairs of an atom and standard normal numbers.
+
+    A bank knows nothing of the noise: one bank compares laws of noise on common random
+    numbers. Made by :meth:`iid`, :meth:`stratified` or :meth:`quadrature`.
+
+    Parameters
+    ----------
+    index : ndarray of int of shape (n,)
+        Row of `Atoms.distinct_points` that each output comes from.
+    normals : ndarray of shape (n, d)
+    weights : ndarray of shape (n,)
+        They sum to one.
+    kind : {"iid", "stratified", "quadrature"}
+        Only "iid" draws may enter a certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.information import Atoms, Bank, MixtureChannel
+    >>> atoms = Atoms([[-1.0], [1.0]])
+    >>> channel = MixtureChannel(atoms, [[1.0]])
+    >>> round(channel.information(Bank.quadrature(atoms)).value, 7)
+    0.3368308
+    """
+
+    index: Indices
+    normals: Floats
+    weights: Floats
+    kind: str
+
+    @classmethod
+    def iid(cls, atoms: Atoms, n: int, rng: np.random.Generator) -> "Bank":
+        """Return independent draws, as certificates need them.
+
+        Parameters
+        ----------
+        atoms : Atoms
+        n : int
+            Number of draws.
+        rng : numpy.random.Generator
+        """
+        n = check_count(n=n)
+        prior = atoms.distinct_weights
+        index = rng.choice(len(prior), size=n, p=prior)
+        normals = rng.standard_normal((n, atoms.dim))
+        return cls(index, normals, np.full(n, 1.0 / n), "iid")
+
+    @classmethod
+    def stratified(
+        cls, atoms: Atoms, n: int, rng: np.random.Generator, *, per_atom: int = 4
+    ) -> "Bank":
+        """Return antithetic pairs, with a least number of draws for each atom.
+
+        For optimisation: rare atoms, whose log ratios are large, are met for sure.
+
+        Parameters
+        ----------
+        atoms : Atoms
+        n : int
+            Number of draws, about. No fewer than `per_atom` times the distinct outputs.
+        rng : numpy.random.Generator
+        per_atom : int, default=4
+            For each distinct output; zero draws systematically by the prior alone.
+        """
+        n, per_atom = check_count(n=n), check_count(least=0, per_atom=per_atom)
+        prior = atoms.distinct_weights
+        if per_atom:
+            pairs = np.ceil(np.maximum(n * prior, per_atom) / 2).astype(np.intp)
+            half = np.repeat(np.arange(len(prior)), pairs)
+            weights = (prior / pairs / 2)[half]
+        else:
+            n_pairs = (n + 1) // 2
+            steps = (rng.random() + np.arange(n_pairs)) / n_pairs
+            ends = np.cumsum(prior)
+            half = np.minimum(np.searchsorted(ends, steps), len(prior) - 1)
+            weights = np.full(n_pairs, 0.5 / n_pairs)
+        normals = rng.standard_normal((len(half), atoms.dim))
+        return cls(
+            np.concatenate([half, half]),
+            np.concatenate([normals, -normals]),
+            np.concatenate([weights, weights]),
+            "stratified",
+        )
+
+    @classmethod
+    def quadrature(cls, atoms: Atoms, nodes: int | None = None) -> "Bank":
+        """Return the nodes of a rule around each atom: no randomness at all.
+
+        Parameters
+        ----------
+        atoms : Atoms
+            Of at most three coordinates.
+        nodes : int or None, default=None
+            For each coordinate; None takes 401, 61 or 31 for one, two or three.
+
+        Raises
+        ------
+        ValueError
+            If the atoms have more than three coordinates.
+        """
+        if atoms.dim > 3:
+            raise ValueError(
+                Statement("pac.quadrature_dimension_too_large", dim=atoms.dim)
+            )
+        return cls.from_rule(atoms, *normal_rule(atoms.dim, nodes))
+
+    @classmethod
+    def from_rule(cls, atoms: Atoms, grid: Floats, mass: Floats) -> "Bank":
+        """Return the nodes of a given rule around each atom.
+
+        Parameters
+        ----------
+        atoms : Atoms
+        grid : ndarray of shape (q, d)
+            Standard normal numbers.
+        mass : ndarray of shape (q,)
+            They sum to one.
+        """
+        prior = atoms.distinct_weights
+        index = np.repeat(np.arange(len(prior)), len(mass))
+        normals = np.tile(grid, (len(prior), 1))
+        return cls(index, normals, np.outer(prior, mass).ravel(), "quadrature")
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def mean(self, values: Floats) -> Floats:
+        """Return means over the bank, along the first axis."""
+        return np.asarray(self.weights @ values)
+
+    def standard_error(self, values: Floats) -> float:
+        """Return the standard error of a mean, zero for a quadrature rule.
+
+        Antithetic pairs count as one draw each, and the spread between atoms does not
+        count where several pairs of one atom were drawn.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n,)
+
+        Returns
+        -------
+        float
+        """
+        if self.kind == "quadrature":
+            return 0.0
+        weights: Floats = self.weights
+        strata: Indices = np.zeros(len(values), dtype=np.intp)
+        if self.kind == "stratified":
+            values = np.mean(np.reshape(values, (2, -1)), axis=0)
+            weights = 2 * weights[: len(values)]
+            strata = self._strata
+        counts = np.bincount(strata)
+        means = np.bincount(strata, weights=values) / np.maximum(counts, 1)
+        squares = weights**2 * (values - means[strata]) ** 2
+        # a stratum of size k has lost one of its k degrees of freedom
+        sizes = counts[strata]
+        return float(np.sqrt(np.sum(squares * sizes / np.maximum(sizes - 1, 1))))
+
+    @cached_property
+    def _strata(self) -> Indices:
+        """Stratum of each pair: its atom, or one for all atoms met once."""
+        half = self.index[: len(self) // 2]
+        counts = np.bincount(half)
+        strata = np.where(counts[half] > 1, half, len(counts))
+        return np.asarray(strata)
+
+
+# -- mutual information as a mean over draws, by the best of several estimators --------
+
+
+#: All are unbiased; each is the best one somewhere.
+ESTIMATORS = ("divergence", "log_ratio", "entropy", "gap")
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """Mutual information of input and output, in nats, with what it was read from.
+
+    Parameters
+    ----------
+    bank : Bank
+    log_ratios : ndarray of shape (n,)
+        log π(truth | y) - log prior(truth).
+    divergences : ndarray of shape (n,)
+        KL of the posterior from the prior: never negative.
+    entropies : ndarray of shape (n,)
+        Entropy of the posterior over the distinct outputs, in [0, log k]: what
+        certificates read.
+    gaps : ndarray of shape (n,) or None
+        Log ratios less a control variate; Gaussian noise only.
+    output_entropy : float
+        H(M(X)).
+    estimator : str
+        Which one `value` and `standard_error` are of.
+
+    Examples
+    --------
+    >>> from skpuffer.information import Atoms, Bank, MixtureChannel
+    >>> atoms = Atoms([[-1.0], [1.0]])
+    >>> channel = MixtureChannel(atoms, [[1.0]])
+    >>> found = channel.information(Bank.quadrature(atoms))
+    >>> round(found.value, 6), found.standard_error, found.estimator
+    (0.336831, 0.0, 'divergence')
+    >>> round(found.output_entropy, 6)
+    0.693147
+    """
+
+    bank: Bank
+    log_ratios: Floats
+    divergences: Floats
+    entropies: Floats
+    gaps: Floats | None
+    output_entropy: float
+    estimator: str = "least"
+
+    def __post_init__(self) -> None:
+        check_option((*ESTIMATORS, "least"), estimator=self.estimator)
+        if self.estimator == "least":
+            found = [name for name in ESTIMATORS if self.draws(name) is not None]
+            best = min(found, key=self.standard_error_of)
+            object.__setattr__(self, "estimator", best)
+
+    def draws(self, estimator: str) -> Floats | None:
+        """Return the draws whose mean an estimator is, or None if it is not at hand.
+
+        Parameters
+        ----------
+        estimator : {"divergence", "log_ratio", "entropy", "gap"}
+
+        Returns
+        -------
+        ndarray of shape (n,) or None
+        """
+        if estimator == "entropy":
+            return self.output_entropy - self.entropies
+        if estimator == "gap":
+            return self.gaps
+        return self.divergences if estimator == "divergence" else self.log_ratios
+
+    def _of(self, estimator: str) -> Floats:
+        draws = self.draws(estimator)
+        # noise that is not Gaussian has no gap
+        return self.divergences if draws is None else draws
+
+    def standard_error_of(self, estimator: str) -> float:
+        """Return the standard error of one estimator.
+
+        Parameters
+        ----------
+        estimator : {"divergence", "log_ratio", "entropy", "gap"}
+
+        Returns
+        -------
+        float
+        """
+        return self.bank.standard_error(self._of(estimator))
+
+    @property
+    def value(self) -> float:
+        """Mutual information, in nats."""
+        return float(self.bank.mean(self._of(self.estimator)))
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the value; zero for a quadrature rule."""
+        return self.standard_error_of(self.estimator)
+
+
+@dataclass(frozen=True, eq=False)
+class SecretInformation:
+    """Mutual information of each of several secrets with the output, in nats.
+
+    Parameters
+    ----------
+    bank : Bank
+    divergences : ndarray of shape (n, s)
+        KL of the posterior of each secret from its prior.
+    entropies : ndarray of shape (n, s)
+        Entropy of the posterior of each secret, in [0, log values].
+    bayes_success : ndarray of shape (s,)
+        Success of the best guess of each secret.
+    value_leakage : ndarray
+        KL(P_{Y | S = v} || P_Y) of all values of all secrets, one after the other.
+    value_priors : ndarray
+        P(S = v), likewise.
+    starts : ndarray of int of shape (s,)
+        Where the values of each secret begin.
+
+    Examples
+    --------
+    The sum of two bits is released with unit noise, and either bit is a secret:
+
+    >>> from skpuffer.information import Atoms, Bank, MixtureChannel
+    >>> bits = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> atoms = Atoms([[0.0], [1.0], [1.0], [2.0]], memberships=bits)
+    >>> found = MixtureChannel(atoms, [[1.0]]).secrets(Bank.quadrature(atoms))
+    >>> found.values.round(4).tolist(), found.standard_errors.tolist()
+    ([0.091, 0.091], [0.0, 0.0])
+    >>> found.bayes_success.round(4).tolist(), found.prior_success.tolist()
+    ([0.6707, 0.6707], [0.5, 0.5])
+    """
+
+    bank: Bank
+    divergences: Floats
+    entropies: Floats
+    bayes_success: Floats
+    value_leakage: Floats
+    value_priors: Floats
+    starts: Indices
+
+    @property
+    def values(self) -> Floats:
+        """MI(S_i; Y) of each secret, of shape (s,)."""
+        return self.bank.mean(self.divergences)
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Standard errors of the values, of shape (s,)."""
+        errors = [self.bank.standard_error(column) for column in self.divergences.T]
+        return np.array(errors)
+
+    @property
+    def prior_success(self) -> Floats:
+        """Success of the best guess of each secret without the output."""
+        return np.asarray(np.maximum.reduceat(self.value_priors, self.starts))
+
+    @property
+    def worst_leakage(self) -> Floats:
+        """Largest KL(P_{Y | S = v} || P_Y) of each secret, of shape (s,)."""
+        return np.asarray(np.maximum.reduceat(self.value_leakage, self.starts))

@@ -25,7 +25,7 @@ from skpuffer.kernel.numbers import (
     check_probability,
 )
 
-from ._bounded_mean import mean_lower_bound, mean_upper_bound
+from ._dp_mean import mean_lower_bound, mean_upper_bound
 
 __all__ = [
     "InformationBound",

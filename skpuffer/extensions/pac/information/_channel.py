@@ -13,9 +13,7 @@ from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import Floats, Indices, check_count, check_positive
 from skpuffer.utils._types import RandomState
 
-from ._atoms import Atoms
-from ._banks import Bank, two_point_information
-from ._information import Information, SecretInformation
+from ._atoms import Atoms, Bank, Information, SecretInformation, two_point_information
 from ._laws import GaussianLaw, NoiseLike, noise_law
 
 #: Entries of the largest arrays that are held at once.

@@ -26,7 +26,7 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.utils._checks import check_covariance, check_masses, check_sizes
 
-from ._bounded_mean import mean_lower_bound, mean_upper_bound
+from ._dp_mean import mean_lower_bound, mean_upper_bound
 
 __all__ = [
     "decoder_deviation",

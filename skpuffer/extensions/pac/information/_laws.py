@@ -8,12 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.numbers import Floats, Indices, check_positive, floats
-from skpuffer.utils._checks import check_covariance
-
-from ._atoms import cells_along
+from skpuffer.extensions.pac.information._atoms import cells_along
+from skpuffer.kernel.numbers import (
+    Floats,
+    Indices,
+    check_finite,
+    check_positive,
+    floats,
+)
+from skpuffer.utils._checks import check_covariance, check_masses
 
 #: Least eigenvalue of a correlation matrix of noise that counts as noise. What is below
 #: is taken for none at all, which overstates the leakage and never understates it.
@@ -296,3 +302,362 @@ def _stated_covariance(noise: Any) -> Floats:
     if array is None or array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise ValueError(Statement("pac.noise_not_a_law"))
     return array
+
+
+# -- noise of independent coordinates that is not Gaussian -----------------------------
+
+
+#: Halvings by which a quantile is found.
+_HALVINGS = 60
+
+#: How far off the lattice rounding takes a point, as a share of the spacing.
+_OFF = 2.0**-40
+
+
+class Marginal(Protocol):
+    """Symmetric noise of one coordinate at scale one."""
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise."""
+
+    @property
+    def positive(self) -> bool:
+        """Whether the density is positive everywhere."""
+
+    def log_density(self, noise: Floats) -> Floats:
+        """Log density, or log probability of a point, entry by entry."""
+
+    def from_normals(self, normals: Floats) -> Floats:
+        """Noise of the same quantile as standard normal numbers, entry by entry."""
+
+
+@dataclass(frozen=True)
+class LaplaceMarginal:
+    """Density ``exp(-abs(x)) / 2``.
+
+    Attributes
+    ----------
+    variance : float
+        Variance of the noise.
+    positive : bool
+        Whether the density is positive everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.information import LaplaceMarginal
+    >>> marginal = LaplaceMarginal()
+    >>> marginal.variance, marginal.log_density(np.array([0.0, 1.0])).round(4).tolist()
+    (2.0, [-0.6931, -1.6931])
+    >>> marginal.from_normals(np.array([-1.0, 1.0])).round(4).tolist()
+    [-1.1479, 1.1479]
+    """
+
+    variance = 2.0
+    positive = True
+
+    def log_density(self, noise: Floats) -> Floats:
+        """Log density, entry by entry."""
+        return np.asarray(-np.abs(noise) - np.log(2.0))
+
+    def from_normals(self, normals: Floats) -> Floats:
+        """Noise of the same quantile as standard normal numbers."""
+        tail = log_ndtr(-np.abs(normals)) + np.log(2.0)
+        return np.asarray(-np.sign(normals) * tail)
+
+
+@dataclass(frozen=True)
+class LogisticMarginal:
+    """Density exp(-x) / (1 + exp(-x))².
+
+    Attributes
+    ----------
+    variance : float
+        Variance of the noise.
+    positive : bool
+        Whether the density is positive everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.information import LogisticMarginal
+    >>> marginal = LogisticMarginal()
+    >>> round(marginal.variance, 4), round(float(marginal.log_density(0.0)), 4)
+    (3.2899, -1.3863)
+    >>> marginal.from_normals(np.array([-1.0, 1.0])).round(4).tolist()
+    [-1.6683, 1.6683]
+    """
+
+    variance = np.pi**2 / 3
+    positive = True
+
+    def log_density(self, noise: Floats) -> Floats:
+        """Log density, entry by entry."""
+        size = np.abs(noise)
+        return np.asarray(-size - 2 * np.log1p(np.exp(-size)))
+
+    def from_normals(self, normals: Floats) -> Floats:
+        """Noise of the same quantile as standard normal numbers."""
+        # the logit of the normal distribution function
+        return np.asarray(log_ndtr(normals) - log_ndtr(-normals))
+
+
+@dataclass(frozen=True)
+class UniformMarginal:
+    """Density one half on [-1, 1].
+
+    Attributes
+    ----------
+    variance : float
+        Variance of the noise.
+    positive : bool
+        Whether the density is positive everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.information import UniformMarginal
+    >>> marginal = UniformMarginal()
+    >>> marginal.log_density(np.array([0.0, 2.0])).round(4).tolist()
+    [-0.6931, -inf]
+    >>> marginal.from_normals(np.array([-1.0, 1.0])).round(4).tolist()
+    [-0.6827, 0.6827]
+    """
+
+    variance = 1.0 / 3.0
+    positive = False
+
+    def log_density(self, noise: Floats) -> Floats:
+        """Log density, entry by entry."""
+        return np.where(np.abs(noise) <= 1.0, -np.log(2.0), -np.inf)
+
+    def from_normals(self, normals: Floats) -> Floats:
+        """Noise of the same quantile as standard normal numbers."""
+        return np.asarray(2 * ndtr(normals) - 1)
+
+
+@dataclass(frozen=True)
+class GaussianMixtureMarginal:
+    """A mixture of centred Gaussian densities.
+
+    Parameters
+    ----------
+    weights : sequence of float
+        They sum to one.
+    deviations : sequence of float
+        Positive.
+
+    Examples
+    --------
+    >>> from skpuffer.information import Atoms, Bank, MixtureChannel
+    >>> from skpuffer.information import GaussianMixtureMarginal, ProductLaw
+    >>> marginal = GaussianMixtureMarginal(weights=(0.9, 0.1), deviations=(1.0, 3.0))
+    >>> round(marginal.variance, 3)
+    1.8
+    >>> atoms = Atoms([[-1.0], [1.0]])
+    >>> channel = MixtureChannel(atoms, ProductLaw(marginal, [1.0]))
+    >>> round(channel.information(Bank.quadrature(atoms)).value, 3)
+    0.278
+    """
+
+    weights: tuple[float, ...]
+    deviations: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        deviations = check_finite(deviations=self.deviations)
+        if deviations.ndim != 1 or not deviations.size or np.any(deviations <= 0):
+            raise ValueError(
+                Statement("pac.mixture_deviations_not_positive", shape=deviations.shape)
+            )
+        weights = check_masses(len(deviations), weights=self.weights)
+        object.__setattr__(self, "weights", tuple(weights.tolist()))
+        object.__setattr__(self, "deviations", tuple(deviations.tolist()))
+
+    positive = True
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise."""
+        return float(np.dot(self.weights, np.square(self.deviations)))
+
+    def log_density(self, noise: Floats) -> Floats:
+        """Log density, entry by entry."""
+        parts = [
+            np.log(w / s) - (noise / s) ** 2 / 2
+            for w, s in zip(self.weights, self.deviations, strict=True)
+            if w > 0
+        ]
+        total = np.logaddexp.reduce(parts, axis=0)
+        return np.asarray(total - np.log(2 * np.pi) / 2)
+
+    def from_normals(self, normals: Floats) -> Floats:
+        """Noise of the same quantile as standard normal numbers."""
+        size = np.abs(normals)
+        target = ndtr(-size)
+        # a quantile of the mixture lies between those of its parts
+        low, high = size * min(self.deviations), size * max(self.deviations)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            tail = sum(
+                w * ndtr(-middle / s)
+                for w, s in zip(self.weights, self.deviations, strict=True)
+            )
+            below = tail > target
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray(np.sign(normals) * (low + high) / 2)
+
+
+@dataclass(frozen=True)
+class LatticeMarginal:
+    """Noise on the integers, for outputs that lie on a lattice.
+
+    Parameters
+    ----------
+    probabilities : sequence of float
+        Of 0, 1, 2, ..., each of these and its negative together; they sum to one.
+
+    Examples
+    --------
+    >>> from skpuffer.information import Atoms, Bank, LatticeMarginal
+    >>> from skpuffer.information import MixtureChannel, ProductLaw
+    >>> marginal = LatticeMarginal(probabilities=(0.5, 0.3, 0.2))
+    >>> round(marginal.variance, 3)
+    1.1
+    >>> atoms = Atoms([[0.0], [1.0]])
+    >>> normals, masses = marginal.nodes()
+    >>> bank = Bank.from_rule(atoms, normals[:, None], masses)
+    >>> channel = MixtureChannel(atoms, ProductLaw(marginal, [1.0]))
+    >>> round(channel.information(bank).value, 3)
+    0.174
+    """
+
+    probabilities: tuple[float, ...]
+
+    positive = False
+
+    def __post_init__(self) -> None:
+        found = check_masses(
+            np.size(self.probabilities), probabilities=self.probabilities
+        )
+        object.__setattr__(self, "probabilities", tuple(found.tolist()))
+
+    @property
+    def _masses(self) -> Floats:
+        """Probabilities of -k, ..., k."""
+        halves = np.asarray(self.probabilities[1:]) / 2
+        return np.concatenate([halves[::-1], self.probabilities[:1], halves])
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise."""
+        steps = np.arange(len(self.probabilities))
+        return float(np.dot(self.probabilities, steps**2))
+
+    def log_density(self, noise: Floats) -> Floats:
+        """Log probability, entry by entry; none off the integers."""
+        nearest = np.rint(noise)
+        on = np.abs(noise - nearest) <= _OFF
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.concatenate([self._masses, [0.0]]))
+        last = len(self.probabilities) - 1
+        # the entry behind the last one stands for all that is farther
+        inside = on & (np.abs(nearest) <= last)
+        place = np.where(inside, nearest + last, len(logs) - 1)
+        return np.asarray(logs[place.astype(np.intp)])
+
+    def from_normals(self, normals: Floats) -> Floats:
+        """Noise of the same quantile as standard normal numbers."""
+        ends = np.cumsum(self._masses)
+        last = len(self.probabilities) - 1
+        place = np.searchsorted(ends, ndtr(normals))
+        return np.asarray(np.minimum(place, 2 * last) - last, dtype=float)
+
+    def nodes(self) -> tuple[Floats, Floats]:
+        """Return one normal number for each point of the noise, and their masses.
+
+        Returns
+        -------
+        normals : ndarray of shape (k,)
+        masses : ndarray of shape (k,)
+            A rule for `Bank.from_rule`, exact.
+        """
+        masses = self._masses
+        middles = np.cumsum(masses) - masses / 2
+        kept = masses > 0
+        return ndtri(middles[kept]), masses[kept]
+
+
+@dataclass(frozen=True, eq=False)
+class ProductLaw:
+    """Noise of independent coordinates, all of one kind.
+
+    Parameters
+    ----------
+    marginal : Marginal
+        Noise of one coordinate at scale one, such as ``LaplaceMarginal()``.
+    scale : array-like of shape (d,)
+        Positive; the spacing, for noise on a lattice.
+
+    Examples
+    --------
+    >>> from skpuffer.information import Atoms, Bank, MixtureChannel
+    >>> from skpuffer.information import LaplaceMarginal, ProductLaw
+    >>> atoms = Atoms([[-1.0], [1.0]])
+    >>> channel = MixtureChannel(atoms, ProductLaw(LaplaceMarginal(), [0.5]))
+    >>> round(channel.information(Bank.quadrature(atoms)).value, 3)
+    0.499
+    """
+
+    marginal: Marginal
+    scale: Floats
+
+    def __post_init__(self) -> None:
+        scale = check_finite(scale=self.scale)
+        if scale.ndim != 1 or not scale.size or np.any(scale <= 0):
+            raise ValueError(
+                Statement("pac.product_scale_not_positive", shape=scale.shape)
+            )
+        object.__setattr__(self, "scale", scale)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return len(self.scale)
+
+    @property
+    def covariance(self) -> Floats:
+        """Covariance of the noise, of shape (d, d)."""
+        return np.diag(self.scale**2 * self.marginal.variance)
+
+    def from_normals(self, normals: Floats) -> Floats:
+        """Return the noise that standard normal numbers of shape (n, d) stand for."""
+        return np.asarray(self.scale * self.marginal.from_normals(normals))
+
+    def kernel(self, points: Floats, weights: Floats) -> "ProductKernel":
+        """Return the likelihoods under atoms of shape (k, d)."""
+        return ProductKernel(self, points)
+
+    def scaled(self, factor: float) -> Self:
+        """Return the law of the noise times a number."""
+        return replace(self, scale=self.scale * check_positive(factor=factor))
+
+
+class ProductKernel:
+    """Likelihoods by coordinates, as no matrix product gives them."""
+
+    def __init__(self, law: ProductLaw, points: Floats) -> None:
+        self.law, self.points = law, points
+        self.positive = law.marginal.positive
+
+    def log_likelihood(self, index: Indices, normals: Floats) -> Floats:
+        """Log densities of the outputs under each atom, up to a constant."""
+        noise, logs = self.law.from_normals(normals), np.zeros((len(index), 1))
+        for c, scale in enumerate(self.law.scale):
+            moves = self.points[index, c, None] - self.points[:, c]
+            units = (noise[:, c, None] + moves) / scale
+            logs = logs + self.law.marginal.log_density(units)
+        return np.asarray(logs)
+
+    def control(self, index: Indices, normals: Floats) -> None:
+        """Nothing of mean zero is known."""

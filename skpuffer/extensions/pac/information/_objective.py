@@ -12,8 +12,7 @@ from scipy.special import rel_entr
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import Floats
 
-from ._atoms import Atoms
-from ._banks import Bank
+from ._atoms import Atoms, Bank
 from ._channel import MixtureChannel
 from ._laws import GaussianLaw, NoiseLaw
 

@@ -1,30 +1,19 @@
 """The least Gaussian noise that keeps a leakage within a budget."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq, minimize
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.draws import noise_generator
-from skpuffer.kernel.numbers import (
-    Booleans,
-    Floats,
-    check_count,
-    check_non_negative,
-    check_option,
-    check_positive,
-)
-from skpuffer.utils._checks import check_covariance
-from skpuffer.utils._types import RandomState
-
-from ._atoms import Atoms
-from ._banks import Bank
-from ._gaussian import waterfill
-from ._laws import GaussianLaw
-from ._objective import (
+from skpuffer.extensions.pac.information._atoms import Atoms, Bank
+from skpuffer.extensions.pac.information._channel import MixtureChannel
+from skpuffer.extensions.pac.information._gaussian import waterfill
+from skpuffer.extensions.pac.information._laws import GaussianLaw, NoiseLaw
+from skpuffer.extensions.pac.information._objective import (
     Candidate,
     DatasetLeakage,
     GivenOthersLeakage,
@@ -32,7 +21,18 @@ from ._objective import (
     Objective,
     SecretLeakage,
 )
-from ._starts import STARTS, augmented_lagrangian, starting_shapes
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import (
+    Booleans,
+    Floats,
+    check_count,
+    check_finite,
+    check_non_negative,
+    check_option,
+    check_positive,
+)
+from skpuffer.utils._checks import check_covariance
+from skpuffer.utils._types import RandomState
 
 #: Least variance along any direction, as a share of the largest.
 _FLOOR = 1e-8
@@ -443,3 +443,258 @@ def _exact_directions(covariance: Floats) -> Floats:
     """Directions that get next to no noise."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors[:, values <= _EXACT * values[-1]])
+
+
+# -- where a search of noise starts, and how an augmented Lagrangian goes on -----------
+
+
+#: Steps, and over how many of the last ones the noise is averaged.
+_STEPS, _AVERAGED = 600, 200
+
+#: Step length, as a share of the standard deviation of the noise, and its decay.
+_RATE, _DECAY = 0.05, 0.01
+
+#: Draws of one step.
+_DRAWS = 2000
+
+
+def augmented_lagrangian(
+    objective: Objective,
+    shape: Floats,
+    rng: np.random.Generator,
+    kept: Callable[[Floats], Floats],
+) -> Floats:
+    """Return a shape of little cost, by Adam on the Cholesky factor.
+
+    Fresh draws in every step. The multiplier rises as long as the budget is broken, so
+    that no finite penalty is traded against it.
+
+    Parameters
+    ----------
+    objective : Objective
+    shape : ndarray of shape (d, d)
+        Where to start.
+    rng : numpy.random.Generator
+    kept : callable
+        What of a matrix the family of noise knows.
+
+    Returns
+    -------
+    ndarray of shape (d, d)
+        To be scaled to the budget.
+    """
+    unit = objective.cost(shape)
+    factor = np.linalg.cholesky(shape)
+    multiplier, penalty = 0.0, 5.0 / objective.budget
+    first, second = np.zeros_like(factor), np.zeros_like(factor)
+    average = np.zeros_like(factor)
+    size = np.sqrt(np.trace(shape) / len(shape))
+    for step in range(1, _STEPS + 1):
+        covariance = kept(factor @ factor.T)
+        banks = [
+            Bank.stratified(a, _DRAWS, rng, per_atom=0)
+            for a in objective.leakage.priors
+        ]
+        leakage = replace(objective.leakage, banks=banks)
+        value, mmse = leakage(GaussianLaw(covariance))
+        # in budgets, and the cost in that of the start: no unit matters
+        excess = (value - objective.budget) / objective.budget
+        force = max(0.0, multiplier + 2 * penalty * objective.budget * excess)
+        if mmse is None:
+            raise ValueError(Statement("pac.solver_gradient_unknown"))
+        half = np.linalg.solve(covariance, kept(mmse()))
+        pull = np.linalg.solve(covariance, half.T)
+        gradient = 2 * objective.weight @ factor / unit
+        gradient -= force / objective.budget * pull @ factor
+        gradient = np.tril(gradient)
+        # Adam (Kingma and Ba, 2015)
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.99 * second + 0.01 * gradient**2
+        rate = _RATE * size / (1 + _DECAY * step)
+        moments = first / (1 - 0.9**step), second / (1 - 0.99**step)
+        factor = factor - rate * moments[0] / (np.sqrt(moments[1]) + 1e-12)
+        multiplier = max(0.0, multiplier + 0.5 * excess)
+        if step > _STEPS - _AVERAGED:
+            average += covariance / _AVERAGED
+    return average
+
+
+#: Kinds of starting shapes.
+STARTS = ("waterfill", "iso", "inverse", "collapsed")
+
+#: Variance of a direction that is given up, as a share of what it would get.
+_COLLAPSED = 1e-6
+
+
+def starting_shapes(
+    kinds: Sequence[str],
+    filled: Floats,
+    basis: Floats,
+    priors: Sequence[Atoms],
+    budget: float,
+) -> Iterator[tuple[str, Floats]]:
+    """Yield shapes of noise by name.
+
+    Parameters
+    ----------
+    kinds : sequence of str
+        Of `STARTS`.
+    filled : ndarray of shape (d, d)
+        The water-filling noise.
+    basis : ndarray of shape (d, d)
+        Eigenvectors of the outputs' covariance, the largest variance first.
+    priors : sequence of Atoms
+    budget : float
+        In nats.
+
+    Yields
+    ------
+    name : str
+    shape : ndarray of shape (d, d)
+    """
+    variances = np.einsum("ij,ik,kj->j", basis, filled, basis)
+    if "waterfill" in kinds:
+        yield "waterfill", filled
+    if "iso" in kinds:
+        yield "iso", np.eye(len(filled)) * variances.mean()
+    if "inverse" in kinds and len(variances) > 1:
+        yield "inverse", (basis * variances[::-1]) @ basis.T
+    if "collapsed" in kinds:
+        for name, chosen in _affordable(basis, priors, budget):
+            kept = np.where(chosen, _COLLAPSED, 1.0)
+            yield f"collapsed {name}", (basis * (variances * kept)) @ basis.T
+
+
+def _affordable(
+    basis: Floats, priors: Sequence[Atoms], budget: float
+) -> Iterator[tuple[str, Booleans]]:
+    """Sets of directions whose exact release costs less than the budget.
+
+    Single directions, the leading ones and the trailing ones. A set that holds one too
+    dear is too dear itself.
+    """
+    d = len(basis)
+
+    def cost_of(chosen: Booleans) -> float:
+        return max(a.projected_entropy(basis[:, chosen]) for a in priors)
+
+    seen = set()
+    ranks = np.arange(d)
+    single = [ranks == i for i in range(d)]
+    for name, ends in (
+        ("leading", [ranks < k for k in range(1, d)]),
+        ("trailing", [ranks >= d - k for k in range(1, d)]),
+        ("single", single if d > 2 else []),
+    ):
+        for chosen in ends:
+            key, cost = chosen.tobytes(), cost_of(chosen)
+            if cost >= budget:
+                if name == "single":
+                    continue
+                # more of them cost more
+                break
+            # directions that do not vary are no gain
+            if key not in seen and cost > 0:
+                seen.add(key)
+                yield f"{name} {np.flatnonzero(chosen).tolist()}", chosen
+
+
+# -- the least noise of a family that is not Gaussian ----------------------------------
+
+
+#: Logarithm of the largest change of scale.
+_REACH = 20.0
+
+
+def search_law(
+    atoms: Atoms,
+    budget: float,
+    family: Callable[[Floats], NoiseLaw],
+    start: ArrayLike = (),
+    *,
+    bank: Bank,
+) -> tuple[NoiseLaw, float]:
+    """Return the law of least power in a family whose information is the budget.
+
+    Each shape is scaled to the budget by a root search; shapes are compared by
+    Nelder and Mead's method, all on one bank.
+
+    Parameters
+    ----------
+    atoms : Atoms
+    budget : float
+        In nats, below the entropy of the outputs.
+    family : callable
+        Takes parameters, of shape (p,), returns the law at any scale.
+    start : array-like of shape (p,), default=()
+        Parameters to start from; empty where only the scale is free.
+    bank : Bank
+
+    Returns
+    -------
+    law : NoiseLaw
+    information : float
+        On the bank, in nats: certify it on a fresh one.
+
+    Raises
+    ------
+    ValueError
+        If the budget is that of the outputs themselves, or nothing meets it.
+
+    Examples
+    --------
+    >>> from skpuffer.information import Atoms, Bank, LogisticMarginal, ProductLaw
+    >>> from skpuffer.information import search_law
+    >>> atoms = Atoms([[-1.0], [1.0]])
+    >>> law, _ = search_law(
+    ...     atoms,
+    ...     0.5,
+    ...     lambda _: ProductLaw(LogisticMarginal(), [1.0]),
+    ...     bank=Bank.quadrature(atoms),
+    ... )
+    >>> round(float(law.covariance[0, 0]), 4)
+    0.4963
+    """
+    budget = check_positive(budget=budget)
+    start = check_finite(start=start)
+    if budget >= atoms.output_entropy:
+        raise ValueError(
+            Statement(
+                "pac.budget_exceeds_output_entropy", output_entropy=atoms.output_entropy
+            )
+        )
+
+    def scaled(parameters: Floats) -> NoiseLaw:
+        law = family(parameters)
+        # from a spread as large as that of the outputs
+        unit = math.sqrt(np.trace(atoms.covariance) / np.trace(law.covariance))
+
+        def excess(log_scale: float) -> float:
+            channel = MixtureChannel(atoms, law.scaled(unit * math.exp(log_scale)))
+            information = channel.information(bank, "divergence").value
+            return math.log(max(information, 1e-300) / budget)
+
+        low = high = 0.0
+        while excess(low) <= 0 and low > -_REACH:
+            low -= 1.0
+        while excess(high) > 0 and high < _REACH:
+            high += 1.0
+        if excess(low) <= 0 or excess(high) > 0:
+            raise ValueError(Statement("pac.family_never_meets_budget"))
+        root = float(brentq(excess, low, high, xtol=1e-10))
+        # on the safe side of the root
+        step = 1e-10
+        while excess(root) > 0:
+            root, step = root + step, 2 * step
+        return law.scaled(unit * math.exp(root))
+
+    best = scaled(start)
+    if start.size:
+        found = minimize(
+            lambda parameters: float(np.trace(scaled(parameters).covariance)),
+            start,
+            method="Nelder-Mead",
+            options={"xatol": 1e-5, "fatol": 1e-8, "maxiter": 200 * start.size},
+        )
+        best = scaled(found.x)
+    return best, MixtureChannel(atoms, best).information(bank, "divergence").value

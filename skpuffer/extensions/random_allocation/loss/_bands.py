@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import Floats, check_count, check_finite
 
-from ._counts import (
+from ._recursion import (
     counts_within,
     divergences,
     interpolated,

@@ -11,8 +11,13 @@ from skpuffer.kernel.numbers import Floats
 from skpuffer.privacy_loss.allocation._lattice import between, sum_of_terms
 
 from ._bins import Bins, cyclic_lags, linear_lags
-from ._chain import ChainLaw
-from ._chain_bound import class_of_epsilon, class_of_noise, delta_of_law, laws_by_rungs
+from ._chain import (
+    ChainLaw,
+    class_of_epsilon,
+    class_of_noise,
+    delta_of_law,
+    laws_by_rungs,
+)
 
 __all__ = ["Blocks", "block_delta", "block_law", "block_plan", "blocks_of"]
 

@@ -14,11 +14,11 @@ from skpuffer.kernel.distribution import Reversed
 from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.numbers import Floats, check_probability
 from skpuffer.kernel.pairs import DominatingPair
-from skpuffer.privacy_loss.allocation._search import least_epsilon
+from skpuffer.privacy_loss.allocation._lattice import least_epsilon
 
 from ._bins import Bins, Means
 from ._blocks import block_delta
-from ._chain_bound import by_marks, chain_delta, chain_replaced_delta
+from ._chain import by_marks, chain_delta, chain_replaced_delta
 from ._conditional import conditional_delta, conditional_epsilon
 from ._renyi import ORDERS, closed_add_delta, renyi_allocation, unamplified_delta
 

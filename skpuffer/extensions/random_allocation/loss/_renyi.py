@@ -22,7 +22,7 @@ from skpuffer.kernel.numbers import (
 from skpuffer.privacy_loss.allocation._sampled import check_gram
 
 from ._bands import Band, Renewal, Way
-from ._counts import interpolated, largest_order
+from ._recursion import interpolated, largest_order
 
 __all__ = [
     "DirectedCosts",

@@ -11,18 +11,18 @@ from scipy.optimize import minimize
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import Floats, check_count, check_option
 
-from ._base import NoiseStrategy
+from ._base import NoiseStrategy, Restarted
 from ._optimised import (
     BufferedToeplitz,
+    InverseToeplitz,
+    Toeplitz,
     best_banded,
     best_buffered,
     best_inverse,
     inverse_square_root,
     square_root,
 )
-from ._restarted import Restarted
 from ._rows import BandedRows, PrefixSumTree
-from ._toeplitz import InverseToeplitz, Toeplitz
 
 __all__ = [
     "banded_inverse_factorization",

@@ -37,8 +37,7 @@ from skpuffer.releases import (
 from skpuffer.scenarios import Adjacency, BoundScenario
 
 from ..transport._profile import SliceProfile
-from ._run import DISCREPANCIES, CappedRun, StepMoves, one_clipped, step_moves
-from ._slices import Slices
+from ._run import DISCREPANCIES, CappedRun, Slices, StepMoves, one_clipped, step_moves
 
 __all__ = ["HistoryUniformCap"]
 

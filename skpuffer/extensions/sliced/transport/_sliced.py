@@ -19,11 +19,9 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import Floats, Indices, Integers, check_positive
-from skpuffer.transport._masses import integer_masses, rescale
-from skpuffer.transport._match import match
+from skpuffer.transport._masses import integer_masses, match, rescale
 
-from ._buckets import Match, gaps_by_buckets
-from ._profile import SliceProfile
+from ._profile import Match, SliceProfile, gaps_by_buckets
 
 __all__ = ["sliced_distances"]
 
