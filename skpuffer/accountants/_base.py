@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
@@ -303,6 +304,9 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     #: Seed of the draws of a simulation, where noise is certified by the same again.
     _draws: Any = None
 
+    #: The accountant that certificates name, if it tries a family for another one.
+    _asked_by: "Accountant | None" = None
+
     #: Whether a law of how many records differ is read: by means of trade-offs.
     _by_law = False
 
@@ -442,11 +446,10 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             release = self._votes_as_read(release)
         check_values(noise, release, self._takes_joint_noise)
         bound = bind(scenario, release)
-        if not (self._chooses(release) and noise.family in TRIED):
-            return self._certified(noise, release, bound)
         # as the one who calibrated it
-        named = self._named(noise.family)._certified(noise, release, bound)
-        return replace(named, accountant=name_of(self))
+        chosen = self._chooses(release) and noise.family in TRIED
+        named = self._named(noise.family) if chosen else self
+        return named._certified(noise, release, bound)
 
     def _certified(
         self, noise: Noise, release: Any, bound: BoundScenario
@@ -488,14 +491,15 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         told, most = found.certificate, budget_of(self)
         name, spent = self._states
         certificate = self._certified_by_draws(found, release, bound)
-        certificate = certificate.as_asked(getattr(self, name, None), spent)
-        certificate.refuse_above(most, type(self).__name__)
-        return replace(
+        certificate = replace(
             certificate,
             choice=told.choice,
             noise_gain=told.noise_gain,
             confidence=min(certificate.confidence, told.confidence),
+            **certificate.near(getattr(self, name, None), spent),
         )
+        certificate.refuse_above(most, type(self).__name__)
+        return certificate
 
     def _certified_by_draws(
         self, found: Calibration, release: Any, bound: BoundScenario
@@ -585,7 +589,10 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
 
     def _named(self, family: str) -> Self:
         """This accountant with noise of a family by name."""
-        named: Self = clone(self).set_params(noise=family)
+        # no clone: that takes longer, and forgets the draws to certify by
+        named = copy(self)
+        named.noise = family
+        named._asked_by = self
         return named
 
     def _tried(self) -> Iterator[str]:
@@ -622,9 +629,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             # not err would have to hold for each of them.
             known = told.certified and told.confidence == 1
             if not known or bound.scenario.needs_empirical:
-                return replace(
-                    made, certificate=replace(told, accountant=name_of(self))
-                )
+                return made
             found[family] = made
             sizes.append(mean_square(made.noise, release.dim))
         if not found:
@@ -634,7 +639,6 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         made = calibrations[best]
         certificate = replace(
             made.certificate,
-            accountant=name_of(self),
             choice=told_choice(list(found), sizes, best),
             noise_gain=_gain_of_least(calibrations, sizes, best),
         )
@@ -836,7 +840,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         """Names of releases, accountant and scenario, for a certificate."""
         return Names(
             release=" + ".join(release.name for release in releases),
-            accountant=name_of(self),
+            accountant=name_of(self._asked_by or self),
             scenario=bound.describe(),
             table=getattr(bound.scenario, "table", None),
             n_records=bound.context.n_records,

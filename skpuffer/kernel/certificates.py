@@ -335,18 +335,23 @@ class Certificate(Claim):
             As it is, if the noise spends more than was asked or leaves some of it, or
             if this states no such cost.
         """
+        changes = self.near(asked, field)
+        return replace(self, **changes) if changes else self
+
+    def near(self, asked: float | None, field: str) -> dict[str, float]:
+        """Return what :meth:`as_asked` changes, by field."""
         cost = getattr(self, field)
         # such as an exact release, which spends nothing, or a noise that is more than
         # enough
         if asked is None or cost is None:
-            return self
+            return {}
         if not 1 - _BELOW <= cost / asked <= 1 + _ABOVE:
-            return self
-        changes: dict[str, Any] = {field: float(asked)}
+            return {}
+        changes = {field: float(asked)}
         # the two go on being equal where they were
         if field == "epsilon" and self.rpp_epsilon == self.epsilon:
             changes["rpp_epsilon"] = float(asked)
-        return replace(self, **changes)
+        return changes
 
     def refuse_above(self, budget: Mapping[str, tuple[str, Any]], whose: str) -> None:
         """Refuse to promise more than a budget allows.
