@@ -72,18 +72,10 @@ __all__ = [
     "DEFAULT_DELTA",
     "DEFAULT_EPSILON",
     "FLOATING_POINT",
-    "RELEASED",
     "SEEDED",
     "UNTOUCHED_ROWS",
     "PrivateEstimatorMixin",
     "Task",
-    "all_or_nothing",
-    "announce",
-    "announce_gain",
-    "announce_weakness",
-    "forget",
-    "proved",
-    "scenario_and_accountant",
 ]
 
 

@@ -32,14 +32,7 @@ from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import GradientRelease, QueryRelease
 from skpuffer.scenarios import BoundScenario, Scenario
 
-__all__ = [
-    "Best",
-    "all_candidates",
-    "is_valid",
-    "least_of",
-    "spent_by",
-    "usual_alpha",
-]
+__all__ = ["Best"]
 
 
 _ESTIMATES = Statement("best.candidate_would_estimate")

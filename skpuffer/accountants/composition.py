@@ -71,14 +71,7 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
 
-__all__ = [
-    "PrivacyLoss",
-    "RenyiDP",
-    "balls_in_bins",
-    "fresh_bins",
-    "law_scale",
-    "least_scale",
-]
+__all__ = ["PrivacyLoss", "RenyiDP"]
 
 
 #: How much larger a scale of exponential noise may be than of Gumbel noise.

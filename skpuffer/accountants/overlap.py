@@ -38,9 +38,7 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, RecordScenario
 
-__all__ = [
-    "OverlapAmplification",
-]
+__all__ = ["OverlapAmplification"]
 
 
 #: An epsilon that is so much nearer to the least one is not looked for.

@@ -57,9 +57,7 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import BoundScenario, MaxInfluence, Scenario
 
-__all__ = [
-    "MarkovQuilt",
-]
+__all__ = ["MarkovQuilt"]
 
 
 AnyRelease = QueryRelease | GradientRelease | VoteRelease

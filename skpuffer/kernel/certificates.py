@@ -338,7 +338,7 @@ class Certificate(Claim):
         changes = self.near(asked, field)
         return replace(self, **changes) if changes else self
 
-    def near(self, asked: float | None, field: str) -> dict[str, float]:
+    def near(self, asked: float | None, field: str) -> dict[str, Any]:
         """Return what :meth:`as_asked` changes, by field."""
         cost = getattr(self, field)
         # such as an exact release, which spends nothing, or a noise that is more than
@@ -347,7 +347,7 @@ class Certificate(Claim):
             return {}
         if not 1 - _BELOW <= cost / asked <= 1 + _ABOVE:
             return {}
-        changes = {field: float(asked)}
+        changes: dict[str, Any] = {field: float(asked)}
         # the two go on being equal where they were
         if field == "epsilon" and self.rpp_epsilon == self.epsilon:
             changes["rpp_epsilon"] = float(asked)

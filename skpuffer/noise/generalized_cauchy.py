@@ -20,6 +20,8 @@ from skpuffer.kernel.numbers import (
     smallest_argument,
 )
 
+__all__ = ["GeneralizedCauchyNoise"]
+
 #: Exponents below which quadrature would miss some of the mass in the tails.
 LEAST_EXPONENT = 1.05
 

@@ -40,6 +40,8 @@ from skpuffer.noise._generalized_gaussian_loss import (
 )
 from skpuffer.privacy_loss._divergences import Hull, hull
 
+__all__ = ["GeneralizedGaussianNoise"]
+
 #: Largest ratio of beta-norm and l2 norm of a displacement at which equal splits are
 #: computed. Beyond, the bound by the l2 norm alone serves.
 _LENGTHENED = 1.5

@@ -20,13 +20,7 @@ from skpuffer.kernel.plain import Plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "LEAST_MEAN",
-    "MOST_RUNS",
-    "MOST_SHAPE",
-    "BestRunCurve",
-    "RandomRuns",
-]
+__all__ = ["BestRunCurve", "RandomRuns"]
 
 
 if TYPE_CHECKING:

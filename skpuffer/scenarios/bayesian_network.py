@@ -29,10 +29,7 @@ from skpuffer.scenarios._base import (
 from skpuffer.scenarios.quilts._base import ListedQuilts
 from skpuffer.utils._checks import check_masses
 
-__all__ = [
-    "BayesianNetworkScenario",
-    "Graph",
-]
+__all__ = ["BayesianNetworkScenario"]
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,7 @@ from skpuffer.scenarios._base import (
 from skpuffer.schema._cells import cell_key
 from skpuffer.utils._reading import cells_of, is_frame, row_count
 
-__all__ = [
-    "PrevalenceScenario",
-    "Ranking",
-    "ranking",
-    "relabelled",
-]
+__all__ = ["PrevalenceScenario"]
 
 
 #: Rates of whole counts are read as such within this share of the number of records: a
