@@ -97,7 +97,6 @@ def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
 
     Parameters
     ----------
-    estimator : estimator
     keep : iterable of str, default=()
         Names that stay.
     """
@@ -117,14 +116,6 @@ def all_or_nothing(
     `RELEASED`. A fit that raises, by an interrupt too, leaves nothing fitted, and so
     does one that a forked process goes on with. The decorator goes around all that
     calls callbacks, which may raise when the fit is done.
-
-    Parameters
-    ----------
-    fit : method
-
-    Returns
-    -------
-    method
     """
 
     @functools.wraps(fit)
@@ -431,8 +422,6 @@ class PrivateEstimatorMixin(
 
         Parameters
         ----------
-        opening : Opening
-        table : TableRead
         released : ndarray or None
             Parameters that an earlier fit released.
         """
@@ -570,13 +559,6 @@ class PrivateEstimatorMixin(
     ) -> Floats:
         """Execute the release as accounted for, with the calibrated noise.
 
-        Parameters
-        ----------
-        task : Task
-        release : the object that :meth:`_release` made and the accountant saw
-        noise : Noise
-        rng : numpy.random.Generator
-
         Returns
         -------
         value : ndarray of shape (dim,)
@@ -599,16 +581,7 @@ class PrivateEstimatorMixin(
 
     @abstractmethod
     def _release(self, task: Task) -> Any:
-        """Return the release, complete: it is accounted for and executed as it is.
-
-        Parameters
-        ----------
-        task : Task
-
-        Returns
-        -------
-        QueryRelease, GradientRelease or VoteRelease
-        """
+        """Return the release, complete: it is accounted for and executed as it is."""
 
     @abstractmethod
     def _publish(self, value: Any, release: Any) -> None:
@@ -618,7 +591,6 @@ class PrivateEstimatorMixin(
         ----------
         value : ndarray of shape (dim,)
             As :meth:`_execute` returned it.
-        release : the object that :meth:`_release` made
         """
 
     # -- its parts ----------------------------------------------------------------
@@ -841,9 +813,6 @@ def proved(
 
     Parameters
     ----------
-    accountant : Accountant
-    release : QueryRelease, GradientRelease, VoteRelease or SelectionRelease
-    bound : BoundScenario
     rng : numpy.random.Generator
         Of the noise.
     rounding, any_records : optional
@@ -999,7 +968,6 @@ def announce_weakness(
 
     Parameters
     ----------
-    estimator : private estimator
     certificate : Certificate
         What is about to be promised.
     fit : hashable or None, default=None

@@ -77,11 +77,6 @@ _MOST_RECORDS = 2**32 - 1
 def clipped(values: Any, low: float, high: float) -> Any:
     """Clip an array; or an expression, to which what is no number is a bound as well.
 
-    Parameters
-    ----------
-    values : ndarray or narwhals.Expr
-    low, high : float
-
     Returns
     -------
     ndarray or narwhals.Expr
@@ -96,11 +91,6 @@ def clipped(values: Any, low: float, high: float) -> Any:
 
 def in_unit_ball(columns: Sequence[Any], radius: float) -> list[Any]:
     """Return rows divided by a radius, those that are longer scaled down to it.
-
-    Parameters
-    ----------
-    columns : sequence of narwhals.Expr
-    radius : float
 
     Returns
     -------
@@ -251,8 +241,6 @@ class SummedColumns(TableElsewhere):
 
     Parameters
     ----------
-    table : LazyTable
-    columns : sequence of LazyColumn
     reader : str
         Name of the estimator, for messages.
     """
@@ -379,15 +367,6 @@ class SummedColumns(TableElsewhere):
 def number(table: LazyTable, name: str) -> LazyColumn:
     """Return a column of numbers, none of which may be missing or infinite.
 
-    Parameters
-    ----------
-    table : LazyTable
-    name : str
-
-    Returns
-    -------
-    LazyColumn
-
     Raises
     ------
     ValueError
@@ -488,8 +467,6 @@ def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any
 
     Parameters
     ----------
-    table : LazyTable
-    name : str
     levels : sequence
         None is that of what is missing.
     other : int
@@ -567,12 +544,6 @@ def _code(column: Any, known: list[tuple[int, Any]], other: int) -> Any:
 def number_of_book(table: LazyTable, name: str, column: Number) -> tuple[Any, Any]:
     """Return a column as its code book reads numbers.
 
-    Parameters
-    ----------
-    table : LazyTable
-    name : str
-    column : Number
-
     Returns
     -------
     values : narwhals.Expr
@@ -599,12 +570,6 @@ def number_of_book(table: LazyTable, name: str, column: Number) -> tuple[Any, An
 def codes_of_book(table: LazyTable, name: str, column: Category) -> Any:
     """Return a column as its code book reads levels.
 
-    Parameters
-    ----------
-    table : LazyTable
-    name : str
-    column : Category
-
     Returns
     -------
     narwhals.Expr
@@ -616,15 +581,6 @@ def codes_of_book(table: LazyTable, name: str, column: Category) -> Any:
 
 def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:
     """Return the columns that an encoding in raw units makes.
-
-    Parameters
-    ----------
-    table : LazyTable
-    encoding : Encoding
-
-    Returns
-    -------
-    list of LazyColumn
 
     Raises
     ------

@@ -83,11 +83,8 @@ class Opening:
 
     Parameters
     ----------
-    scenario : Scenario
     accountant : Accountant
         A copy that belongs to the fit.
-    rng : numpy.random.Generator
-    seeded : bool
     leaks : tuple of str
         What parameters take from private rows, in sentences.
     """
@@ -111,12 +108,8 @@ class TableRead:
         The rows as they came, where the scenario takes them as its prior.
     n_given : int
         Number of rows.
-    groups : tuple of int or None
     names : tuple of str or None
         Of the raw columns.
-    target_name : str or None
-    has_target : bool
-    n_targets : int
     feature_map, schema_map : object or None
         Public preprocessing, and the code book where that is what it is.
     reading : object or None
@@ -150,15 +143,10 @@ class FitPlan:
 
     Parameters
     ----------
-    task : Task
-    release : QueryRelease, GradientRelease, VoteRelease or SelectionRelease
-    bound : BoundScenario
-    calibration : Calibration
     certificate : Certificate
         Of this release.
     whole : Certificate
         With what the fit starts from.
-    leaks : tuple of str
     """
 
     task: Task
@@ -189,7 +177,6 @@ def read_off(estimator: Any, value: Any, release: Any) -> dict[str, Any]:
     estimator : estimator
         Which declares their linear parts and their public offsets.
     value : ndarray of shape (dim,)
-    release : the object that `_release` made
     """
     found: dict[str, Any] = estimator._linear_parts(value, release)
     offsets = estimator._offsets(release).items()
@@ -201,9 +188,6 @@ def deviations(estimator: Any, noise: Noise, release: Any) -> dict[str, Any]:
 
     Parameters
     ----------
-    estimator : estimator
-    noise : Noise
-    release : the object that `_release` made
     """
     # noise of steps has gone through all later ones
     affine = getattr(estimator, "_affine_attributes", ())

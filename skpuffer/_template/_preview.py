@@ -60,8 +60,6 @@ def refuse_unread(
 
     Parameters
     ----------
-    estimator : estimator
-    scenario : Scenario
     leaks : sequence of Statement
         What other parameters take from rows, in sentences.
 
@@ -107,7 +105,6 @@ def made_up_table(
 
     Parameters
     ----------
-    n_rows : int
     names : sequence of str or None
         None for an array without names.
     n_columns : int or None
@@ -180,10 +177,6 @@ def preview(
         Name of the target, where a scenario knows it by one.
     groups : array-like of shape (n_records,), default=None
         As in `fit`.
-
-    Returns
-    -------
-    Preview
 
     Raises
     ------

@@ -58,14 +58,9 @@ def mapped_context(
 
     Parameters
     ----------
-    context : PublicContext
     code : callable
     n_columns : int
         Of what it returns.
-
-    Returns
-    -------
-    PublicContext
     """
     before = context.feature_map
     # a prior's rows are read as the private ones are
@@ -78,7 +73,6 @@ def read_raw(estimator: Any, X: Table, *, reset: bool) -> Any:
 
     Parameters
     ----------
-    estimator : estimator
     X : {data frame, array-like} of shape (n, n_columns)
     reset : bool
         Whether in a fit.

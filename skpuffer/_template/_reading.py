@@ -284,7 +284,6 @@ def check_schema(estimator: Any, target_name: Any) -> None:
 
     Parameters
     ----------
-    target_name : str or None
     """
     schema: Any = estimator.schema
     if not isinstance(schema, Schema):
@@ -312,7 +311,6 @@ def map_by_schema(estimator: Any, scenario: Scenario, feature_map: Any) -> Any:
 
     Parameters
     ----------
-    scenario : Scenario
     feature_map : object or None
         Other public preprocessing, beside which there is no code book.
     """
@@ -628,10 +626,6 @@ def known_targets(X: Any, y: Any) -> tuple[Any, Any]:
     ----------
     X : {ndarray, sparse matrix} of shape (n_records, n_features)
     y : ndarray of shape (n_records,)
-
-    Returns
-    -------
-    X, y : of the records that are left
     """
     mask = counted(np.asarray(y))
     return (X, y) if mask is None else (X[mask], y[mask])

@@ -111,8 +111,6 @@ class Found:
 
     Parameters
     ----------
-    noise : Noise
-    claim : Claim
     warnings, draws : optional
         As of a :class:`Calibration`.
     """
@@ -476,12 +474,6 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         found : Calibration
             Its noise is certified. Of its certificate nothing is taken but what it says
             of other noises.
-        release : QueryRelease, GradientRelease, VoteRelease or SelectionRelease
-        bound : BoundScenario
-
-        Returns
-        -------
-        Certificate
 
         Raises
         ------
@@ -682,8 +674,6 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
 
         Parameters
         ----------
-        release : QueryRelease, GradientRelease or VoteRelease
-        bound : BoundScenario
         norm : float
             In which the noise measures the sensitivity of the output.
 
@@ -904,7 +894,6 @@ def unread_fields(
     ----------
     reads : dict of {type: frozenset of str}
         Fields by kind of release.
-    release : Release
 
     Returns
     -------
@@ -988,8 +977,6 @@ def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
 
     Parameters
     ----------
-    noise : Noise
-    release : Release
     joint : bool, default=False
         Whether whoever asks reads of a release of one vector how far it moves and
         nothing more, so that coordinates of the noise may depend on each other.
@@ -1037,10 +1024,6 @@ def known_accountants() -> list[type[Accountant]]:
 def check_pure(noise: Noise) -> None:
     """Refuse a noise of unbounded privacy loss, which can keep no pure promise.
 
-    Parameters
-    ----------
-    noise : Noise
-
     Raises
     ------
     ValueError
@@ -1081,7 +1064,6 @@ def mean_square(noise: Noise, dim: int | None) -> float:
 
     Parameters
     ----------
-    noise : Noise
     dim : int or None
         Number of coordinates. Where it is not known, what is returned is that of one.
 
@@ -1095,16 +1077,7 @@ def mean_square(noise: Noise, dim: int | None) -> float:
 
 
 def least_error(errors: Sequence[float]) -> int:
-    """Return where the least error is; of those about equal, the first.
-
-    Parameters
-    ----------
-    errors : sequence of float
-
-    Returns
-    -------
-    int
-    """
+    """Return where the least error is; of those about equal, the first."""
     near = min(errors) * (1 + _EQUAL)
     return next(i for i, error in enumerate(errors) if error <= near)
 

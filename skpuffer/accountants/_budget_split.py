@@ -120,7 +120,6 @@ def relative_noise(
 
     Parameters
     ----------
-    release : Release
     noise : Noise
         As calibrated.
     sensitivity : float or None
@@ -171,11 +170,6 @@ def stage_layout(accountant: Accountant, scenario: Scenario) -> Layout:
     Any layout keeps the promise. Under another norm or relation than that of the
     accountant's noise and of the scenario, stages whose sensitivities differ in other
     proportions get other shares, and of a budget nothing is lost.
-
-    Parameters
-    ----------
-    accountant : Accountant
-    scenario : Scenario
 
     Returns
     -------

@@ -31,11 +31,6 @@ _AS_FOUND = 1e-3
 def records_that_differ(release: AnyRelease, bound: BoundScenario) -> int:
     """Return how many records may differ with the secret, at most.
 
-    Parameters
-    ----------
-    release : QueryRelease, GradientRelease or VoteRelease
-    bound : BoundScenario
-
     Returns
     -------
     int
@@ -66,8 +61,6 @@ def gain_over_records(
         Noise and certificate under the scenario.
     epsilon : float
         Budget it was calibrated for, in nats.
-    release : QueryRelease, GradientRelease or VoteRelease
-    bound : BoundScenario
     count : int, default=None
         How many records to compare with. None is as many as may differ with the secret.
 
@@ -137,8 +130,6 @@ def stating_gain(
         Noise and certificate under the scenario.
     epsilon : float
         Budget it was calibrated for, in nats.
-    release : QueryRelease, GradientRelease or VoteRelease
-    bound : BoundScenario
 
     Returns
     -------

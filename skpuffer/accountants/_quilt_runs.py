@@ -304,12 +304,10 @@ class QuiltPart(Plain, kind="quilt_part"):
 
     Parameters
     ----------
-    noise : Noise
     move : float
         Sensitivity of the output to one record, in the noise's norm.
     slack : float
         Added once to the sensitivity, however many records change.
-    dim : int or None
     units : tuple of float or None
         As in the release.
     smallest, largest : float
@@ -367,11 +365,6 @@ class QuiltPart(Plain, kind="quilt_part"):
         ----------
         ask : callable
             Of a shift: a `Shift`, or an array of radii of one coordinate.
-        sizes : ndarray
-
-        Returns
-        -------
-        ndarray
         """
         # a search over quilts asks for thousands of sizes at once, which is fast only
         # as an array
@@ -399,11 +392,9 @@ class QuiltCurve(Plain, kind="markov_quilt"):
 
     Parameters
     ----------
-    fact : MaxInfluence
     parts : tuple of QuiltPart or RunPart
         One for each release.
     method : {'exact', 'approximate'}
-    max_distance : int or None
     """
 
     gaussian_mu: ClassVar[None] = None
@@ -433,7 +424,6 @@ class QuiltCurve(Plain, kind="markov_quilt"):
 
         Parameters
         ----------
-        alpha : float
         ceiling : float, default=inf
             A cost from which on it does not matter how large it is.
 
@@ -483,7 +473,6 @@ class QuiltCurve(Plain, kind="markov_quilt"):
 
         Parameters
         ----------
-        epsilon : float
         ceiling : float, default=1.0
             Beyond it, nothing but that delta is beyond it need be found out.
 

@@ -381,7 +381,6 @@ class Best(Accountant):
 
         Parameters
         ----------
-        certificate : Certificate
         spent : bool, default=True
             Whether the budget is part of it.
         """
@@ -494,10 +493,6 @@ def all_candidates(
         Accountant that is none of them.
     counts : bool, default=False
         Whether the release consists of whole numbers.
-
-    Returns
-    -------
-    list of Accountant
     """
     # Laplace noise hides moves in l1: gradients would be clipped in another norm, and
     # over many steps or votes it needs more than Gaussian noise

@@ -498,11 +498,6 @@ def law_scale(
         The promise.
     enough : float
         A scale that is enough by another account.
-    max_memory : float
-
-    Returns
-    -------
-    float
     """
 
     def excess(log_scale: float) -> float:

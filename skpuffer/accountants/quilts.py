@@ -434,7 +434,6 @@ class MarkovQuilt(Accountant):
         for_shift : callable of Shift
             The least scale for a single shift: a lower bound, of the smallest near set,
             as influence is not negative, and an upper one, of all records near.
-        part : QuiltPart or RunPart
         proportions : ndarray or float
             Of the scales of coordinates.
         """

@@ -216,14 +216,9 @@ def make_basis(
         Features that interact.
     merged : sequence of ndarray of shape (n_cells,), default=()
         For each feature the coarse cell of each cell; read for pairs only.
-    n_records : int
     mu : float
         Largest shift, in standard deviations of the noise, that one record gives to the
         sums over the rounds.
-
-    Returns
-    -------
-    Basis
 
     Notes
     -----
@@ -365,7 +360,6 @@ def additive_scores(
     codes : ndarray of int of shape (n, n_features)
     names : sequence
         Of the features.
-    functions : iterable of ShapeFunction
     intercept : float or ndarray of shape (n_classes,)
 
     Returns
@@ -490,7 +484,6 @@ def merged_cells(
         As the code book says.
     has_missing : bool, default=False
         Whether the last cell is of missing values; it stays alone.
-    n_merged : int, default=8
 
     Returns
     -------

@@ -29,7 +29,6 @@ class _Group:
 
     Parameters
     ----------
-    fields : tuple of int
     shape : tuple of int
         Cells of the fields.
     blocks : list of (int, tuple of int)

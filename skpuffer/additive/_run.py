@@ -81,7 +81,6 @@ def corrected(probabilities: Floats, residuals: Floats, clip: float) -> Floats:
     probabilities : ndarray of shape (n, n_classes)
     residuals : ndarray of shape (n, n_classes)
         Norm of the residual of a record of each class.
-    clip : float
 
     Returns
     -------
@@ -102,7 +101,6 @@ def clipped_curvature(scores: Floats, clip: float) -> Floats:
     ----------
     scores : ndarray of shape (n, n_outputs)
         One output is the log-odds of the second of two classes.
-    clip : float
 
     Returns
     -------
@@ -138,11 +136,8 @@ def mean_curvature(
 
     Parameters
     ----------
-    basis : Basis
     functions : sequence of ndarray of shape (n_cells, n_outputs)
     intercept : ndarray of shape (n_outputs,)
-    clip : float
-    classification : bool
 
     Returns
     -------
@@ -170,12 +165,8 @@ def standard_errors(
 
     Parameters
     ----------
-    basis : Basis
-    plan : RoundPlan
-    n_rounds : int
     deviation : float
         Of the noise of each coordinate of a round.
-    n_records : int
     curvature : ndarray of shape (n_outputs,)
 
     Returns
@@ -238,8 +229,6 @@ class Problem:
         Of the features.
     pairs : tuple of (int, int)
         Positions of features that interact.
-    loss : Loss
-    n_outputs : int
     """
 
     binning: Binning
@@ -267,17 +256,10 @@ def additive_release(
 
     Parameters
     ----------
-    problem : Problem
-    context : PublicContext
     layout : dict
         `relation` and `norm` by which the shares are laid out.
     rounds : int or None
         None is by the rule.
-    assumptions : tuple of Statement
-
-    Returns
-    -------
-    AdaptiveRelease
 
     Notes
     -----
@@ -327,9 +309,6 @@ class AdditiveRun:
     masses : list of ndarray of shape (n_cells,)
     merged : list of ndarray of int of shape (n_cells,)
         Coarse cells, where features interact.
-    basis : Basis
-    plan : RoundPlan
-    rounds : int
     functions : list of ndarray of shape (n_cells, n_outputs)
         Of features and pairs.
     errors : list of ndarray of shape (n_cells, n_outputs)
@@ -359,7 +338,6 @@ class AdditiveRun:
 
         Parameters
         ----------
-        problem : Problem
         unit : float
             Of a score.
         """
@@ -405,7 +383,6 @@ def execute(
 
     Parameters
     ----------
-    problem : Problem
     release : AdaptiveRelease
         Of :func:`additive_release`.
     codes : ndarray of int of shape (n, n_features)
@@ -413,7 +390,6 @@ def execute(
         Classes by index, or targets in [-1, 1]; -1 or NaN where there is none.
     noise : Noise
         As calibrated.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -562,20 +538,13 @@ def round_plan(
 
     Parameters
     ----------
-    n_records : int
     mu : float
         Largest shift, in standard deviations of the noise, that one record gives to the
         sums over the rounds.
-    rounds : int
     steepest : float
         Largest curvature of rows, as of :class:`Basis`.
     smoothness : float
         Lipschitz constant of the loss's derivative.
-    classification : bool
-
-    Returns
-    -------
-    RoundPlan
 
     Notes
     -----
@@ -633,13 +602,9 @@ class ResidualSums:
 
     Parameters
     ----------
-    rows : CodedRows
     y : ndarray of shape (n,)
         Class indices, or targets in [-1, 1]. Where there is none, -1 or NaN, a record
         adds nothing.
-    basis : Basis
-    loss : Loss
-    n_outputs : int
     clip : float
         Norm to which the residuals of a record are clipped.
 
@@ -739,9 +704,6 @@ def run_rounds(
 
     Parameters
     ----------
-    sums : ResidualSums
-    plan : RoundPlan
-    n_rounds : int
     noisy : callable
         Adds noise to one sum, of sensitivity one.
 

@@ -120,14 +120,9 @@ def promises_at(
 
     Parameters
     ----------
-    certificate : Certificate
     relation : {'replace', 'add_remove'}
     n_records : int
         Deltas are small against one over their number.
-
-    Returns
-    -------
-    list of (float, float)
     """
     fpr, tpr = allowed_roc(certificate, relation=relation)
     # TPR <= e^eps FPR + delta along the line through two corners, where it is steep

@@ -64,10 +64,6 @@ def one_run_p_value(
         Epsilons and deltas, all of which are promised. Each bounds the probability, so
         that the least bound does.
 
-    Returns
-    -------
-    float
-
     References
     ----------
     Steinke, Nasr and Jagielski (2023), Privacy auditing with one (1) training run,
@@ -454,11 +450,8 @@ def likelihood_ratios(
         Of all records that each shadow model learns from.
     shadow : estimator
         To be cloned.
-    n_shadows : int
     online : bool
         Whether models that saw the record are compared with, or only the others.
-    rng : numpy.random.Generator
-    n_jobs : int or None
 
     Returns
     -------

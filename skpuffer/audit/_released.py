@@ -27,8 +27,6 @@ class Outputs:
 
     Parameters
     ----------
-    distributions : tuple of Distribution
-    secrets : tuple
     prior : ndarray of shape (n_secrets,) or None
         Masses of the secrets, where known.
     pairs : tuple of (int, int) or None
@@ -51,10 +49,6 @@ def read_outputs(outputs: Any) -> Outputs:
     ----------
     outputs : OutputDistributions, OutputSamples, sequence of Distribution or array-like
         An array of shape (n_secrets, dim) holds the output given each secret.
-
-    Returns
-    -------
-    Outputs
     """
     if isinstance(outputs, OutputDistributions):
         found = _of_distributions(outputs)
@@ -124,14 +118,8 @@ class Released:
 
         Parameters
         ----------
-        law : Distribution
-        noise : GaussianNoise
         scale : float
             Factor of the output.
-
-        Returns
-        -------
-        Released
         """
         covariance = noise.covariance_matrix(law.dim)
         if isinstance(law, Gaussian):

@@ -247,10 +247,6 @@ def area(scores: Floats, others: Floats) -> float:
     ----------
     scores, others : ndarray of shape (n,) and (m,)
         Of members and of others. Equal ones count half.
-
-    Returns
-    -------
-    float
     """
     return float(_placements(scores, others)[0].mean())
 
@@ -264,15 +260,10 @@ def area_interval(
     ----------
     scores, others : ndarray of shape (n,) and (m,)
         Independent draws of each kind.
-    confidence : float
     method : {'delong', 'pairs'}, default='delong'
         'delong' is asymptotic. 'pairs' holds at every size: each score meets another
         that no other score meets, and what is left is a binomial rate. It is the one
         taken where the variance of the first is zero or unknown.
-
-    Returns
-    -------
-    low, high : float
 
     References
     ----------

@@ -256,10 +256,6 @@ def read_certificate(source: Any) -> dict[str, Any]:
     source : str, path, dict or Certificate
         A file of JSON, its data, or what has a method `to_dict`. Nothing in it is run.
 
-    Returns
-    -------
-    dict
-
     Raises
     ------
     CertificateFileError

@@ -32,7 +32,6 @@ class NoiseShift(ABC):
 
     Parameters
     ----------
-    u : float
     """
 
     #: Whether further moves along other coordinates have been taken into account.
@@ -133,7 +132,6 @@ class DiscreteLaplaceShift(NoiseShift):
     ----------
     u : float
         A whole number.
-    scale : float
     """
 
     def __init__(self, u: float, scale: float) -> None:
@@ -241,8 +239,6 @@ class GeneralizedGaussianShift(DensityShift):
 
     Parameters
     ----------
-    u : float
-    beta : float
     """
 
     def __init__(self, u: float, beta: float) -> None:
@@ -287,8 +283,6 @@ class GeneralizedCauchyShift(DensityShift):
 
     Parameters
     ----------
-    u : float
-    exponent : float
     """
 
     def __init__(self, u: float, exponent: float) -> None:
@@ -345,10 +339,6 @@ def noise_shift(noise: dict[str, Any], shift: dict[str, Any]) -> NoiseShift:
     ----------
     noise, shift : dict
         Of the structure of the schema.
-
-    Returns
-    -------
-    NoiseShift
 
     Raises
     ------

@@ -267,8 +267,6 @@ def composed_epsilon(steps: Steps, delta: float, near: float) -> float:
 
     Parameters
     ----------
-    steps : sequence of (TradeOff, int)
-    delta : float
     near : float
         About what is expected, which sets the first grid.
 

@@ -56,7 +56,6 @@ class BoundedColumns:
 
     Parameters
     ----------
-    bounds : Bounds
     """
 
     bounds: Bounds
@@ -517,7 +516,6 @@ class CellSums:
     ----------
     radius : float
         To which the difference of a record and its centre is clipped, in `norm`.
-    n_columns : int
     norm : {2.0, 1.0}, default=2.0
         2 for Gaussian noise, 1 for Laplace noise.
 
@@ -625,8 +623,6 @@ class Plan:
 
     Parameters
     ----------
-    n_records : int
-    n_clusters : int
     n_initial : int
         Public centres to start from, at least `n_clusters`.
     box : Bounds
@@ -688,11 +684,6 @@ class Plan:
 def public_centres(k: int, box: Bounds) -> Floats:
     """Return centres spread over a box, the same ones always.
 
-    Parameters
-    ----------
-    k : int
-    box : Bounds
-
     Returns
     -------
     ndarray of shape (k, d)
@@ -749,16 +740,10 @@ def moved(
         Noisy sums of a round.
     places : ndarray of shape (k, d)
         The centres it was about.
-    sums : CellSums
     deviation : float
         Standard deviation of the noise.
     n_records : int
         Public, so the counts are made to sum to it.
-    box : Bounds
-
-    Returns
-    -------
-    Centres
 
     Notes
     -----
@@ -785,8 +770,6 @@ def merged(centres: Centres, k: int, deviation: float) -> Floats:
 
     Parameters
     ----------
-    centres : Centres
-    k : int
     deviation : float
         Standard deviation of a count.
 
@@ -829,16 +812,10 @@ def noisy_centres(
     ----------
     rows : ndarray of shape (n_records, d)
         Within the box of the plan.
-    plan : Plan
     release : AdaptiveRelease
         Of the stages of the plan.
     noise : Noise
         As calibrated for the release.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Centres
     """
     box, n = plan.box, plan.n_records
     found = Centres(public_centres(plan.n_initial, box), np.zeros(plan.n_initial))

@@ -78,10 +78,6 @@ def score(
         A secret column is ignored.
     y : array-like of shape (n_records,), default=None
     sample_weight : array-like of shape (n_records,), default=None
-
-    Returns
-    -------
-    float
     """
     # `fit` refuses weights, which would move the release further; a score moves nothing
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -101,10 +97,6 @@ def fit_transform(
     y : array-like of shape (n_records,), default=None
     secret : array-like of shape (n_records,), default=None
         As in `fit`.
-
-    Returns
-    -------
-    array
     """
     return self.fit(X, y, secret=secret).transform(X)
 
@@ -117,10 +109,6 @@ def set_output(self: Any, *, transform: str | None = None) -> Any:
     ----------
     transform : {'default', 'pandas', 'polars'}, default=None
         As in scikit-learn.
-
-    Returns
-    -------
-    self : object
     """
     # the one that is cloned by the next fit, and the fitted one if there is one
     for inside in (self.estimator, getattr(self, "estimator_", None)):

@@ -296,14 +296,6 @@ def is_fixed(transformer: Any) -> bool:
 
     True for one that needs no fit by its tags, for one that is fitted and frozen, and
     for a pipeline, union or column transformer made of these alone.
-
-    Parameters
-    ----------
-    transformer : transformer, 'passthrough', 'drop' or None
-
-    Returns
-    -------
-    bool
     """
     # 'drop' and 'passthrough' are texts; a frozen estimator ignores `fit`
     if transformer is None or isinstance(transformer, str | FrozenEstimator):

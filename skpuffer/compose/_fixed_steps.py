@@ -99,10 +99,6 @@ def as_read(step: Any, rows: Any) -> Any:
     step : estimator
         Fitted.
     rows : {data frame, array-like, sparse matrix} of shape (n, n_columns)
-
-    Returns
-    -------
-    rows : the same, or ndarray
     """
     private = isinstance(step, PrivateEstimatorMixin)
     named = hasattr(step, "feature_names_in_") or hasattr(step, "feature_map_")
@@ -117,16 +113,7 @@ class _FixedStep(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Transformer with nothing to learn."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Do nothing.
-
-        Parameters
-        ----------
-        X, y : ignored
-
-        Returns
-        -------
-        self : object
-        """
+        """Do nothing."""
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -192,16 +179,7 @@ class Chain(_FixedStep):
         return X
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names that the last step gives.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-
-        Returns
-        -------
-        ndarray of str
-        """
+        """Return the names that the last step gives."""
         names: Any = input_features
         for name, step in self.steps:
             if not hasattr(step, "get_feature_names_out"):

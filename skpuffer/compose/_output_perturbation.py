@@ -514,7 +514,6 @@ class RecordPoint:
         Parameters
         ----------
         gaps : ndarray of shape (n_records, n_features)
-        norm : float
 
         Returns
         -------
@@ -547,7 +546,6 @@ class FittedQuery(VectorQuery):
 
     Parameters
     ----------
-    estimator : estimator
     query : str, list of str or callable
         Attributes of the fitted estimator, or a function of it.
     classes : ndarray of shape (n_classes,) or None

@@ -247,7 +247,6 @@ class PipelinePlan:
         Unfitted, each with its accountant.
     plans : dict of {str: FitPlan}
         What each would release.
-    certificate : Certificate
     previews : dict of {str: Preview}
     copies : dict of {str: private estimator}
         Those that were planned, which know what is public of the table.
@@ -270,16 +269,7 @@ class PipelinePlan:
 
 
 def differing(planned: Certificate, found: Certificate) -> list[str]:
-    """Return what two certificates promise differently, by field.
-
-    Parameters
-    ----------
-    planned, found : Certificate
-
-    Returns
-    -------
-    list of str
-    """
+    """Return what two certificates promise differently, by field."""
     one, other = planned.to_dict(), found.to_dict()
     return [name for name in _PROMISE if one[name] != other[name]]
 
@@ -303,12 +293,6 @@ class _Planner:
 
     def __call__(self, name: str, node: Any, flow: Flow) -> Any:
         """Note where rows of a private step come from, and let something stand for it.
-
-        Parameters
-        ----------
-        name : str
-        node : estimator
-        flow : Flow
 
         Returns
         -------
@@ -391,10 +375,8 @@ def plan_steps(
 
     Parameters
     ----------
-    steps : sequence of (str, estimator)
     units : dict of {str: Unit}
         The private ones.
-    budget : Budget
     flow : Flow
         Of rows with the columns and types of the table.
     y : array-like or None
@@ -402,10 +384,6 @@ def plan_steps(
     n_records : int
         Number of records of the table.
     groups : array-like of shape (n_records,), default=None
-
-    Returns
-    -------
-    PipelinePlan
 
     Raises
     ------
@@ -710,10 +688,6 @@ def names_out(pipeline: Any, input_features: ArrayLike | None = None) -> Array:
     ----------
     input_features : array-like of str, default=None
         Names of the raw columns; None takes those seen in `fit`.
-
-    Returns
-    -------
-    ndarray of str
     """
     check_is_fitted(pipeline)
     steps = [pair for pair in pipeline.steps_ if not is_passed_over(pair[1])]

@@ -224,7 +224,6 @@ class PublicPreprocessing(
 
         Parameters
         ----------
-        X, secret : private data
         made_up : bool, default=False
             Whether the rows stand for others: then it says nothing that they are among
             the public ones.
@@ -442,10 +441,6 @@ def rows_like(public: Any, X: Any, owner: object) -> Any:
         The data, for the names and the number of its columns.
     owner : Statement
         Where the rows come from, for messages.
-
-    Returns
-    -------
-    pandas frame if `X` has names, else ndarray
 
     Raises
     ------

@@ -155,8 +155,6 @@ def settle(
     ----------
     node : estimator
         Of a kind that :func:`step_kinds` allows.
-    name : str
-    flow : Flow
     fit_private : callable
         By which a private one is fitted.
 
@@ -275,11 +273,6 @@ def chosen_rows(table: Any, places: Any) -> Any:
     Parameters
     ----------
     table : {DataFrame, ndarray}
-    places : ndarray of int
-
-    Returns
-    -------
-    the same kind
     """
     return safe_indexing(table, np.asarray(places), axis=0)
 
@@ -291,8 +284,6 @@ def settle_all(
 
     Parameters
     ----------
-    steps : sequence of (str, estimator)
-    flow : Flow
     fit_private : callable
         By which a private one is fitted.
 
@@ -336,7 +327,6 @@ def refuse_steps(kinds: Sequence[StepAudit], row_wise: Collection[str]) -> None:
 
     Parameters
     ----------
-    kinds : sequence of StepAudit
     row_wise : collection of str
         Names that were declared to be row-wise.
 
@@ -374,7 +364,6 @@ def step_kinds(
 
     Parameters
     ----------
-    steps : sequence of (str, estimator)
     row_wise : collection of str
         Names of steps that are declared to change each row by itself.
     has_reference : bool

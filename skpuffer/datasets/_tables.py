@@ -53,7 +53,6 @@ class PublishedTable:
         Columns that are amounts with a heavy tail, and those with missing values.
     files : dict of str to RemoteTable
         By part of the table.
-    descr : str
     """
 
     target: str
@@ -86,15 +85,8 @@ class PublishedTable:
             Takes content, and whether it is the ready CSV, and returns a frame.
         parts : sequence of str, default=('all',)
             Keys of `files`, in order.
-        data_home : str, path-like or None
-        download_if_missing, return_X_y, as_frame : bool
-        n_retries : int
         delay : float
             As of all public loaders.
-
-        Returns
-        -------
-        Bunch, or the pair (data, target)
         """
         # before disk or network is touched
         _check_switches(
@@ -132,11 +124,6 @@ class PublishedTable:
             Of the shipped files, in order.
         chosen : str
             Which rows and columns they hold.
-        return_X_y, as_frame : bool
-
-        Returns
-        -------
-        Bunch, or the pair (data, target)
         """
         _check_switches(return_X_y=return_X_y, as_frame=as_frame)
         frames = [parse(read_excerpt(name), True) for name in names]
@@ -265,10 +252,6 @@ def _one_table(files: dict[str, bytes]) -> bytes:
     ----------
     files : dict of str to bytes
         Content of each trial's file by its path, whose last part is the trial's name.
-
-    Returns
-    -------
-    bytes
     """
     by_trial = {PurePosixPath(path).name: text for path, text in files.items()}
     lines = [b"room,trial,sex,time_s,activity"]

@@ -56,7 +56,6 @@ def spectrum_edge(deviation: float, n_features: int) -> float:
     ----------
     deviation : float
         Standard deviation of the noise off the diagonal; on it sqrt(2) times as large.
-    n_features : int
 
     Returns
     -------
@@ -594,7 +593,6 @@ class SecondMoments:
         ----------
         gaps : ndarray of shape (n, n_features)
             Largest move of each feature.
-        norm : float
 
         Returns
         -------
@@ -617,7 +615,6 @@ class SecondMoments:
         Parameters
         ----------
         value : ndarray of shape (dim,)
-        n_records : int
 
         Returns
         -------

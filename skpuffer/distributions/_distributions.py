@@ -375,7 +375,6 @@ def largest_distance(
 
     Parameters
     ----------
-    pairs : iterable of (Distribution, Distribution)
     norm : float, default=2
         Norm of the displacement.
     units : tuple of float, default=None
@@ -480,16 +479,7 @@ def _(
 
 
 def on_the_line(distribution: Distribution) -> Any:
-    """Return a distribution on the line as SciPy freezes it, None unless continuous.
-
-    Parameters
-    ----------
-    distribution : Distribution
-
-    Returns
-    -------
-    frozen : frozen distribution or None
-    """
+    """Return a distribution on the line as SciPy freezes it, None unless continuous."""
     if isinstance(distribution, Continuous):
         return distribution.distribution
     if isinstance(distribution, Gaussian) and distribution.dim == 1:

@@ -121,14 +121,6 @@ def step_gap(u: LatticeSum, v: LatticeSum) -> int | None:
     """W_inf of two lattice sums in steps, rounded up; None unless they share steps.
 
     Only atoms of one progression differ by whole steps.
-
-    Parameters
-    ----------
-    u, v : LatticeSum
-
-    Returns
-    -------
-    steps : int or None
     """
     if not (_same(u.direction, v.direction) and _same(u.origin, v.origin)):
         return None

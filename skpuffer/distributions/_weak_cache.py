@@ -80,18 +80,7 @@ class Memory:
     def held(
         self, owners: tuple[object, ...], key: Hashable, default: Any = None
     ) -> Any:
-        """Return the value kept for owners and key, or a default.
-
-        Parameters
-        ----------
-        owners : tuple of object
-        key : hashable
-        default : object, default=None
-
-        Returns
-        -------
-        object
-        """
+        """Return the value kept for owners and key, or a default."""
         at = tuple(map(id, owners)), key
         value = default
         with self._lock:
@@ -108,8 +97,6 @@ class Memory:
 
         Parameters
         ----------
-        owners : tuple of object
-        key : hashable
         value : object
             Must not refer to an owner, which it would keep alive.
         """
@@ -129,14 +116,8 @@ class Memory:
 
         Parameters
         ----------
-        owners : tuple of object
-        key : hashable
         find : callable
             Its value must not refer to an owner.
-
-        Returns
-        -------
-        object
         """
         # Computed outside the lock: two threads may both do so, and either result is
         # right.
@@ -302,14 +283,6 @@ def life_of(scenario: object) -> _Life:
 
     A search over budgets clones the scenario at every candidate and every fold and asks
     for the same distributions each time. Their key has to say what they depend on.
-
-    Parameters
-    ----------
-    scenario : Scenario
-
-    Returns
-    -------
-    object
     """
     with _LIVES_LOCK:
         return _LIVES.setdefault(scenario, _Life())
@@ -320,7 +293,6 @@ def share_life(scenario: object, clone: object) -> None:
 
     Parameters
     ----------
-    scenario, clone : Scenario
     """
     life = life_of(scenario)
     with _LIVES_LOCK:

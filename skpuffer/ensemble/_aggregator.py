@@ -482,8 +482,6 @@ class Answers:
     ----------
     teachers : Teachers
         Fitted. Private.
-    session : VoteSession
-    n_classes : int
     """
 
     def __init__(self, teachers: Teachers, session: VoteSession, n_classes: int):

@@ -53,7 +53,6 @@ class VoteSession:
         What was accounted for.
     noise : Noise
         What it was accounted for with.
-    rng : numpy.random.Generator
     record : list, default=None
         Collects a :class:`NoisyVotes` for each answer, for tests.
 
@@ -98,10 +97,6 @@ class VoteSession:
 
     def reserve(self, n_queries: int) -> None:
         """Check that so many queries are left, before anything is looked at.
-
-        Parameters
-        ----------
-        n_queries : int
 
         Raises
         ------

@@ -53,7 +53,6 @@ def fit_classifier(
 
     Parameters
     ----------
-    estimator : classifier
     X : ndarray of shape (n, n_features)
     y : ndarray of int of shape (n,)
         Indices of classes, of which some may be missing.
@@ -78,17 +77,7 @@ def fit_classifier(
 
 
 def constant_classifier(n_features: int, label: int) -> DummyClassifier:
-    """Return a fitted classifier that says the same of every row.
-
-    Parameters
-    ----------
-    n_features : int
-    label : int
-
-    Returns
-    -------
-    DummyClassifier
-    """
+    """Return a fitted classifier that says the same of every row."""
     model = DummyClassifier(strategy="constant", constant=label)
     return model.fit(np.zeros((1, n_features)), [label])
 
@@ -97,11 +86,6 @@ def check_trainable(estimator: BaseEstimator, n_features: int, n_classes: int) -
     """Refuse a classifier whose parameters are bad, before it sees a private row.
 
     Afterwards its errors are swallowed, so a slip of the pen would go unseen.
-
-    Parameters
-    ----------
-    estimator : classifier
-    n_features, n_classes : int
 
     Raises
     ------
@@ -163,13 +147,10 @@ class Teachers:
 
     Parameters
     ----------
-    estimator : classifier
     n_teachers : int
         At most the number of rows.
     rng : numpy.random.Generator
         Deals places to teachers, and seeds them.
-    n_jobs : int or None
-    verbose : int
 
     Notes
     -----
@@ -204,10 +185,6 @@ class Teachers:
         groups : array-like of int of shape (n,), default=None
             Numbers from 0 of the groups that are dealt whole, at least as many as there
             are teachers. None is each row by itself.
-
-        Returns
-        -------
-        self : Teachers
         """
         # Sizes of shards depend on the number of rows, or groups, alone, and so do the
         # seeds: changing a record touches the one model that was dealt its place.
@@ -241,7 +218,6 @@ class Teachers:
         Parameters
         ----------
         X : ndarray of shape (n, n_features)
-        n_classes : int
 
         Returns
         -------
@@ -259,7 +235,6 @@ class Teachers:
         Parameters
         ----------
         X : ndarray of shape (n, n_features)
-        n_classes : int
         groups : ndarray of int of shape (n,), default=None
             Group of each row, from 0 on. A teacher has one vote a group: what it says
             most often within, the first such class. None is each row by itself.
@@ -291,14 +266,10 @@ class FixedVotes:
     ----------
     estimator : classifier
         What each teacher is.
-    n_teachers, n_classes : int
     asking : student
         Who asks, with attributes `rows`, `asked` and `groups`.
-    seed : int
     groups : tuple of int or None
         Groups of rows that are dealt whole.
-    n_jobs : int or None
-    verbose : int
     """
 
     estimator: BaseEstimator
@@ -360,7 +331,6 @@ class _Student(ABC):
         Public.
     n_queries : int
         How many questions there are at most.
-    rng : numpy.random.Generator
 
     Attributes
     ----------
@@ -388,8 +358,6 @@ class _Student(ABC):
         ----------
         noisy : ndarray of shape (n_questions, n_classes)
             Released; rows of NaN have no answer.
-        release : VoteRelease
-        noise : Noise
 
         Returns
         -------
@@ -570,12 +538,6 @@ def make_student(
     estimator : classifier
         What named students fit.
     rows : ndarray of shape (n, n_features)
-    n_queries : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    object with attributes `rows`, `asked` and `groups` and a method `learn`
     """
     if isinstance(student, str):
         return STUDENTS[student](estimator, rows, n_queries, rng)

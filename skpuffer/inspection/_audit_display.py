@@ -43,8 +43,6 @@ class Drawn(NamedTuple):
 
     Parameters
     ----------
-    line : matplotlib Line2D
-    bound : matplotlib Line2D or None
     """
 
     line: Line2D
@@ -61,8 +59,6 @@ def check_guesses(
     Parameters
     ----------
     epsilons : array-like of shape (n_attacks,)
-    attacks : sequence of MapAttack
-    certificates : sequence of Certificate or None
 
     Returns
     -------
@@ -105,18 +101,10 @@ def draw_guesses(
 
     Parameters
     ----------
-    ax : matplotlib Axes
     epsilons : ndarray of shape (n_attacks,)
-    attacks : sequence of MapAttack
     allowed : ndarray of shape (n_attacks,) or None
-    name : str or None
-    plot_prior : bool
     line_kw : dict or None
         Options of the line of accuracies.
-
-    Returns
-    -------
-    Drawn
     """
     order = np.argsort(epsilons, kind="stable")
     budgets, attacks = epsilons[order], [attacks[i] for i in order]

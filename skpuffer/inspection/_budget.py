@@ -36,14 +36,6 @@ def budget_parameter(estimator: BaseEstimator) -> str:
     An accountant that is None counts: a private estimator reads
     ``accountant__epsilon`` as the budget of its default accountant.
 
-    Parameters
-    ----------
-    estimator : estimator object
-
-    Returns
-    -------
-    str
-
     Raises
     ------
     ValueError
@@ -66,10 +58,6 @@ def search_parameter(cv_results: Mapping[str, Any]) -> str:
     ----------
     cv_results : dict
         The `cv_results_` of a fitted search.
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -111,11 +99,6 @@ def _owner(estimator: BaseEstimator, param_name: str) -> Any:
 def owner_name(estimator: BaseEstimator, param_name: str) -> str:
     """Return the class name of the estimator whose accountant holds the budget.
 
-    Parameters
-    ----------
-    estimator : estimator object
-    param_name : str
-
     Returns
     -------
     str
@@ -142,11 +125,6 @@ def _certificate(fitted: Any, param_name: str) -> Any:
 def budget_label(fitted: Any, param_name: str) -> str:
     """Return a name for the axis of budgets from the certificate of a fit.
 
-    Parameters
-    ----------
-    fitted : fitted estimator
-    param_name : str
-
     Returns
     -------
     str
@@ -167,31 +145,12 @@ def budget_label(fitted: Any, param_name: str) -> str:
 
 
 def fallback_of(fitted: Any, param_name: str) -> float | None:
-    """Return what a fit promises whatever is believed, or None without a belief.
-
-    Parameters
-    ----------
-    fitted : fitted estimator
-    param_name : str
-
-    Returns
-    -------
-    float or None
-    """
+    """Return what a fit promises whatever is believed, or None without a belief."""
     certificate = _certificate(fitted, param_name)
     return None if certificate is None else certificate.fallback
 
 
 def pick(labels: Iterable[str]) -> str:
-    """Return the label that all fits agree on, or the default one.
-
-    Parameters
-    ----------
-    labels : iterable of str
-
-    Returns
-    -------
-    str
-    """
+    """Return the label that all fits agree on, or the default one."""
     distinct = set(labels)
     return distinct.pop() if len(distinct) == 1 else DEFAULT_LABEL

@@ -44,10 +44,6 @@ def line_options(options: dict[str, Any] | None) -> dict[str, Any]:
     ----------
     options : dict or None
         Options of a line, for matplotlib.
-
-    Returns
-    -------
-    dict
     """
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D

@@ -226,10 +226,6 @@ def check_betas(betas: ArrayLike) -> list[float]:
     ----------
     betas : array-like of shape (n_betas,)
 
-    Returns
-    -------
-    list of float
-
     Raises
     ------
     ValueError
@@ -242,17 +238,7 @@ def check_betas(betas: ArrayLike) -> list[float]:
 
 
 def density(noise: GeneralizedGaussianNoise, x: ArrayLike) -> Floats:
-    """Density of one coordinate of generalised Gaussian noise.
-
-    Parameters
-    ----------
-    noise : GeneralizedGaussianNoise
-    x : ndarray
-
-    Returns
-    -------
-    ndarray
-    """
+    """Density of one coordinate of generalised Gaussian noise."""
     # exp(-|x / s|^beta) / (2 s Gamma(1 + 1 / beta))
     height = -np.log(2 * noise.scale) - gammaln(1 + 1 / noise.beta)
     heights: Floats = np.exp(height - np.abs(np.asarray(x) / noise.scale) ** noise.beta)

@@ -644,8 +644,6 @@ def baselines_of(
 
     Parameters
     ----------
-    baseline : estimator, 'dp' or None
-    estimator : estimator object
     param_name : str
         Where it holds its budget.
     X : {array-like, data frame} of shape (n_records, n_columns)

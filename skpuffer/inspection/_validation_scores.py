@@ -71,18 +71,10 @@ def cross_validated(
 
     Parameters
     ----------
-    estimator, reference : estimator object
-    X, y, groups : array-like
-    param_name : str
     epsilons : ndarray of shape (n_epsilons,)
-    cv : int, cross-validation generator, iterable or None
     scoring : str, callable or None
-    n_repeats : int
-    n_jobs : int or None
-    verbose : int
     params : dict or None
         Of the private fit and its score.
-    random_state : int, RandomState instance, Generator or None
 
     Returns
     -------
@@ -230,11 +222,6 @@ def _seeds_it(name: str) -> bool:
 
 def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
     """Read scores against budgets from a fitted search.
-
-    Parameters
-    ----------
-    search : fitted GridSearchCV or RandomizedSearchCV
-    param_name : str
 
     Returns
     -------

@@ -86,7 +86,6 @@ class Book:
 
     Parameters
     ----------
-    ceiling : Ceiling
     kinds : mapping of int to Certificate
         Those of the ledger, by number; grows with it.
 
@@ -140,10 +139,6 @@ class Book:
     def total(self, table: str | None) -> Certificate | None:
         """Return what the releases about a table promise together.
 
-        Parameters
-        ----------
-        table : str or None
-
         Returns
         -------
         Certificate or None
@@ -154,11 +149,6 @@ class Book:
 
     def check(self, kind: int, count: int) -> None:
         """Refuse releases of one kind if with them a total would be above the ceiling.
-
-        Parameters
-        ----------
-        kind : int
-        count : int
 
         Raises
         ------
@@ -357,10 +347,6 @@ class Spent:
 
         What an interrupt left out would else never be counted.
 
-        Parameters
-        ----------
-        store : Store
-
         Raises
         ------
         LedgerError
@@ -414,10 +400,6 @@ class Spent:
 
     def check(self, kind: int, count: int) -> None:
         """Refuse releases of a certificate that do not fit.
-
-        Parameters
-        ----------
-        kind, count : int
 
         Raises
         ------
@@ -476,14 +458,6 @@ class Spent:
 
     def book(self, notion: Notion | str | None) -> Book:
         """Return the book of a ceiling, or of the only one.
-
-        Parameters
-        ----------
-        notion : Notion, str or None
-
-        Returns
-        -------
-        Book
 
         Raises
         ------

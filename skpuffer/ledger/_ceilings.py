@@ -45,7 +45,6 @@ class Ceiling:
 
     Parameters
     ----------
-    notion : Notion
     most : float
         Epsilon or mutual information, in nats; infinity counts without a ceiling.
     parameter : float or None
@@ -110,10 +109,6 @@ class Ceiling:
             Not empty.
         counts : sequence of int
             How many releases each of them is of.
-
-        Returns
-        -------
-        Certificate
 
         Raises
         ------

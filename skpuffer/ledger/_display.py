@@ -42,13 +42,8 @@ def entries_frame(
 
     Parameters
     ----------
-    entries : sequence of Entry
     certificates : mapping of int to Certificate
         By the kind of the entries.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
     """
     rows = [
         {
@@ -77,10 +72,6 @@ def totals_frame(
     rows : sequence of (ceiling, table, counted, others, total)
         How many releases about a table count, and how many do not as they promise
         another notion.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
     """
     return pd.DataFrame(
         [

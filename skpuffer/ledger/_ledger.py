@@ -478,7 +478,6 @@ class PrivacyLedger:
 
         Parameters
         ----------
-        in_child : bool
         """
         if not in_child:
             # one that was made by another thread meanwhile was not acquired

@@ -97,8 +97,6 @@ class Entry(NamedTuple):
 
     Parameters
     ----------
-    number, kind : int
-    time, process, estimator : str
     """
 
     number: int
@@ -361,7 +359,6 @@ def refuse_network(path: str, mounts: str = "/proc/self/mountinfo") -> None:
 
     Parameters
     ----------
-    path : str
     mounts : str
         File in which Linux lists what is mounted where.
 

@@ -338,7 +338,6 @@ class ModelRecord(ABC):
 
     Parameters
     ----------
-    rows : ModelRows
     """
 
     rows: ModelRows
@@ -391,7 +390,6 @@ class LabelledRecord(ModelRecord):
 
     Parameters
     ----------
-    n_classes : int
     label_distance : float
         How far apart records of different labels are at least.
     """
@@ -414,7 +412,6 @@ class TargetRecord(ModelRecord):
 
     Parameters
     ----------
-    target : TargetScale
     """
 
     target: TargetScale

@@ -56,8 +56,6 @@ class Objective:
     rows : {ndarray, sparse matrix} of shape (n_records, n_coordinates)
     y : ndarray of shape (n_records,)
         Class indices or numbers, as the loss reads them.
-    loss : SmoothLoss
-    C : float
     n_outputs : int, default=1
         Scores of a record. The parameters are the weights of each in turn.
     """
@@ -110,7 +108,6 @@ def minimise(
     ----------
     rows : {ndarray, sparse matrix} of shape (n_records, n_coordinates)
     y : ndarray of shape (n_records,)
-    constants : MinimiserConstants
     tol : float
         Public tolerance, as a share of ``C * lipschitz``; the result is within that of
         the exact minimiser.
@@ -237,19 +234,12 @@ def minimiser_release(
     ----------
     context : PublicContext
         Of a fit, which knows the number of features.
-    constants : MinimiserConstants
     record : ModelRecord
         In whose points `constants` measure a move.
-    name : str
     tol : float
         Public tolerance of the solver, as a share of the sensitivity.
     max_iter : int, default=1000
         Iterations of its first, rough stage.
-    assumptions : tuple of Statement
-
-    Returns
-    -------
-    QueryRelease
 
     Raises
     ------

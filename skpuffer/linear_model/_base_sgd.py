@@ -98,10 +98,6 @@ def _read(class_weight: Any) -> tuple[bool, Any]:
 def check_class_weight(class_weight: Any) -> None:
     """Check weights and shares as far as they can be without the classes.
 
-    Parameters
-    ----------
-    class_weight : dict, ('balanced', dict) or None
-
     Raises
     ------
     TypeError
@@ -831,10 +827,6 @@ class Start:
     def covering(self, run: Certificate) -> Certificate:
         """Return the certificate of the run and of its start together.
 
-        Parameters
-        ----------
-        run : Certificate
-
         Returns
         -------
         Certificate
@@ -894,7 +886,6 @@ def read_init(
 
     Parameters
     ----------
-    init : estimator or tuple
     names : (str, str)
         Attributes of an estimator, of weights and of intercepts.
     columns : sequence of str or None
@@ -951,7 +942,6 @@ def refuse_other_schema(init: Any, schema_map: Any) -> None:
 
     Parameters
     ----------
-    init : estimator or tuple
     schema_map : Encoding
         By which this model reads.
 

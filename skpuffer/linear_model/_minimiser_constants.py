@@ -42,8 +42,6 @@ class MinimiserConstants(ABC):
 
     Parameters
     ----------
-    loss : SmoothLoss
-    n_records : int
     radius : float
         Bound R of the l2 norm of a row, the intercept's column included.
     C : float
@@ -177,7 +175,6 @@ class MultinomialConstants(MinimiserConstants):
 
     Parameters
     ----------
-    n_classes : int
     """
 
     n_classes: int
@@ -278,8 +275,6 @@ def least_noise(
     ----------
     probe : GradientRelease
         Of a single step, at any clip norm.
-    record : RecordGradient
-    accountant : Accountant
     bound : BoundScenario
         Of what it says of records, not of the data.
     start : float
@@ -338,11 +333,6 @@ def least_noise(
 
 def least_clip_norm(record: RecordGradient, accountant: Accountant) -> float:
     """Return the clip norm below which an accountant takes no such gradients.
-
-    Parameters
-    ----------
-    record : RecordGradient
-    accountant : Accountant
 
     Returns
     -------

@@ -77,7 +77,6 @@ class _Moments:
         Parameters
         ----------
         gaps : ndarray of shape (n_records, n_features)
-        norm : float
 
         Returns
         -------
@@ -115,10 +114,6 @@ class _Moments:
         ----------
         columns : sequence of narwhals.Expr
             Features, then the target.
-
-        Returns
-        -------
-        list of narwhals.Expr
         """
         *features, target = columns
         return [*in_unit_ball(features, self.data_norm), self.target.scaled(target)]
@@ -130,10 +125,6 @@ class _Moments:
         ----------
         columns : sequence
             As :meth:`prepared`, whose rows are no longer than one.
-
-        Returns
-        -------
-        list of Part
         """
         *z, target = columns
         last = self.n_features

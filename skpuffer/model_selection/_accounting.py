@@ -95,10 +95,6 @@ class SearchPlan:
 def check_accountant(accountant: Accountant) -> None:
     """Refuse an accountant from which no promise about a search follows.
 
-    Parameters
-    ----------
-    accountant : Accountant
-
     Raises
     ------
     UnsupportedError
@@ -132,11 +128,6 @@ def trial_accountant(accountant: Any, epsilon: float) -> Any:
     ----------
     accountant : Accountant
         Of the whole search.
-    epsilon : float
-
-    Returns
-    -------
-    Accountant
     """
     made = clone(accountant).set_params(epsilon=epsilon)
     if type(made) is OverlapAmplification:
@@ -174,17 +165,12 @@ def plan_search(
         Of the whole search.
     readings : sequence of Reading
         Of the part that is fitted, one for each candidate.
-    score : Score
     n_scored : int
         Number of held-out records.
     runs : RandomRuns or None
         None tries every candidate once, and releases all scores.
     rng : numpy.random.Generator
         Of the kind by which noise is drawn.
-
-    Returns
-    -------
-    SearchPlan
 
     Raises
     ------
@@ -344,7 +330,6 @@ class Trying:
         Of the held-out part, likewise.
     y_score : ndarray
         Their targets, as the estimator reads them.
-    score : Score
     planned : Certificate or None
         That of its fit, as it was accounted for.
     noise : Noise or None
@@ -391,14 +376,8 @@ def try_once(trying: Trying, candidate: int, random_state: Any) -> Outcome:
 
     Parameters
     ----------
-    trying : Trying
-    candidate : int
     random_state : numpy.random.Generator or None
         None is the operating system's entropy.
-
-    Returns
-    -------
-    Outcome
     """
     planned, noise = trying.planned, trying.noise
     assert planned is not None and noise is not None  # since it is planned
@@ -452,11 +431,6 @@ def run_trials(
         Positions of those that are tried, with repetition.
     random_states : sequence of Generator or None
         One for each trial.
-    n_jobs : int or None
-
-    Returns
-    -------
-    list of Outcome
     """
     jobs = list(zip(drawn, random_states, strict=True))
     # also where a context of joblib's asks for more than one

@@ -117,7 +117,6 @@ class _Table:
     ----------
     readings : tuple of Reading
         Of the part that is fitted, without its rows.
-    score : Score
     n_scored : int
         Number of held-out records.
     tryings : tuple of Trying
@@ -191,10 +190,6 @@ class BasePrivateSearch(
         **refused : dict
             Nothing else is taken, as in the estimator's own `fit`; of public groups
             nothing is known here.
-
-        Returns
-        -------
-        self : object
 
         Raises
         ------

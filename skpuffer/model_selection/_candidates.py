@@ -66,7 +66,6 @@ class Candidate:
 
     Parameters
     ----------
-    params : dict
     steps : tuple of (str, transformer)
         Steps of a pipeline that change each record by itself.
     last : tuple of (str, estimator)
@@ -84,17 +83,7 @@ class Candidate:
         return self.last[1]
 
     def fitted_steps(self, X: Any) -> tuple[list[tuple[str, Any]], Any]:
-        """Return the steps, fitted to the columns of a table, and what they make of it.
-
-        Parameters
-        ----------
-        X : table
-
-        Returns
-        -------
-        steps : list of (str, transformer)
-        X : table
-        """
+        """Return the steps, fitted to the columns of a table, and what they make of it."""
         fitted = []
         for name, step in self.steps:
             # what is left of a step that does nothing
@@ -134,17 +123,7 @@ class Candidate:
         refuse_mixing(lambda rows: _as_array(self.mapped(steps, rows)), some, owner)
 
     def mapped(self, steps: Sequence[tuple[str, Any]], X: Any) -> Any:
-        """Return what fitted steps make of other rows.
-
-        Parameters
-        ----------
-        steps : list of (str, transformer)
-        X : table
-
-        Returns
-        -------
-        table
-        """
+        """Return what fitted steps make of other rows."""
         for name, step in steps:
             if hasattr(step, "transform"):
                 X = unquoted(
@@ -159,14 +138,9 @@ class Candidate:
 
         Parameters
         ----------
-        n_rows : int
         told : mapping
             What a preview is told of the columns: `n_features`, `feature_names` or
             `example`.
-
-        Returns
-        -------
-        table
         """
         # each says for itself which columns it knows of
         return self.fitted_steps(self.estimator._made_up(n_rows, **told))[1]
@@ -183,10 +157,6 @@ class Candidate:
         Parameters
         ----------
         labels : ndarray of shape (n_classes,)
-
-        Returns
-        -------
-        Candidate
         """
         if self.declares_labels:
             return self
@@ -194,17 +164,7 @@ class Candidate:
         return replace(self, last=(name, with_parameters(estimator, classes=labels)))
 
     def reading(self, X: Any, y: Any, rng: Any) -> Reading:
-        """Read a table as it would in its fit.
-
-        Parameters
-        ----------
-        X, y : rows
-        rng : numpy.random.Generator or None
-
-        Returns
-        -------
-        Reading
-        """
+        """Read a table as it would in its fit."""
         return read_part(self.estimator, self.fitted_steps(X)[1], y, rng)
 
     def whole(self, steps: Sequence[tuple[str, Any]], last: Any) -> Any:
@@ -229,17 +189,7 @@ def innermost(estimator: Any) -> Any:
 
 
 def with_parameters(estimator: Any, **parameters: Any) -> Any:
-    """Return a copy, with parameters of the private estimator in it set.
-
-    Parameters
-    ----------
-    estimator : private estimator or PublicPreprocessing
-    **parameters : dict
-
-    Returns
-    -------
-    estimator
-    """
+    """Return a copy, with parameters of the private estimator in it set."""
     made = clone(estimator)
     innermost(made).set_params(**parameters)
     return made
@@ -252,14 +202,8 @@ def candidate_of(
 
     Parameters
     ----------
-    estimator : estimator
-    params : dict
     row_wise : sequence of str, default=()
         Steps that are declared to change each record by itself.
-
-    Returns
-    -------
-    Candidate
 
     Raises
     ------
@@ -337,8 +281,6 @@ class Reading:
     ----------
     inner : private estimator
         A copy, whose attributes say how the part was read.
-    opening : Opening
-    table : TableRead
     """
 
     inner: PrivateEstimatorMixin
@@ -349,14 +291,6 @@ class Reading:
         """Return what a fit to the part would release, by an accountant.
 
         From public facts alone, as in any fit: the template makes it.
-
-        Parameters
-        ----------
-        accountant : Accountant
-
-        Returns
-        -------
-        FitPlan
 
         Raises
         ------
@@ -377,10 +311,6 @@ class Reading:
         ----------
         n_records : int, default=None
             None is as many as were read.
-
-        Returns
-        -------
-        Reading
         """
         rows = UnreadRows(type(self.inner).__name__)
         n = self.table.n_given if n_records is None else n_records
@@ -393,13 +323,8 @@ def held_out_context(plan: FitPlan, n_records: int) -> PublicContext:
 
     Parameters
     ----------
-    plan : FitPlan
     n_records : int
         Number of held-out records.
-
-    Returns
-    -------
-    PublicContext
     """
     context: PublicContext = plan.release.context
     return replace(context, n_records=n_records, groups=None)
@@ -464,15 +389,10 @@ def read_part(
     ----------
     estimator : private estimator or PublicPreprocessing
         Not changed.
-    X, y : rows
     rng : numpy.random.Generator or None
         Of the noise that a fit would draw, which decides how exactly it is drawn.
     made_up : bool, default=False
         Whether the rows stand for others.
-
-    Returns
-    -------
-    Reading
 
     Raises
     ------

@@ -83,7 +83,6 @@ class Score:
 
         Parameters
         ----------
-        model : fitted estimator
         X : table of shape (n, n_features)
         y : ndarray of shape (n,)
 
@@ -96,31 +95,11 @@ class Score:
         return np.array([np.sum(np.clip(worth, 0.0, 1.0))])
 
     def of_total(self, total: float, n_records: int) -> float:
-        """Return the score for a sum.
-
-        Parameters
-        ----------
-        total : float
-        n_records : int
-
-        Returns
-        -------
-        float
-        """
+        """Return the score for a sum."""
         return self.low + (self.high - self.low) * total / n_records
 
     def width(self, std: float, n_records: int) -> float:
-        """Return the standard deviation of the score for that of a sum.
-
-        Parameters
-        ----------
-        std : float
-        n_records : int
-
-        Returns
-        -------
-        float
-        """
+        """Return the standard deviation of the score for that of a sum."""
         return (self.high - self.low) * std / n_records
 
 
@@ -180,15 +159,10 @@ def score_of(
     ----------
     scoring : str or None
         None is 'accuracy' of classifiers and 'neg_mean_squared_error' of regressors.
-    model : estimator
     classes : ndarray or None
         Public labels of a classifier.
     bounds : (float, float) or None
         Public bounds of the target of a regressor.
-
-    Returns
-    -------
-    Score
 
     Raises
     ------

@@ -144,7 +144,6 @@ class ByClass:
     ----------
     block : Stacked
         What a record adds within its block.
-    n_classes : int
     """
 
     block: Stacked

@@ -48,7 +48,6 @@ class CellCounts(ByClass):
     ----------
     block : Stacked
         Of `Levels`, one for each column.
-    n_classes : int
     binning : Binning or None
         Which makes cells of raw rows; None where rows are cells already.
     """
@@ -88,13 +87,8 @@ def cell_counts(
     ----------
     n_cells : sequence of int
         Of each column.
-    n_classes : int
     binning : Binning, default=None
         For raw rows.
-
-    Returns
-    -------
-    CellCounts
     """
     levels = tuple(Levels(k, int(size)) for k, size in enumerate(n_cells))
     return CellCounts(Stacked(levels), n_classes, binning)
@@ -113,7 +107,6 @@ def class_tables(
     Parameters
     ----------
     value : ndarray of shape (n_classes * sum(n_cells),)
-    n_cells : sequence of int
     n_records, n_classes : int
         Public.
 
@@ -147,7 +140,6 @@ def smoothed(tables: list[Floats], alpha: float, deviation: float) -> list[Float
     Parameters
     ----------
     tables : list of ndarray of shape (n_classes, n_cells[k])
-    alpha : float
     deviation : float
         Of the noise of a count.
 

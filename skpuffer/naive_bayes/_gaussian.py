@@ -81,7 +81,6 @@ def shrunk_counts(counts: Floats, deviation: float, n_records: int) -> Floats:
     counts : ndarray of shape (n_classes,)
     deviation : float
         Standard deviation of the noise of each.
-    n_records : int
 
     Returns
     -------
@@ -118,11 +117,6 @@ def class_moments(bounds: Bounds, n_classes: int) -> ByClass:
     ----------
     bounds : Bounds
         Of the d features.
-    n_classes : int
-
-    Returns
-    -------
-    ByClass
     """
     positions = tuple(range(len(bounds.low)))
     return ByClass(Stacked((Ones(), Moments(positions, bounds, order=2))), n_classes)

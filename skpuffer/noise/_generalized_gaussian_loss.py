@@ -253,10 +253,6 @@ def hockey_stick(epsilon: Numbers, u: Numbers, beta: float) -> Floats:
     beta : float
         Above one.
 
-    Returns
-    -------
-    delta : ndarray
-
     Notes
     -----
     With x the point where the loss is epsilon >= 0 it is F(x) - exp(epsilon) F(x - u),
@@ -629,11 +625,6 @@ def split_trade_off(u: float, beta: float) -> Hull:
     ----------
     u : float
         In (0, inf).
-    beta : float
-
-    Returns
-    -------
-    Hull
     """
     order = min(beta, 2.0)
     rho = fisher_information(beta) * u**2 / 2

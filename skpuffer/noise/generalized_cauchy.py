@@ -411,7 +411,6 @@ class _SeveralCoordinates:
 
     Parameters
     ----------
-    noise : GeneralizedCauchyNoise
     count : int or inf
         Number of coordinates; infinity if it is not known.
     """

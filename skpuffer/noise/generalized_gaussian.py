@@ -191,7 +191,6 @@ class Euclidean(_Tabulated):
 
     Parameters
     ----------
-    beta : float
     lengthened : float
         Largest ratio of its beta-norm to its l2 norm; infinity if unknown.
     """

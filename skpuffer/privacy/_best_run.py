@@ -66,15 +66,10 @@ def best_of_runs(
     ----------
     trials : sequence of Trial
         One for each candidate.
-    runs : RandomRuns
     alpha : float, default=None
         Rényi order of the promise.
     delta : float, default=None
         For an (epsilon, delta) promise. One of the two is needed.
-
-    Returns
-    -------
-    Certificate
 
     Raises
     ------
@@ -100,13 +95,8 @@ def every_trial_once(
 
     Parameters
     ----------
-    trials : sequence of Trial
     alpha, delta : float, default=None
         As for :func:`best_of_runs`.
-
-    Returns
-    -------
-    Certificate
     """
     _refuse_unfit(trials)
     sides = [[_plain(part) for part in side] for side in _sides(trials)]
@@ -127,13 +117,8 @@ def one_trial(
 
     Parameters
     ----------
-    trials : sequence of Trial
     alpha, delta : float, default=None
         As for :func:`best_of_runs`.
-
-    Returns
-    -------
-    Certificate
     """
     _refuse_unfit(trials)
     return _certificate(

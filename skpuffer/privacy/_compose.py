@@ -47,10 +47,6 @@ def on_one_coupling(certificates: Sequence[Certificate]) -> list[Certificate]:
     go, holds for each pair of tables that a coupling draws, if it changes no more than
     k of them.
 
-    Parameters
-    ----------
-    certificates : sequence of Certificate
-
     Returns
     -------
     list of Certificate
@@ -129,7 +125,6 @@ def beside_beliefs(
 
     Parameters
     ----------
-    certificates : sequence of Certificate
     amplify : bool, default=True
         Whether what is asked of them together is what a belief amplifies.
 
@@ -196,11 +191,6 @@ def amplified(total: Certificate, belief: OverlapCurve) -> Certificate:
     ----------
     total : Certificate
         Of the records replaced that the belief speaks of.
-    belief : OverlapCurve
-
-    Returns
-    -------
-    Certificate
     """
     assert total.curve is not None  # composed of curves
     return replace(
@@ -648,7 +638,6 @@ def repeated(certificate: "Certificate", times: int) -> "list[Certificate]":
 
     Parameters
     ----------
-    certificate : Certificate
     times : int
         At least 1.
 
@@ -711,7 +700,6 @@ def events_together(
 
     Parameters
     ----------
-    certificates : sequence of Certificate
     curve : PrivacyCurve or None
         Of all of them together.
 

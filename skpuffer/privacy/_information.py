@@ -219,10 +219,6 @@ def sum_of_averages(
     alpha, delta : float or None
         As in :func:`compose`.
 
-    Returns
-    -------
-    Certificate
-
     Raises
     ------
     CompositionError
@@ -298,10 +294,6 @@ def sliced_approximate(certificate: "Certificate", delta: float) -> "Certificate
     delta : float
         In (0, 1).
 
-    Returns
-    -------
-    Certificate
-
     Raises
     ------
     UncertifiedError
@@ -336,10 +328,6 @@ def processed(certificate: "Certificate") -> "Certificate":
     ----------
     certificate : Certificate
         A promise.
-
-    Returns
-    -------
-    Certificate
 
     Raises
     ------

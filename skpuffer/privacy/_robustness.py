@@ -69,18 +69,12 @@ def shifted(
 
     Parameters
     ----------
-    certificate : Certificate
     notion : Notion
         The Pufferfish notion it implies.
     method : str
         One of `METHODS`.
     given : dict
         The inputs by name, None where not given.
-    orders : tuple of three floats, or None
-
-    Returns
-    -------
-    Certificate
     """
     check_option(tuple(METHODS), method=method)
     needed = METHODS[method]
@@ -257,7 +251,6 @@ def _spread(
 
     Parameters
     ----------
-    alpha : float
     orders : tuple of float
         (p, q, r), whose reciprocals sum to one.
     cost : float
@@ -401,10 +394,6 @@ def _close_distributions(base: "Certificate", distance: float) -> Statement:
 def arbitrary_count(certificate: "Certificate") -> int | None:
     """Return how many records any neighbouring tables differ in.
 
-    Parameters
-    ----------
-    certificate : Certificate
-
     Returns
     -------
     int or None
@@ -423,10 +412,6 @@ def plain_privacy(certificate: "Certificate") -> Statement | str:
     ----------
     certificate : Certificate
         Under a declared belief.
-
-    Returns
-    -------
-    str
     """
     count = certificate.coupling_count
     # one record is taken by itself, wherever it is

@@ -238,7 +238,6 @@ def _largest(runs: RandomRuns, p: Floats, bound: Floats, orders: Floats) -> Floa
 
     Parameters
     ----------
-    runs : RandomRuns
     p, bound : ndarray of shape (n_corners,)
         Corners of the bound on p'.
     orders : ndarray of shape (n_orders,)

@@ -552,7 +552,6 @@ def refuse_repeated(groups: Indices, scenario: Scenario) -> None:
     Parameters
     ----------
     groups : ndarray of int of shape (n_records,)
-    scenario : Scenario
 
     Raises
     ------
@@ -576,10 +575,6 @@ def stated(check: Callable[..., Floats], **named: Any) -> Floats:
     **named : one keyword argument
         The name of the parameter and its value.
 
-    Returns
-    -------
-    ndarray
-
     Raises
     ------
     ScenarioError
@@ -599,10 +594,6 @@ def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int
         Positions from zero, each once or more often; None is all.
     n : int, default=None
         Number of records, None if it is not known yet.
-
-    Returns
-    -------
-    list of int
 
     Raises
     ------
@@ -635,7 +626,6 @@ def resolve_pairs(
 
     Parameters
     ----------
-    pairs : 'all' or list of (value, value)
     secrets : sequence
         The secrets known.
     owner : Statement
@@ -813,15 +803,6 @@ def relabelling(context: PublicContext, count: int) -> str | None:
 
     The target of one release may be a feature of another, which hides it from nobody:
     only releases of equal columns rest on one coupling.
-
-    Parameters
-    ----------
-    context : PublicContext
-    count : int
-
-    Returns
-    -------
-    str or None
     """
     columns = context.feature_names, context.target_name
     if None in columns:
@@ -841,13 +822,8 @@ def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:
     ----------
     bound : BoundScenario
         Of a scenario with a parameter `table`.
-    kind : str
     *key : objects
         All else that the coupling depends on.
-
-    Returns
-    -------
-    str or None
     """
     table, context = bound.scenario.table, bound.context
     if table is None or context.feature_names is None:
@@ -864,7 +840,6 @@ def same_table(coupling: str | None, table: str | None) -> tuple[Statement, ...]
     ----------
     coupling : str or None
         As :func:`coupling_in_table` names it.
-    table : str or None
 
     Returns
     -------

@@ -317,11 +317,6 @@ Result = TypeVar("Result")
 def check_running(n_jobs: Any, verbose: Any) -> None:
     """Refuse parameters by which no simulation can be run.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-    verbose : bool
-
     Raises
     ------
     ValueError
@@ -335,10 +330,6 @@ def check_running(n_jobs: Any, verbose: Any) -> None:
 
 def fresh_generator(rng: Any) -> np.random.Generator:
     """Return a generator whose draws no other simulation has made.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator or int
 
     Returns
     -------
@@ -361,7 +352,6 @@ def run_tables(
 
     Parameters
     ----------
-    release : QueryRelease
     tables : iterable of (Statement or '', X, y)
         What a table is, for messages about public ones, else ''; and the arrays that
         the query reads. Drawn one after the other, whatever `n_jobs` is.
@@ -438,8 +428,6 @@ def simulated_once(
 
     Parameters
     ----------
-    bound : BoundScenario
-    release : QueryRelease
     key : tuple
         What else tells the simulations of one bound scenario apart.
     find : callable

@@ -38,7 +38,6 @@ class Graph:
 
     Parameters
     ----------
-    parents : tuple of tuple of int
     """
 
     parents: tuple[tuple[int, ...], ...]
@@ -82,11 +81,6 @@ class Graph:
 
     def connected(self, at: int, given: Collection[int]) -> set[int]:
         """Return the nodes that are not d-separated from one node, given others.
-
-        Parameters
-        ----------
-        at : int
-        given : collection of int
 
         Returns
         -------
@@ -140,7 +134,6 @@ class Graph:
 
         Parameters
         ----------
-        at : int
         most : int
             Largest number of nodes in a quilt.
 

@@ -473,7 +473,6 @@ class Ranking:
     order : ndarray of int of shape (n_records,)
         The first so many of it have the value. Those that have it now come first, so
         that no other table with as many differs from this one in fewer records.
-    value : object
     others : ndarray of shape (n_records,)
         What each record has without it.
     column : str, int or None
@@ -499,11 +498,6 @@ def ranking(
         None is the target.
     value : object
         None is the second of two, in their order.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Ranking
     """
     held = _target(y) if column is None else _column(X, column)
     if y is not None and (given := row_count(y)) != (n := row_count(X)):
@@ -542,8 +536,6 @@ def relabelled(X: Any, y: Any, rank: Ranking, count: int) -> tuple[Any, Any]:
     ----------
     X : {array-like, data frame} of shape (n_records, n_columns)
     y : array-like of shape (n_records,) or None
-    rank : Ranking
-    count : int
 
     Returns
     -------

@@ -24,7 +24,6 @@ def check_agreement(schema: Schema, parameters: Mapping[str, Any]) -> None:
 
     Parameters
     ----------
-    schema : Schema
     parameters : dict of {str: object}
         `amounts`, `bounds`, `categories`, `classes` and `target_bounds`, as an
         estimator has them; None says nothing.
@@ -56,7 +55,6 @@ def check_same_book(schema: Schema, believed: Schema) -> None:
     ----------
     schema : Schema
         Of the estimator, without the secret.
-    believed : Schema
 
     Raises
     ------

@@ -214,7 +214,6 @@ def refuse_ambiguous(levels: Sequence[Any], parameter: str = "levels") -> None:
 
     Parameters
     ----------
-    levels : sequence
     parameter : str, default='levels'
         For messages.
 
@@ -404,7 +403,6 @@ def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
     X : {data frame, array-like} of shape (n, n_columns)
         Columns of a frame go by name, and there may be others; those of an array by
         position, and there are as many as names.
-    names : sequence
 
     Returns
     -------
@@ -468,7 +466,6 @@ def numbers(column: Number, values: Array) -> tuple[Floats, Booleans]:
 
     Parameters
     ----------
-    column : Number
     values : array of shape (n,)
 
     Returns
@@ -490,7 +487,6 @@ def plain_numbers(values: Array, missing: Sequence[Any] = ()) -> Floats:
     Parameters
     ----------
     values : array of shape (n,)
-    missing : sequence, default=()
 
     Returns
     -------
@@ -508,7 +504,6 @@ def level_codes(column: Category, values: Array) -> Indices:
 
     Parameters
     ----------
-    column : Category
     values : array of shape (n,)
 
     Returns

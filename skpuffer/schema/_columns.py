@@ -299,10 +299,6 @@ def as_column(name: Any, given: Any) -> Column:
         A tuple of two different numbers is a pair of bounds, any other list one of
         levels; a dict holds the fields of either, and bounds also as ``'bounds'``.
 
-    Returns
-    -------
-    Number or Category
-
     Raises
     ------
     ValueError

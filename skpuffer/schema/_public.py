@@ -58,15 +58,8 @@ def public_column(
     ----------
     name : str
         For messages.
-    values : Series
-    amount : bool
-    max_levels : int
     missing : tuple
         Codes of missing values.
-
-    Returns
-    -------
-    Number or Category
 
     Raises
     ------

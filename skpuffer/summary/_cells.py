@@ -71,7 +71,6 @@ def stepwise(
         Columns that are read.
     sensitivity : Sensitivity
         Of the contribution.
-    norm : float
 
     Returns
     -------
@@ -93,10 +92,8 @@ def cell_counts(
     ----------
     codes : ndarray of int of shape (n,)
         From 0; a record with a negative one counts as nothing.
-    n_codes : int
     cells : ndarray of int of shape (n,) or None
         From 0; None puts all records in one.
-    n_cells : int
 
     Returns
     -------
@@ -201,7 +198,6 @@ class Signs:
 
     Parameters
     ----------
-    positions : tuple of int
     """
 
     positions: tuple[int, ...]
@@ -267,7 +263,6 @@ class Bins:
 
     Parameters
     ----------
-    position : int
     edges : tuple of float
         Increasing.
     """
@@ -382,7 +377,6 @@ class Stacked:
 
     Parameters
     ----------
-    blocks : tuple
     """
 
     blocks: tuple
@@ -504,16 +498,7 @@ class Grouped:
         return cells
 
     def cell(self, columns: Sequence[Any]) -> Any:
-        """Cell of each record, `n_cells` for none: as :meth:`cells`, by an engine.
-
-        Parameters
-        ----------
-        columns : sequence of narwhals.Expr
-
-        Returns
-        -------
-        narwhals.Expr
-        """
+        """Cell of each record, `n_cells` for none: as :meth:`cells`, by an engine."""
         cell, inside = nw.lit(0), nw.lit(True)
         for at, size in zip(self.positions, self.sizes, strict=True):
             cell = cell * size + columns[at]

@@ -38,10 +38,6 @@ _FAN_OUT = 8
 def tree_shape(n_leaves: int) -> tuple[int, int]:
     """Return the levels and the children of a node of a tree over so many leaves.
 
-    Parameters
-    ----------
-    n_leaves : int
-
     Returns
     -------
     n_levels : int
@@ -68,7 +64,6 @@ class CountTree:
 
     Parameters
     ----------
-    position : int
     edges : tuple of float
         Increasing; see :class:`Bins`.
     unit : float, default=1
@@ -190,7 +185,6 @@ def consistent_leaves(
 
     Parameters
     ----------
-    tree : CountTree
     nodes : ndarray of shape (n_cells, tree.dim)
         Noisy counts, of the same variance.
     total : ndarray of shape (n_cells,) or None

@@ -68,13 +68,10 @@ class ColumnRequest:
 
     Parameters
     ----------
-    name : str or int
     position : int
         In the encoded table.
-    statistics : tuple of str
     levels : tuple or None
         Of a categorical column.
-    bounds : tuple of (float, float) or None
     edges : tuple of float or None
         Public grid.
     boolean : bool
@@ -114,10 +111,8 @@ class SummaryLayout:
 
     Parameters
     ----------
-    columns : tuple of ColumnRequest
     by : tuple of Column
         Categorical; positions are those in the encoded table.
-    quantiles : tuple of float
     unit_order : float, default=2
         Order by which the noise of a tree of d levels has units of d**(1 / order).
     nonnegative : bool, default=False
@@ -202,7 +197,6 @@ class SummaryLayout:
             Mean contribution, in data units, with noise.
         noise_std : ndarray of shape (dim,)
             Standard deviation of that noise.
-        n_records : int
 
         Returns
         -------
@@ -573,7 +567,6 @@ def public_bounds(
 
     Parameters
     ----------
-    summary : PrivateSummary
     task : Task
         Its `reading` is the encoder, its `X` encoded.
     context : PublicContext
@@ -651,7 +644,6 @@ def schema_grids(bins: Any, schema: Schema) -> dict[Hashable, Any]:
     bins : int, array-like or dict
         The parameter of a summary. What it says of a column by name goes first, then
         what the code book does.
-    schema : Schema
 
     Returns
     -------
@@ -685,11 +677,8 @@ def public_grid(
 
     Parameters
     ----------
-    bins : int, array-like or dict
-    column : Column
     wanted : sequence of str
         Statistics.
-    bounds : pair of float or None
     n_quantile_bins : int or None, default=None
         Into how many, or nearly as many, bins are cut for quantiles. None is for edges
         that somebody asked for, and no others.

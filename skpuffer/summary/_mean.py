@@ -343,10 +343,6 @@ class Moments:
         ----------
         columns : sequence
             Columns of the encoded table: arrays, or expressions of an engine.
-
-        Returns
-        -------
-        list of Part
         """
         bounds = zip(self.bounds.middle, self.bounds.half, strict=True)
         # clipped, whatever the record holds: the table of sensitivities rests on [-1,
@@ -381,7 +377,6 @@ class Moments:
         X : ndarray of shape (n, n_features)
         cells : ndarray of int of shape (n,), default=None
             Cell of each record, from 0; None puts all records in one.
-        n_cells : int, default=1
 
         Returns
         -------
@@ -435,7 +430,6 @@ class Moments:
         ----------
         gaps : ndarray of shape (n, n_features)
             Largest move of each feature, of all columns of the encoded table.
-        norm : float
 
         Returns
         -------
@@ -467,7 +461,6 @@ def row_blocks(n_records: int, width: int, least: int = 1) -> Iterator[slice]:
 
     Parameters
     ----------
-    n_records : int
     width : int
         Numbers of a row that are read.
     least : int, default=1
@@ -488,7 +481,6 @@ class _Centred:
 
     Parameters
     ----------
-    positions : tuple of int
     bounds : Bounds
         Of these columns.
     X : ndarray of shape (n, n_features)
@@ -575,7 +567,6 @@ def _pair_move(gaps: Floats, norm: float) -> Floats:
     ----------
     gaps : ndarray
         At most 2.
-    norm : float
 
     Returns
     -------
@@ -603,7 +594,6 @@ class Averages:
 
     Parameters
     ----------
-    n_records, n_features : int
     """
 
     n_records: int

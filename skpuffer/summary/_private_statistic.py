@@ -226,7 +226,6 @@ class _StatisticQuery(VectorQuery):
     statistic : callable
     names : sequence of str or None
         Columns, for a function that reads them by name.
-    dim : int or None
     """
 
     _parameter, _source = "statistic", "table"
@@ -280,10 +279,6 @@ def usable_counts(counts: ArrayLike, noise_std: ArrayLike) -> Floats:
         Noisy counts, in records.
     noise_std : float or ndarray
         Standard deviation of their noise, in records.
-
-    Returns
-    -------
-    ndarray
 
     Examples
     --------

@@ -113,7 +113,6 @@ class RankScores:
         In (0, 1), increasing, one choice each.
     low, high : float
         Public bounds: what lies outside is read as the nearer one.
-    resolution : float or None
 
     Notes
     -----

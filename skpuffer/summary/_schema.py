@@ -61,7 +61,6 @@ class Column:
 
     Parameters
     ----------
-    name : str or int
     position : int
         In the table as it reaches the estimator.
     levels : tuple or None
@@ -86,7 +85,6 @@ class TableEncoder:
 
     Parameters
     ----------
-    columns : tuple of Column
     n_columns : int
         Width of the table as it reaches the estimator.
     before : callable, default=None
@@ -155,16 +153,7 @@ class TableEncoder:
         return table
 
     def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
-        """Encode a lazy data frame, as far as that is said by expressions.
-
-        Parameters
-        ----------
-        table : LazyTable
-
-        Returns
-        -------
-        list of LazyColumn
-        """
+        """Encode a lazy data frame, as far as that is said by expressions."""
         return [
             number(table, c.name)
             if c.levels is None

@@ -39,7 +39,6 @@ def maximum_spanning_tree(scores: Floats, n_columns: int) -> list[tuple[int, int
     ----------
     scores : ndarray of shape (n_pairs,)
         Of the pairs in the order of :func:`pairs_of`; of any sign.
-    n_columns : int
 
     Returns
     -------
@@ -77,8 +76,6 @@ def spanning_forest(
     Parameters
     ----------
     scores : ndarray of shape (n_pairs,)
-    n_columns : int
-    least : float
 
     Returns
     -------
@@ -124,12 +121,8 @@ class Mechanism:
 
     Parameters
     ----------
-    structure : Structure
     kinds : tuple of str
         Of the columns' cells; see :class:`Binning`.
-    has_missing : tuple of bool
-    release : AdaptiveRelease
-    noise : Noise
     counts_all : bool, default=True
         Whether every record is counted: those without a target are not.
     """
@@ -158,7 +151,6 @@ class Mechanism:
             Zeros if there is no target.
         cells : sequence of ndarray of int of shape (n,)
             Of each column.
-        rng : numpy.random.Generator
         shown : callable of an iterable
             Wraps the pairs of columns, to show progress.
 
@@ -217,10 +209,6 @@ class Mechanism:
         Parameters
         ----------
         released : ndarray of shape (release.dim,)
-
-        Returns
-        -------
-        TableModel
         """
         structure = self.structure
         ends = np.cumsum([stage.dim for stage in self.release.stages])
@@ -307,8 +295,6 @@ class Mechanism:
         ----------
         margins, tables : sequence of ndarray
             Noisy.
-        groups : sequence of ndarray
-        edges : sequence of (int, int)
         again : dict of {int: ndarray}
             Noisy margins of the columns without links, from the last stage.
         variance : float

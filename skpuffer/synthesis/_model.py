@@ -89,7 +89,6 @@ def systematic_cells(
     weights : ndarray of shape (n_groups, n_cells)
         Of the cells in each group, non-negative. A group without any draws uniformly.
     groups : ndarray of int of shape (n_rows,)
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -169,16 +168,7 @@ class TableModel:
         ]
 
     def scaled_to(self, mass: float) -> TableModel:
-        """Return the model of another total mass.
-
-        Parameters
-        ----------
-        mass : float
-
-        Returns
-        -------
-        TableModel
-        """
+        """Return the model of another total mass."""
         factor = mass / self.masses.sum()
         return replace(
             self,
@@ -190,11 +180,6 @@ class TableModel:
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[Indices, list[Indices]]:
         """Draw rows from the roots to the leaves.
-
-        Parameters
-        ----------
-        n : int
-        rng : numpy.random.Generator
 
         Returns
         -------

@@ -84,13 +84,7 @@ class TableCells:
         return column.levels if isinstance(column, Category) else ()
 
     def largest_table(self) -> tuple[int, tuple[Any, ...]]:
-        """Return the most cells of a table of two columns (and the target), and which.
-
-        Returns
-        -------
-        n_cells : int
-        names : tuple
-        """
+        """Return the most cells of a table of two columns (and the target), and which."""
         sizes = dict(zip(self.names, self.n_cells, strict=True))
         first = () if self.target is None else (self.target,)
         others = [name for name in self.names if name != self.target]
@@ -140,7 +134,6 @@ class TableCells:
         ----------
         codes : sequence of ndarray of int of shape (n,)
             Of all columns.
-        rng : numpy.random.Generator
 
         Returns
         -------
@@ -197,8 +190,6 @@ class Plan:
 
     Parameters
     ----------
-    cells : TableCells
-    structure : Structure
     target : int or None
         Position of the column whose cells are the classes.
     """
@@ -219,15 +210,8 @@ class Plan:
 
         Parameters
         ----------
-        cells : TableCells
-        n_records : int
-        budget : Budget
         shares : sequence of 3 float
             Parts of it for margins, scores and tables.
-
-        Returns
-        -------
-        Plan
         """
         target, n_cells = cells.position, cells.n_cells
         plain = Structure(n_cells)
@@ -260,17 +244,7 @@ class Plan:
         return [k for k in range(len(self.cells.n_cells)) if k != self.target]
 
     def mechanism(self, release: AdaptiveRelease, noise: Noise) -> Mechanism:
-        """Return what executes a release and reads what was released.
-
-        Parameters
-        ----------
-        release : AdaptiveRelease
-        noise : Noise
-
-        Returns
-        -------
-        Mechanism
-        """
+        """Return what executes a release and reads what was released."""
         binning = self.cells.binning
         return Mechanism(
             structure=self.structure,
@@ -315,10 +289,6 @@ class Plan:
         ----------
         classes : ndarray of int of shape (n,)
         cells : sequence of ndarray of int of shape (n,)
-
-        Returns
-        -------
-        list of ndarray
         """
         found = dict(zip(self.columns, cells, strict=True))
         if self.target is not None:
@@ -330,7 +300,6 @@ class Plan:
 
         Parameters
         ----------
-        model : TableModel
         columns : sequence of int
             Positions in the table.
 

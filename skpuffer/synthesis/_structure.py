@@ -117,11 +117,6 @@ class Structure:
     def noise_share(self, n_records: int, budget: Budget) -> float:
         """Return the noise of a mean margin that had the whole budget.
 
-        Parameters
-        ----------
-        n_records : int
-        budget : Budget
-
         Returns
         -------
         float
@@ -137,12 +132,6 @@ class Structure:
         self, n_records: int, budget: Budget, shares: Sequence[float]
     ) -> float:
         """Return the noise of a pair's score.
-
-        Parameters
-        ----------
-        n_records : int
-        budget : Budget
-        shares : sequence of 3 float
 
         Returns
         -------
@@ -204,10 +193,6 @@ class Structure:
         n_tables : int
             Tables that are released in the last stage, at most one a column.
         norm : {1.0, 2.0}
-
-        Returns
-        -------
-        float
         """
         return float((self.n_columns / n_tables) ** (1 / norm))
 
@@ -224,9 +209,6 @@ def affordable(
     ----------
     wishes : sequence of Structure
         Best first.
-    n_records : int
-    budget : Budget
-    shares : sequence of 3 float
 
     Returns
     -------
@@ -255,7 +237,6 @@ def joint_counts(columns: Sequence[Indices], n_cells: Sequence[int]) -> Floats:
     ----------
     columns : sequence of ndarray of int of shape (n_records,)
         Cells, column ``k`` in ``range(n_cells[k])``.
-    n_cells : sequence of int
 
     Returns
     -------
@@ -289,7 +270,6 @@ def dependence_scores(
     margins : sequence of ndarray of shape (n_classes, n_cells[k])
         *Released* margins of each column, which the pairs are compared with; each class
         has one mass in all of them.
-    pairs : iterable of (int, int)
 
     Yields
     ------
@@ -355,7 +335,6 @@ class WeightedMean:
 
         Parameters
         ----------
-        estimate : ndarray
         variance : array-like that broadcasts against it
             Of each entry.
         """

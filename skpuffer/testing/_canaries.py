@@ -120,10 +120,6 @@ def listen() -> Iterator[Said]:
 def reachable(value: object) -> dict[str, Any]:
     """Leaves of the object graph below an object, whatever its attributes are called.
 
-    Parameters
-    ----------
-    value : object
-
     Returns
     -------
     leaves : dict of {str: object}

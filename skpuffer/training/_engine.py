@@ -483,13 +483,8 @@ def travel(n_records: int, multiplier: float, smoothness: float) -> float:
 
     Parameters
     ----------
-    n_records : int
     multiplier, smoothness : float
         As for :func:`run_defaults`, whose notes explain it.
-
-    Returns
-    -------
-    float
     """
     return _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
 

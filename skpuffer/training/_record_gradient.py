@@ -280,7 +280,6 @@ class RecordPoint:
 
     Parameters
     ----------
-    record : RecordGradient
     apart : float
         How far apart rows of different labels are at least, of more than two.
     """
@@ -338,7 +337,6 @@ class ClippedGradient:
 
     Parameters
     ----------
-    record : RecordGradient
     clip_norm : float
         Of l2 clipping of the whole gradient.
     radius : float or None
@@ -403,10 +401,6 @@ class ClippedGradient:
         ----------
         shift : float
             How far the point moves.
-
-        Returns
-        -------
-        float
 
         References
         ----------

@@ -531,7 +531,6 @@ def largest_factor(clip_norm: float, lengths: Array, slack: float) -> Array:
 
     Parameters
     ----------
-    clip_norm : float
     lengths : ndarray or scalar of NumPy, float32 or float64
     slack : float
         Share of a gradient's length that rounding may add; see `Rows.slack`.

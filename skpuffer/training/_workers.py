@@ -131,7 +131,6 @@ class SpreadSums:
 
     Parameters
     ----------
-    gradients : Gradients
     n_workers : int
         Of which each sums up a share of the records.
 
@@ -195,7 +194,6 @@ class SpreadSums:
         parameters : ndarray of shape (dim,)
         index : None
             All of them.
-        release : GradientRelease
 
         Returns
         -------

@@ -171,11 +171,6 @@ class _Radii:
     def least_value(self, cost: float, tol: float) -> float:
         """Least radius plus cost times divergence, but for a share `tol`.
 
-        Parameters
-        ----------
-        cost : float
-        tol : float
-
         Returns
         -------
         float

@@ -78,7 +78,6 @@ class MeantMasses:
         ----------
         group : ndarray of int of shape (n,)
             From 0 to `size`.
-        size : int
         """
         if self.raw is not None and self.raw.dtype == float:
             return self._float_sums(self.raw, group, size)

@@ -59,10 +59,6 @@ def send(i: Indices, j: Indices, supply: Integers, demand: Integers) -> Transpor
     supply, demand : ndarray of shape (n,) and (m,), of int64 or of Python integers
         Masses with the same total.
 
-    Returns
-    -------
-    transport : Transport
-
     References
     ----------
     Ford and Fulkerson (1956), Maximal flow through a network. The integer scaling is
@@ -213,7 +209,6 @@ class Reach:
 
         Parameters
         ----------
-        radius : float
         max_pairs : float
             Most pairs held at once.
         """
@@ -242,7 +237,6 @@ class Reach:
         ----------
         stuck, short : ndarray of bool, of shape (n,) and (m,)
             Atoms on the two sides of the cut between which pairs were lacking.
-        radius : float
         """
         self._patience -= 1
         every_i, every_j = np.flatnonzero(stuck), np.flatnonzero(short)
@@ -348,7 +342,6 @@ def smallest_radius(
         Atoms, which may repeat.
     a, b : ndarray of int of shape (n,) and (m,)
         Masses, of one sum.
-    norm : float
     max_pairs : float
         Most pairs of atoms held at once, at least 1.
     spare : int, default=0

@@ -201,7 +201,6 @@ def resolve_bounds(
     bounds : None, 'empirical', pair (low, high), or dict of {column: (low, high)}
         The estimator's parameter. None asks the scenario, as a dict does for columns
         it does not name.
-    n_features : int
     scenario : Scenario, default=None
         Asked for the bounds it declares.
     context : PublicContext, default=None

@@ -196,7 +196,6 @@ def noise_deviation(noise: Any, dim: int) -> float:
 
     Parameters
     ----------
-    noise : Noise
     dim : int
         Number of coordinates.
 

@@ -251,10 +251,6 @@ def least_norm(dtype: Any) -> float:
     ----------
     dtype : dtype
         float32 or float64.
-
-    Returns
-    -------
-    float
     """
     info = np.finfo(dtype)
     return float(info.tiny) / float(info.eps)

@@ -49,7 +49,6 @@ class Listener(Protocol):
 
         Parameters
         ----------
-        estimator : estimator
         context : CallbackContext
             Whose task is named 'release'.
         metadata : dict
@@ -78,7 +77,6 @@ def tell(estimator: Any, metadata: dict[str, Any], context: Any = None) -> None:
 
     Parameters
     ----------
-    estimator : estimator
     metadata : dict
         With the `certificate`.
     context : CallbackContext, default=None
@@ -231,8 +229,6 @@ def end_carrying(parts: Iterable[Any], fit: str) -> None:
 
     Parameters
     ----------
-    parts : iterable of estimator
-    fit : str
     """
     _going_on.discard(fit)
     for part in parts:

@@ -191,10 +191,6 @@ def to_pandas(X: Any, columns: Iterable[Any] | None = None) -> pd.DataFrame:
 def cells_of(column: nw.Series[Any]) -> NDArray[Any]:
     """Return the cells of a frame's column as an array, whatever they hold.
 
-    Parameters
-    ----------
-    column : narwhals.Series
-
     Returns
     -------
     ndarray of shape (n_records,)
@@ -215,14 +211,6 @@ def held_as_codes(column: Any) -> Any:
 
     Which of these are equal, pandas tells without an object for each: in Arrow, if that
     is where they lie. So do other libraries, whose codes are taken over.
-
-    Parameters
-    ----------
-    column : pandas.Series or narwhals.Series
-
-    Returns
-    -------
-    pandas.api.extensions.ExtensionArray or None
     """
     kind = column.dtype
     if isinstance(column, nw.Series):
@@ -356,14 +344,8 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
 
     Parameters
     ----------
-    y : array-like or None
-    numeric : bool, default=False
     missing : bool, default=False
         Whether targets may be missing.
-
-    Returns
-    -------
-    ndarray or None
 
     Raises
     ------
@@ -458,7 +440,6 @@ def as_numbers(values: NDArray[Any], where: Callable[[], Statement]) -> NDArray[
 
     Parameters
     ----------
-    values : ndarray
     where : callable
         Says what holds them, for an error.
 
@@ -525,10 +506,6 @@ def bounded(X: Any, mapped: bool = False) -> Any:
     mapped : bool, default=False
         Whether a map made it, which may have overflowed; then infinity is bounded too.
         In a table as it is given, infinity is refused later.
-
-    Returns
-    -------
-    X : the same kind
     """
     if isinstance(X, pd.DataFrame):
         for i in range(X.shape[1]):
@@ -633,7 +610,6 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 
     Parameters
     ----------
-    estimator : private estimator
     X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
     *y : array-like of shape (n_records,)
         The target, if there is one.

@@ -37,10 +37,6 @@ def muted(estimator: Any) -> Any:
     muted with it, wherever they are among the parameters. Those that are frozen are
     left alone: they are shared, and not fitted.
 
-    Parameters
-    ----------
-    estimator : estimator
-
     Returns
     -------
     estimator : estimator
@@ -66,7 +62,6 @@ def parts_of(value: Any, seen: set[int]) -> Iterator[Any]:
 
     Parameters
     ----------
-    value : estimator, or any other parameter
     seen : set of int
         Identities of those that were yielded before.
 
@@ -181,7 +176,6 @@ def unquoted(owner: object, call: Callable[..., Any], *args: Any) -> Any:
     owner : str
         Whose code it is, for the message.
     call : callable
-    *args : tuple
 
     Returns
     -------

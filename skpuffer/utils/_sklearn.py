@@ -114,10 +114,6 @@ class NestedParametersMixin:
         **params : dict
             As in scikit-learn.
 
-        Returns
-        -------
-        self : object
-
         Raises
         ------
         ValueError

@@ -327,11 +327,8 @@ def near_sensitivity(
 
     Parameters
     ----------
-    fact : Fact
     whole : SensitivityBound
         The bound with nothing left out.
-    release : QueryRelease
-    norm : float
     event : float
         Mass of a coupling that may move any distance, besides `delta` of the fact.
 

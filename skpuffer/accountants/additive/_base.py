@@ -303,13 +303,6 @@ def pure_account(
     ----------
     accountant : GroupPrivacy
         Of an infinite order.
-    fact : Adjacency
-    release : SelectionRelease
-    bound : BoundScenario
-
-    Returns
-    -------
-    Account
 
     Raises
     ------

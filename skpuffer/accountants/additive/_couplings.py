@@ -80,7 +80,6 @@ class Couplings:
         The output moves by this factor times the distributions' own coordinates.
     slack : float
         Every move may be longer by this.
-    norm : float
     units : ndarray of shape (dim,) or float
     mass_error : float
         Bound on the relative error of the distributions' masses.
@@ -117,11 +116,8 @@ class Couplings:
 
         Parameters
         ----------
-        moves : tuple of AtomMoves or GaussianMoves
-        noise : Noise
         alpha : float
             Finite Rényi order.
-        shift : Shift
         skip : sequence of int, default=()
             Positions of plans that have been planned for this noise already.
 
@@ -245,13 +241,8 @@ def atoms(
     ----------
     steps : ndarray of shape (k, dim)
     masses : ndarray of shape (k,) or (n_couplings, k)
-    norm : float
     units : ndarray of shape (dim,) or float
         Unit of each coordinate, in which lengths are measured.
-
-    Returns
-    -------
-    AtomMoves
     """
     radii = lengths_of(steps / units, norm)
     return AtomMoves(radii, np.asarray(masses, dtype=float), steps)
@@ -270,15 +261,8 @@ def couplings(
 
     Parameters
     ----------
-    fact : Fact
     sensitivity : SensitivityBound
         What the same fact says of the longest move.
-    release : QueryRelease
-    norm : float
-
-    Returns
-    -------
-    Couplings
     """
     return Couplings((ball(sensitivity.radius),))
 
@@ -421,10 +405,6 @@ def lattice_moves(
     """Moves of the monotone couplings of lattice sums, with masses pair by pair.
 
     A lattice is a line, on which they are optimal for every convex cost of the move.
-
-    Parameters
-    ----------
-    pairs : sequence of (Distribution, Distribution)
 
     Returns
     -------
@@ -571,15 +551,10 @@ class AtomMoves(Plain, kind="atom_moves"):
 
         Parameters
         ----------
-        noise : Noise
         alpha : float
             Finite Rényi order.
         shift : Shift
             Whose norm, dimension and weights are those of the radii.
-
-        Returns
-        -------
-        float
         """
         if self.steps is None:
             # of lengths only: each move may be the costliest one of its ball
@@ -600,8 +575,6 @@ class AtomMoves(Plain, kind="atom_moves"):
 
         Parameters
         ----------
-        noise : Noise
-        alpha : float
         steps : ndarray of shape (k, dim)
 
         Returns
@@ -735,7 +708,6 @@ class CouplingCurve(Plain, kind="coupling"):
 
     Parameters
     ----------
-    noise : Noise
     shift : Shift
         A ball that no move leaves, maybe of infinite radius: the curve is nowhere
         above the noise's own against it.
@@ -859,7 +831,6 @@ def of_balls(function: Callable[[Any], Any], shift: Shift, radii: Floats) -> Flo
     Parameters
     ----------
     function : callable of a Shift
-    shift : Shift
     radii : ndarray of shape (k,)
         In units of the release.
 

@@ -474,18 +474,14 @@ class Told:
         That the promise is for.
     nominal : float
         The same for the priors themselves.
-    outputs : OutputMoves
     moves : ndarray of shape (n_moves, dim)
         Of the couplings, without the room.
     radius : float
         Of a ball around all moves, as the general Wasserstein mechanism would cover.
-    slack : float or None
     floor : float or None
         Where the noise was made by a floor, or by none.
     room : float
         Slack, and the tolerance of the release.
-    alpha : float or None
-    event : float
     record : float or None
         Sensitivity to one arbitrary record.
     names : sequence of str or None
@@ -514,10 +510,6 @@ class Told:
 
 def statements(told: Told) -> tuple[Statement, ...]:
     """Return what the certificate says, in sentences.
-
-    Parameters
-    ----------
-    told : Told
 
     Returns
     -------

@@ -63,8 +63,6 @@ class FixedMoves:
 
         Parameters
         ----------
-        image : Image
-        event : float
         few : bool
             Without effect: the coupling is given.
 
@@ -106,7 +104,6 @@ class OpenPair:
 
         Parameters
         ----------
-        image : Image
         event : float
             Mass that may be left out.
         few : bool, default=True
@@ -158,8 +155,6 @@ class OutputMoves:
 
     Parameters
     ----------
-    pairs : tuple of FixedMoves or OpenPair
-    dim : int
     means : ndarray of shape (k, dim)
         Differences of means, which no coupling can avoid.
     farthest : ndarray of shape (dim,)
@@ -170,7 +165,6 @@ class OutputMoves:
     complete : bool
         Whether each pair is told by moves. If not, a ball around all of them is all
         that is known.
-    n_secrets : int
     """
 
     pairs: tuple[FixedMoves | OpenPair, ...] = field(repr=False)
@@ -189,17 +183,7 @@ class OutputMoves:
 
 @singledispatch
 def moves_of(fact: Fact, release: QueryRelease) -> OutputMoves:
-    """Return the moves of the output that a fact tells.
-
-    Parameters
-    ----------
-    fact : OutputDistributions or CoupledSamples
-    release : QueryRelease
-
-    Returns
-    -------
-    OutputMoves
-    """
+    """Return the moves of the output that a fact tells."""
     raise TypeError(Statement("shaped.moves_unknown", fact_type=type(fact).__name__))
 
 

@@ -470,10 +470,6 @@ class IterationAmplification(_CompositionAccountant):
 def check_hidden(release: GradientRelease) -> None:
     """Refuse runs of which more than the last iterate leaves.
 
-    Parameters
-    ----------
-    release : GradientRelease
-
     Raises
     ------
     UnsupportedError
@@ -551,11 +547,6 @@ def longest_step(release: GradientRelease, largest_batch: int) -> float:
     ----------
     release : GradientRelease
         With a `record`.
-    largest_batch : int
-
-    Returns
-    -------
-    float
 
     References
     ----------

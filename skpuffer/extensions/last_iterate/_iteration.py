@@ -267,7 +267,6 @@ def last_iterate_mu(
     ----------
     shifts, scales : array-like of shape (n_steps,), or float for `scales`
     contraction : float or array-like of shape (n_steps,), default=1.0
-    diameter : float or None, default=None
 
     Returns
     -------

@@ -366,7 +366,6 @@ def budget_of(certificate: Certificate, secret: str) -> float:
 
     Parameters
     ----------
-    certificate : Certificate
     secret : {'dataset', 'record', 'groups'}
 
     Returns

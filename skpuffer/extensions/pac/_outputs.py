@@ -59,8 +59,6 @@ class Outputs:
 
     Parameters
     ----------
-    fact : OutputSamples
-    release : QueryRelease
     """
 
     fact: OutputSamples
@@ -316,7 +314,6 @@ class ExactPrior:
 
     Parameters
     ----------
-    atoms : Atoms
     by_column : bool
         Whether the secrets are the columns of the memberships, each by itself.
     """
@@ -368,13 +365,7 @@ class ExactPrior:
             Of the noise.
         gamma : float
             Probability with which anything in the bound may fail.
-        n_draws : int
         method : {'betting', 'bernstein', 'asymptotic'}
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        ExactBound
         """
         channel = MixtureChannel(self.atoms, law)
         bank = Bank.iid(self.atoms, n_draws, rng)
@@ -432,12 +423,9 @@ class ExactPrior:
         ----------
         law : NoiseLaw
             Of noise that is about on the budget.
-        budget : float
-        gamma : float
         n_draws : int
             Of the certificate.
         method : {'betting', 'bernstein'}
-        rng : numpy.random.Generator
 
         Returns
         -------

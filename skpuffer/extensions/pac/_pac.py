@@ -88,7 +88,6 @@ class Bounded:
         Of the output with what is secret, in nats.
     table : float or None
         Of the output with the whole table, where that is not the same.
-    certified : bool
     confidence : float
         Probability with which all of it holds.
     how : Statement
@@ -622,7 +621,6 @@ def check_ball(release: QueryRelease, who: str) -> None:
 
     Parameters
     ----------
-    release : QueryRelease
     who : str
         Who asks, for the message.
 
@@ -638,12 +636,6 @@ def check_ball(release: QueryRelease, who: str) -> None:
 
 def fresh_draws(outputs: Outputs, n: int, rng: Any) -> Floats:
     """Outputs of fresh tables of the prior, in units.
-
-    Parameters
-    ----------
-    outputs : Outputs
-    n : int
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -686,10 +678,6 @@ _OF_COLUMN = {
 
 def meaning(outputs: Outputs) -> tuple[Statement, ...]:
     """Return what a bound on mutual information means, in sentences.
-
-    Parameters
-    ----------
-    outputs : Outputs
 
     Returns
     -------

@@ -46,11 +46,8 @@ class MonteCarloCaps(NamedTuple):
 
     Parameters
     ----------
-    mean_square : float
-    tail : int
     slack : float
         By which a mean or a probability of the draws may be off.
-    confidence : float
     """
 
     mean_square: float
@@ -368,7 +365,6 @@ class EmpiricalLosses:
     ----------
     mesh : float
         Distance of the points, in nats.
-    offset : float
     masses : ndarray of shape (2 m + 1,)
         Given that the loss is finite.
     infinity : float

@@ -80,7 +80,6 @@ def check_bins(release: GradientRelease, count: int) -> None:
 
     Parameters
     ----------
-    release : GradientRelease
     count : int
         How many records differ.
 
@@ -343,7 +342,6 @@ class KeptBins(NamedTuple):
     ----------
     strategy : NoiseStrategy
         Of their noise, which is independent of that of other steps.
-    n_steps : int
     times : int
         How many such parts the run has.
     """
@@ -433,8 +431,6 @@ def correlated_pairs(
     ----------
     steps : GradientSteps
         Checked.
-    noise : Noise
-    strategy : NoiseStrategy
     method : str, default='best'
         Bound of records in bins.
     target : float, default=None
@@ -491,11 +487,6 @@ def _longest(strategy: NoiseStrategy, n_batches: int, n_steps: int) -> float:
 def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
     """Say which bound was the least, by direction.
 
-    Parameters
-    ----------
-    curve : PrivacyLossCurve
-    epsilon : float
-
     Returns
     -------
     tuple of Statement
@@ -528,14 +519,8 @@ def correlation_statement(
 
     Parameters
     ----------
-    steps : GradientSteps
-    strategy : NoiseStrategy
     noise : Noise
         Gaussian.
-
-    Returns
-    -------
-    Statement
     """
     release = steps.release
     longest = _longest(strategy, release.steps_per_epoch, release.n_steps)

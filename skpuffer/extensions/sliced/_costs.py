@@ -234,7 +234,6 @@ class SampledSlicesCurve(JointSlicedCurve, kind="sampled_joint_slices"):
     squares : array-like of shape (n_pairs, n_slices)
         As in :class:`JointSlicedCurve`, along directions drawn from the profile.
     weights : array-like of shape (n_slices,)
-    vector : curve or None
     most : array-like of shape (n_pairs,)
         Bound of the squared move along any direction, of each pair.
     shortfall : float
@@ -279,7 +278,6 @@ class ShiftedSphereCurve(SlicedCurve, kind="shift_over_sphere"):
     ----------
     square : float
         Squared length of the move in standard deviations of the noise.
-    dim : int
     vector : curve or None
         As in :class:`SlicedCurve`.
     """
@@ -308,10 +306,6 @@ class SliceCosts(ABC):
         Parameters
         ----------
         variances : ndarray of shape (n_slices,) or (1,)
-
-        Returns
-        -------
-        SlicedCurve
         """
 
     @abstractmethod
@@ -363,7 +357,6 @@ class UniformAverage(SliceCosts):
     ----------
     square : float
         Squared length of the longest.
-    dim : int
     """
 
     square: float
@@ -536,7 +529,6 @@ class GroupPrivacyCosts(NamedTuple):
 
     Parameters
     ----------
-    naive, subsampled, converted : float
     """
 
     naive: float

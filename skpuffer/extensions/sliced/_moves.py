@@ -221,14 +221,12 @@ class SampledWorlds:
 
         Parameters
         ----------
-        release : QueryRelease
         profile : SliceProfile
             Finite.
         support : Ball or Box
             In which the output stays.
         confidence : float
             Probability that no bound is too small.
-        n_jobs : int or None
 
         Returns
         -------
@@ -253,11 +251,8 @@ def moves_along(
 
     Parameters
     ----------
-    fact : Fact
-    release : QueryRelease
     profile : SliceProfile
         Finite.
-    n_jobs : int or None
 
     Returns
     -------
@@ -299,11 +294,6 @@ def _(
 def shift_lengths(fact: Fact, release: QueryRelease) -> Floats | None:
     """Lengths of the moves if each pair differs by one displacement and no more.
 
-    Parameters
-    ----------
-    fact : Fact
-    release : QueryRelease
-
     Returns
     -------
     ndarray of shape (n_pairs,) or None
@@ -338,11 +328,6 @@ def _(fact: CoupledSamples, release: QueryRelease) -> Floats | None:
 
 def sampled_worlds(fact: Fact, release: QueryRelease) -> SampledWorlds | None:
     """Return the draws of a fact that rests on nothing but independent ones.
-
-    Parameters
-    ----------
-    fact : Fact
-    release : QueryRelease
 
     Returns
     -------

@@ -83,10 +83,6 @@ class _Known:
         That the promise is about.
     radius : float
         Bound of the move of the whole output, in its units.
-    confidence : float
-    certified : bool
-    assumptions : tuple of Statement
-    source : str
     """
 
     costs: SliceCosts
@@ -513,12 +509,6 @@ class SlicedWasserstein(Accountant):
     @staticmethod
     def _variances(noise: Noise, known: _Known, release: QueryRelease) -> Floats:
         """Variance of the noise along each slice, in the units of the release.
-
-        Parameters
-        ----------
-        noise : Noise
-        known : _Known
-        release : QueryRelease
 
         Returns
         -------

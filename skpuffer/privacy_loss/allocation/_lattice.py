@@ -135,7 +135,6 @@ class PutLaw:
 
     Parameters
     ----------
-    groups : tuple of Group
     largest : float
         The largest gamma.
     """
@@ -247,10 +246,6 @@ class PutLaw:
         ----------
         gamma : ndarray
             Up to `largest`.
-
-        Returns
-        -------
-        ndarray
         """
         end = self._n * gamma
         below = np.searchsorted(self._sums, end)
@@ -364,12 +359,6 @@ def sampled_crossing(
     ----------
     gram_at, epsilon_at : callable
         Gram matrix and epsilon at a positive number, with which the divergence falls.
-    delta : float
-    replaced : bool
-
-    Returns
-    -------
-    float
     """
     direction = "replace" if replaced else "remove"
 
@@ -468,7 +457,6 @@ def crossing(
     ----------
     function : callable
         Decreasing, but for errors of grids.
-    target : float
     guess : float
         Where to begin.
     fine : float, optional

@@ -111,11 +111,6 @@ def remove_cumulants(groups: tuple[Group, ...], n_orders: int) -> Floats:
     S is the likelihood ratio of the record's presence. Its powers are the coefficients
     of a product of power series, one for each bin.
 
-    Parameters
-    ----------
-    groups : tuple of Group
-    n_orders : int
-
     Returns
     -------
     ndarray of shape (n_orders + 1,)
@@ -546,10 +541,6 @@ def replaced_delta(groups: tuple[Group, ...], epsilon: float, left_out: float) -
         At least zero.
     left_out : float
         Probability of large losses that may be taken for infinite ones, in (0, 1).
-
-    Returns
-    -------
-    float
     """
     n, ratio = sum(group.size for group in groups), math.exp(epsilon)
     moved = [group for group in groups if group.shift]

@@ -198,7 +198,6 @@ def tilt_of(gram: Any, epsilon: float, direction: str) -> tuple[float, float]:
     Parameters
     ----------
     gram : array-like of shape (n_bins, n_bins)
-    epsilon : float
     direction : {'remove', 'add', 'replace'}
 
     Returns
@@ -359,8 +358,6 @@ def kl_upper(mean: float, n_samples: int, confidence: float) -> float:
     ----------
     mean : float
         Of the sample.
-    n_samples : int
-    confidence : float
 
     Returns
     -------

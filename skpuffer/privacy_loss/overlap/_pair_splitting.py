@@ -247,10 +247,6 @@ class PairSplitting:
             A bound below which it does not matter how low it is.
         rounds : int, default=40
             Most linear programmes to solve.
-
-        Returns
-        -------
-        float
         """
         return self._search(plus, minus, scale, near, None, enough, rounds)[1]
 
@@ -275,10 +271,6 @@ class PairSplitting:
             Positive.
         rounds : int, default=40
             Most linear programmes to solve.
-
-        Returns
-        -------
-        float
         """
         return self._search(plus, minus, 0.0, target, most, 0.0, rounds)[0]
 

@@ -337,10 +337,6 @@ _READINGS = {
 def believed(scenario: Any) -> tuple[Overlap, tuple[tuple[str, Overlap], ...]]:
     """Overlap under several beliefs, each of which is to be kept, and if one is off.
 
-    Parameters
-    ----------
-    scenario : AttributeScenario
-
     Returns
     -------
     overlap : Overlap

@@ -471,11 +471,8 @@ def positions(rows: Any, code: int | None, n: int, rng: Any) -> Any:
 
     Parameters
     ----------
-    rows : PriorRows
     code : int or None
         Secret that is given; None is any.
-    n : int
-    rng : numpy.random.Generator
 
     Returns
     -------

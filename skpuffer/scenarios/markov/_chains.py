@@ -70,10 +70,6 @@ def stationary_distribution(
     kind : type, default=float
         Number type of the result; `fractions.Fraction` is exact.
 
-    Returns
-    -------
-    list of kind
-
     Raises
     ------
     ValueError
@@ -176,11 +172,6 @@ def settling_marginals(initial: Floats, transition: Floats, n: int) -> Marginals
     ----------
     initial : ndarray of shape (n_states,)
     transition : ndarray of shape (n_states, n_states)
-    n : int
-
-    Returns
-    -------
-    Marginals
     """
     # q, qP, qP², ... until they agree with the stationary distribution, which stands
     # for all that follow; supports in logic
@@ -216,8 +207,6 @@ def window_delta(marginals: Marginals, transition: Floats, n: int, width: int) -
     marginals : Marginals
         Distributions of the single states.
     transition : ndarray of shape (n_states, n_states)
-    n : int
-    width : int
 
     Returns
     -------
@@ -271,7 +260,6 @@ def smallest_window(
     ----------
     life : object
         What keeps the result; see `life_of`.
-    chains : Chains
     event_delta : float
         Mass that may be left out.
 
@@ -436,7 +424,6 @@ def prefix_tables(
     initial : ndarray of shape (n_states,)
     transition : ndarray of shape (n_states, n_states)
     weights : ndarray of int of shape (n_states,)
-    n : int
 
     Returns
     -------
@@ -535,8 +522,6 @@ def float_sum_distributions(
     initial : ndarray of shape (n_states,)
     transition : ndarray of shape (n_states, n_states)
     weights : ndarray of int of shape (n_states,)
-    n : int
-    positions : iterable of int
 
     Returns
     -------
@@ -615,7 +600,6 @@ def window_sum_distributions(
     initial : ndarray of shape (n_states,)
     transition : ndarray of shape (n_states, n_states)
     weights : ndarray of int of shape (n_states,)
-    n : int
     width : int
         As for :func:`window_delta`.
 

@@ -44,10 +44,6 @@ class MixingQuilts(SideQuilts):
     of its multiplicative reversibilisation. After t steps each mass is within a factor
     1 -+ exp(-g t / 2) / pi_min of the stationary one, wherever the chain began.
 
-    Parameters
-    ----------
-    chain : ChainQuilts
-
     References
     ----------
     Song, Wang and Chaudhuri (2017), section 4.4.2. For finite orders and for total
@@ -184,7 +180,6 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         Distribution of the first record.
     transition : ndarray of shape (k, k)
         Row-stochastic.
-    n_records : int
     protected : sequence of int or None, default=None
         Positions of the protected records; None is all.
     pairs : bool ndarray of shape (k, k) or None, default=None
@@ -350,20 +345,14 @@ def chain_influence(
     ----------
     chains : sequence of (initial, transition)
         One for each prior.
-    n_records : int
     move : float, default=inf
         How far one record moves its contribution from state to state.
     protected : sequence of int or None, default=None
         Positions of the protected records, from zero; None is all.
     pairs : array-like of shape (k, k) or None, default=None
         Which states must look alike, as flags; None is all.
-    assumptions : tuple of Statement, default=()
     life : object, default=None
         Quilts are kept as long as it lives, with what is found of them; see `life_of`.
-
-    Returns
-    -------
-    MaxInfluence
 
     Raises
     ------

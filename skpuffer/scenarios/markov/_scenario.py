@@ -353,7 +353,6 @@ def meeting(life: object, chains: Chains) -> Meeting | None:
     ----------
     life : object
         What keeps the result; see `life_of`.
-    chains : Chains
 
     Returns
     -------

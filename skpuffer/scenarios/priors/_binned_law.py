@@ -25,8 +25,6 @@ class BinnedRows(Laws):
 
     Parameters
     ----------
-    values, masses, known : as in :class:`Laws`
-    coding : Coding
     names : tuple
         Columns that are coded, the target among them if the rows have it.
     atoms : ndarray of int of shape (n_atoms, n_names)

@@ -95,10 +95,6 @@ class BoundedOdds(Belief):
 def check_rest(rest: Any) -> None:
     """Check the odds of what a belief leaves out.
 
-    Parameters
-    ----------
-    rest : BoundedOdds or None
-
     Raises
     ------
     TypeError
@@ -210,15 +206,6 @@ def variation_radius(size: int, n: int, beta: float) -> float:
 
     With probability at least ``1 - beta`` the distribution on `size` points that `n`
     independent draws came from is within it.
-
-    Parameters
-    ----------
-    size, n : int
-    beta : float
-
-    Returns
-    -------
-    float
 
     References
     ----------

@@ -202,10 +202,6 @@ def coding_of(
     names : iterable
         Columns to be coded.
 
-    Returns
-    -------
-    Coding
-
     Raises
     ------
     ScenarioError
@@ -353,7 +349,6 @@ def target_leaks(
 
     Parameters
     ----------
-    scenario : Scenario
     y : array-like of shape (n_records,) or (n_records, n_targets), or None
         Targets as they came.
     secret : array-like of shape (n_records,) or None

@@ -90,7 +90,6 @@ def prior_leaks(
 
     Parameters
     ----------
-    scenario : Scenario
     X : {data frame, array-like, sparse matrix} of shape (n_records, n_columns)
         Private rows as they came.
     y, secret : array-like of shape (n_records,) or None
@@ -140,10 +139,6 @@ def shares_records(
         Names of columns (the secret, the target) that may be coded differently in the
         two tables: rows are compared with them and without. Rows are also compared
         without all columns of which no cell is in both tables.
-
-    Returns
-    -------
-    bool
 
     Notes
     -----
@@ -351,7 +346,6 @@ class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] #
 
         Parameters
         ----------
-        scenario : AttributeScenario, default=None
         """
 
     @abstractmethod
@@ -360,7 +354,6 @@ class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] #
 
         Parameters
         ----------
-        scenario : AttributeScenario, default=None
         """
 
     @abstractmethod
@@ -375,17 +368,10 @@ class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] #
 
         Parameters
         ----------
-        scenario : AttributeScenario
-        context : PublicContext
         """
 
     def check_covers(self, scenario: Any, context: PublicContext) -> None:
         """Refuse a table of which more is read than the belief speaks of.
-
-        Parameters
-        ----------
-        scenario : AttributeScenario
-        context : PublicContext
 
         Raises
         ------
@@ -405,13 +391,6 @@ def explained(
     delta: float,
 ) -> pd.DataFrame:
     """Return what an overlap buys at each budget, under Gaussian noise.
-
-    Parameters
-    ----------
-    overlap : Overlap
-    wider : sequence of (str, Overlap)
-    epsilon : float or array-like of float
-    delta : float
 
     Returns
     -------

@@ -268,11 +268,6 @@ class RowBelief(PublicRowsBelief):
     def position(self, scenario: Any, n_features: int) -> int | None:
         """Return where the secret is in data without names, laid out as the rows are.
 
-        Parameters
-        ----------
-        scenario : AttributeScenario
-        n_features : int
-
         Returns
         -------
         int or None
@@ -298,16 +293,7 @@ class RowBelief(PublicRowsBelief):
         return features.index(scenario.column)
 
     def covered(self, scenario: Any) -> tuple[Hashable, ...]:
-        """Return the columns that the belief speaks of, target included.
-
-        Parameters
-        ----------
-        scenario : AttributeScenario
-
-        Returns
-        -------
-        tuple
-        """
+        """Return the columns that the belief speaks of, target included."""
         return tuple(c for c in self.table().columns if c != scenario.column)
 
     def check(self, scenario: Any = None) -> None:
@@ -431,16 +417,7 @@ class RowBelief(PublicRowsBelief):
         return WorstOverlap(tuple(parts)) if len(parts) > 1 else parts[0]
 
     def parts(self, scenario: Any) -> list[FiniteOverlap]:
-        """Return the overlap of each pair of distributions, atom by atom.
-
-        Parameters
-        ----------
-        scenario : AttributeScenario
-
-        Returns
-        -------
-        list of FiniteOverlap
-        """
+        """Return the overlap of each pair of distributions, atom by atom."""
         odds = 1.0 if self.rest is None else float(self.rest.w)
         laws = self.laws(scenario)
         return [

@@ -154,7 +154,6 @@ def bound_arrays(
 
     Parameters
     ----------
-    context : PublicContext
     X : data frame or array-like
         With the model's raw columns, and maybe others.
     y : array-like, default=None
@@ -244,10 +243,8 @@ def prior_arrays(
     ----------
     scenario : AttributeScenario
         Names the secret column, which is left out.
-    table : ReferenceTable
     target : str, int or None
         Name of the target column, which is no feature.
-    context : PublicContext
 
     Returns
     -------

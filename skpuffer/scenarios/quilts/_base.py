@@ -165,16 +165,7 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
         return {**self.__dict__, "_influences": {}}
 
     def influences(self, order: float | str) -> list[tuple[Floats, Floats]]:
-        """Return (sizes, max-influences) of the quilts of each record.
-
-        Parameters
-        ----------
-        order : float or 'total_variation'
-
-        Returns
-        -------
-        list of (ndarray, ndarray)
-        """
+        """Return (sizes, max-influences) of the quilts of each record."""
         measure = measure_of(order)
         if measure not in self._influences:
             self._influences[measure] = [
@@ -375,7 +366,6 @@ class RenyiInfluence:
         ----------
         n_states : int
             Length of the sums.
-        steps : int or ndarray
         drift : float, default=0.0
             Relative error of masses beyond rounding.
         """

@@ -43,7 +43,6 @@ class SideQuilts(Quilts):
 
     Parameters
     ----------
-    n_records : int
     protected : ndarray of int or None
         Positions of the protected records; None is all.
     """
@@ -179,7 +178,6 @@ class SideQuilts(Quilts):
             Position of the record, from zero.
         a, b : int or None
             Distance of the earlier and the later record of the quilt.
-        order : float or 'total_variation', default=inf
 
         Returns
         -------
@@ -359,8 +357,6 @@ class _Prices:
 
     Parameters
     ----------
-    quilts : SideQuilts
-    measure : RenyiInfluence or VariationInfluence
     cost : callable
         Of sizes; non-decreasing.
     known : list of (a, b)

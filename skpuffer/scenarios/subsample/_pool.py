@@ -49,10 +49,6 @@ def pool_rows(pool: Any) -> tuple[Any, Any]:
 def check_pool(pool: Any) -> None:
     """Refuse what is no pool.
 
-    Parameters
-    ----------
-    pool : 'known', table or tuple of (X, y)
-
     Raises
     ------
     ScenarioError
@@ -87,16 +83,7 @@ def check_pool(pool: Any) -> None:
 
 
 def pool_digest(pool: Any) -> str:
-    """Return a hash of the content of a public pool, as it was given.
-
-    Parameters
-    ----------
-    pool : table or tuple of (X, y)
-
-    Returns
-    -------
-    str
-    """
+    """Return a hash of the content of a public pool, as it was given."""
     X, y = pool_rows(pool)
     targets = None if y is None else ReferenceTable(np.asarray(y).reshape(len(y), -1))
     digests = [ReferenceTable(X).digest, None if targets is None else targets.digest]
@@ -120,11 +107,6 @@ def check_classes(y: Any) -> None:
 
 def pool_arrays(pool: Any, context: PublicContext) -> tuple[Any, Any]:
     """Return a public pool as the query reads it.
-
-    Parameters
-    ----------
-    pool : table or tuple of (X, y)
-    context : PublicContext
 
     Returns
     -------
@@ -210,7 +192,6 @@ class UniformSubset:
     ----------
     strata : tuple of (ndarray of int, int)
         Positions in the pool, and how many of them are drawn.
-    n_pool : int
     """
 
     strata: tuple[tuple[Indices, int], ...] = field(repr=False)
@@ -255,8 +236,6 @@ class IndependentRecords:
 
     Parameters
     ----------
-    rate : float
-    n_pool : int
     """
 
     rate: float

@@ -331,7 +331,6 @@ def of_groups(masks: Masks, weights: Floats | None, groups: Indices) -> Indices:
 
     Parameters
     ----------
-    masks, weights : as in :func:`of_records`
     groups : ndarray of int of shape (n_pool,)
 
     Returns
@@ -353,7 +352,6 @@ def of_function(
 
     Parameters
     ----------
-    masks, weights : as in :func:`of_records`
     function : callable
         Of one mask: a label, or a sequence with one for each secret.
 

@@ -331,7 +331,6 @@ def normal_rule(dim: int, nodes: int | None = None) -> tuple[Floats, Floats]:
 
     Parameters
     ----------
-    dim : int
     nodes : int or None, default=None
         For each coordinate.
 

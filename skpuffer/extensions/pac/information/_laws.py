@@ -270,11 +270,6 @@ def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
     ----------
     noise : NoiseLaw, Gaussian noise of `skpuffer.noise`, or array-like of shape (d, d)
         An array is the covariance of Gaussian noise.
-    dim : int
-
-    Returns
-    -------
-    NoiseLaw
 
     Raises
     ------

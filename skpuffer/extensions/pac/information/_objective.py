@@ -25,7 +25,6 @@ class Leakage(ABC):
     ----------
     priors : sequence of Atoms
         Each with its own bank of common random numbers.
-    banks : sequence of Bank
     """
 
     priors: Sequence[Atoms]
@@ -33,10 +32,6 @@ class Leakage(ABC):
 
     def __call__(self, law: NoiseLaw) -> tuple[float, Callable[[], Floats] | None]:
         """Return the leakage, and what the MMSE matrix of its gradient is made by.
-
-        Parameters
-        ----------
-        law : NoiseLaw
 
         Returns
         -------
@@ -80,7 +75,6 @@ class Leakage(ABC):
 
         Parameters
         ----------
-        law : NoiseLaw
         """
         pairs = zip(self.priors, self.banks, strict=True)
         return max(self._worst(MixtureChannel(a, law), bank) for a, bank in pairs)
@@ -97,8 +91,6 @@ class DatasetLeakage(Leakage):
 
     Parameters
     ----------
-    priors : sequence of Atoms
-    banks : sequence of Bank
     sampled : bool, default=False
         Whether the atoms are a sample of a larger prior: each is then left out of the
         mixture that it is compared with.
@@ -195,8 +187,6 @@ class Candidate:
     Parameters
     ----------
     covariance : ndarray of shape (d, d)
-    cost : float
-    leakage : float
     mmse : callable
         The matrix that the gradient of the leakage is made of.
     at_floor : bool
@@ -216,8 +206,6 @@ class Objective:
 
     Parameters
     ----------
-    leakage : Leakage
-    budget : float
     weight : ndarray of shape (d, d)
         The cost C, positive definite.
     least_variance : float

@@ -471,10 +471,8 @@ def augmented_lagrangian(
 
     Parameters
     ----------
-    objective : Objective
     shape : ndarray of shape (d, d)
         Where to start.
-    rng : numpy.random.Generator
     kept : callable
         What of a matrix the family of noise knows.
 
@@ -543,7 +541,6 @@ def starting_shapes(
         The water-filling noise.
     basis : ndarray of shape (d, d)
         Eigenvectors of the outputs' covariance, the largest variance first.
-    priors : sequence of Atoms
     budget : float
         In nats.
 

@@ -80,10 +80,8 @@ def circulant_divergences(
     Parameters
     ----------
     lags : ndarray of shape (n_lags,)
-    n_bins : int
     order : int
         Below n_bins / (n_lags - 1) where the bins are cyclic.
-    cyclic : bool
 
     Returns
     -------
@@ -138,7 +136,6 @@ def envelope(gram: Floats, n_lags: int, cyclic: bool) -> tuple[Floats, float]:
     Parameters
     ----------
     gram : ndarray of shape (n_bins, n_bins)
-    n_lags : int
     cyclic : bool
         Whether the first bin is next to the last.
 
@@ -257,8 +254,6 @@ class Band(NamedTuple):
         ----------
         fixed : ndarray of shape (n, n_first)
             Counts of the first bins, of one common total.
-        order : int
-        top : float
 
         Returns
         -------

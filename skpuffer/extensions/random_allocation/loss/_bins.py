@@ -127,9 +127,6 @@ class Bins(Plain, kind="bins"):
 
     Parameters
     ----------
-    strategy : NoiseStrategy
-    n_batches : int
-    n_steps : int
     """
 
     strategy: Means
@@ -251,12 +248,7 @@ def check_cover(cover: Cover, lags: Floats) -> Cover:
 
     Parameters
     ----------
-    cover : Cover
     lags : ndarray of shape (size,)
-
-    Returns
-    -------
-    Cover
 
     Raises
     ------

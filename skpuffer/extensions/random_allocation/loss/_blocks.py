@@ -209,16 +209,10 @@ def block_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
 
     Parameters
     ----------
-    bins : Bins
     variance : float
         Of the noise, in clip norms squared.
     epsilon : ndarray
         Non-negative.
-    adding : bool
-
-    Returns
-    -------
-    ndarray
     """
 
     def law_at(epsilon: Floats, rung: float) -> ChainLaw:
@@ -245,14 +239,8 @@ def block_plan(bins: Bins, variance: float, epsilon: float, adding: bool) -> Blo
 
     Parameters
     ----------
-    bins : Bins
     variance, epsilon : float
         About those at which the bound will be asked for.
-    adding : bool
-
-    Returns
-    -------
-    Blocks
     """
     at = np.array([epsilon])
 

@@ -80,7 +80,6 @@ def chain_state(cover: Cover, direction: str, accuracy: Accuracy) -> State:
     cover : Cover
         In units of the noise's variance.
     direction : {'remove', 'add', 'replace'}
-    accuracy : Accuracy
     """
     axes = []
     grids = (
@@ -140,8 +139,6 @@ def outside(state: State, size: int, signs: tuple[tuple[int, float], ...]) -> fl
 
     Parameters
     ----------
-    state : State
-    size : int
     signs : tuple of (int, float)
         Signs of the exponents, and weights: ``((1, 1.0),)`` for the likelihood ratio.
 
@@ -227,11 +224,6 @@ def chain_law(
         Largest strike that is asked for: exp(epsilon), or exp(-epsilon) if `adding`.
     adding : bool
         Whether the bound is one for the direction in which the record is added.
-    accuracy : Accuracy
-
-    Returns
-    -------
-    ChainLaw
 
     Notes
     -----
@@ -387,14 +379,8 @@ def chain_replaced(
         Covariance of the logarithms of the bins' likelihood ratios.
     size : int
         Number of bins.
-    epsilon : float
-    accuracy : Accuracy
     spread : float, default=3.0
         How far the grid of a term reaches, in means of the sum at most.
-
-    Returns
-    -------
-    Replaced
 
     Notes
     -----
@@ -582,16 +568,10 @@ def chain_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
 
     Parameters
     ----------
-    bins : Bins
     variance : float
         Of the noise, in clip norms squared.
     epsilon : ndarray
         Non-negative.
-    adding : bool
-
-    Returns
-    -------
-    ndarray
     """
 
     def law_at(epsilon: Floats, rung: float) -> ChainLaw:
@@ -611,19 +591,13 @@ def laws_by_rungs(
 
     Parameters
     ----------
-    bins : Bins
     variance : float
         Of the noise, in clip norms squared.
     epsilon : ndarray
         Non-negative.
-    adding : bool
     law_at : callable
         Law for some epsilons that a rung is for: not above it, or not below if
         `adding`.
-
-    Returns
-    -------
-    ndarray
     """
     if np.any(epsilon < 0):
         raise ValueError(Statement("allocation.epsilon_negative", least=epsilon.min()))
@@ -654,7 +628,6 @@ def chain_replaced_delta(bins: Bins, variance: float, epsilon: Floats) -> Floats
 
     Parameters
     ----------
-    bins : Bins
     variance : float
         Of the noise, in clip norms squared.
     epsilon : ndarray
@@ -717,7 +690,6 @@ def chain_plan(
 
     Parameters
     ----------
-    bins : Bins
     variance, epsilon : float
         About those at which the bound will be asked for.
     direction : {'remove', 'add', 'replace'}, default='remove'

@@ -401,7 +401,6 @@ class Hazards:
 
     Parameters
     ----------
-    rows : list of Row
     row, position : ndarray of int of shape (n_bounds,)
         Where a bound is needed; positions start from zero.
     tied : ndarray of shape (n_bounds,)
@@ -478,7 +477,6 @@ class Hazards:
         chance : float
             Probability of each failure, under the first distribution of the direction:
             with the record in a random bin ("remove"), or without it ("add").
-        add : bool
 
         Returns
         -------
@@ -509,7 +507,6 @@ class Hazards:
             Standard deviation.
         chance : float
             Probability of the failure of each bound, as for :meth:`tails`.
-        add : bool
 
         Returns
         -------
@@ -559,7 +556,6 @@ def _mixture_tail(centres: Floats, spreads: Floats, chance: float) -> Floats:
         For every bin the record may be in, those before the position and those after:
         leaving some out would undercount.
     spreads : ndarray of shape (n_bounds, n_laws, 1)
-    chance : float
 
     Returns
     -------

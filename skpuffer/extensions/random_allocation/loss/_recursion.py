@@ -52,7 +52,6 @@ def split_normal(
         Positive.
     nodes : ndarray of shape (n_nodes,)
         Increasing.
-    exponent : float
 
     Returns
     -------
@@ -89,7 +88,6 @@ class Axis(NamedTuple):
     ----------
     loading : float
         The exponent of the likelihood ratio is `loading` times the state.
-    decay : float
     nodes : ndarray of shape (n,)
     start : ndarray of shape (1, n)
         Masses of the first state.
@@ -135,10 +133,6 @@ def axis(
         Splits preserve the mean of exp(exponent * state), or that of the state.
     drop : bool
         Whether paths below the nodes are dropped; else they move up.
-
-    Returns
-    -------
-    Axis
     """
     loading = math.sqrt(scale)
     if scale == 0:
@@ -238,7 +232,6 @@ def summed(state: State, masses: Floats, size: int, window: int) -> Summed:
 
     Parameters
     ----------
-    state : State
     masses : ndarray of shape (n_first, n_second, n_points)
         Masses of a step's term, given the state, on a grid. They may be tilted, by an
         exponential, which the sum's masses then are as well.
@@ -246,10 +239,6 @@ def summed(state: State, masses: Floats, size: int, window: int) -> Summed:
         Number of steps.
     window : int
         Length of the transforms. What lies beyond is wrapped around.
-
-    Returns
-    -------
-    Summed
 
     Notes
     -----
@@ -323,7 +312,6 @@ class States(NamedTuple):
 
     Parameters
     ----------
-    order : int
     counts : ndarray of shape (n_states, n_last)
         The oldest bin first. The first state is that of empty bins. States that differ
         in the oldest bin's count only stand side by side.
@@ -342,10 +330,6 @@ class States(NamedTuple):
     def empty(self, n_tables: int) -> Floats:
         """Return tables in which no bin has been visited.
 
-        Parameters
-        ----------
-        n_tables : int
-
         Returns
         -------
         ndarray of shape (n_tables, order + 1, n_states)
@@ -362,7 +346,6 @@ class States(NamedTuple):
         ----------
         row : ndarray of shape (n_last,)
             Entries of G of the next bin and the last ones.
-        top : float
         offset : ndarray of shape (n_tables,)
             What else lowers the exponents: zero or less.
 
@@ -402,11 +385,6 @@ class States(NamedTuple):
 
 def counts_within(n_bins: int, order: int) -> np.ndarray:
     """Return all counts of some bins in a total of at most `order`, in sorted order.
-
-    Parameters
-    ----------
-    n_bins : int
-    order : int
 
     Returns
     -------
@@ -464,7 +442,6 @@ def products(first: Floats, second: Floats, top: float) -> Floats:
     ----------
     first, second : ndarray of shape (n_pairs, order + 1)
         Weights of the one part and of the other, by the count in it.
-    top : float
 
     Returns
     -------
@@ -487,7 +464,6 @@ def divergences(weights: Floats, top: float, shared: float, n_bins: int) -> Floa
         The weights' unit, see the module.
     shared : float
         What was taken from all entries of G.
-    n_bins : int
 
     Returns
     -------

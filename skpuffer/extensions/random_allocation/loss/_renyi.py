@@ -406,8 +406,6 @@ def _least(
     ----------
     ways : iterable of Way
         From the coarsest to the finest.
-    n_bins : int
-    order : int
     max_operations : float
         Of each.
 

@@ -381,7 +381,6 @@ def geometric(decays: Floats, weights: Floats, n_steps: int) -> Floats:
     Parameters
     ----------
     decays, weights : ndarray of shape (n_buffers,)
-    n_steps : int
 
     Returns
     -------

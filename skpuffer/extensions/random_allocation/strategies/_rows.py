@@ -198,7 +198,6 @@ def windowed(
     Parameters
     ----------
     rows : iterator of ndarray of shape (dim,)
-    n_rows : int
     past : int
         How many rows of the past are kept; at the start they are zero.
     weights : callable

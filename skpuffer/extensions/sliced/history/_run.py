@@ -44,7 +44,6 @@ class StepMoves(NamedTuple):
     Parameters
     ----------
     factors : ndarray of shape (n_steps,)
-    assumptions : tuple of Statement
     """
 
     factors: Floats
@@ -58,14 +57,9 @@ def step_moves(
 
     Parameters
     ----------
-    release : GradientRelease
     relation : {'add_remove', 'replace'}
     lipschitz : float, array-like of shape (n_steps,) or None
         Declared Lipschitz constants of the updates in the mean gradient.
-
-    Returns
-    -------
-    StepMoves
 
     Raises
     ------
@@ -132,16 +126,11 @@ def one_clipped(
 
     Parameters
     ----------
-    release : GradientRelease
     noise : Noise
         Gaussian.
     profile : Slices or None
         Slices that each are looked at by themselves. None is the whole vector, which
         is the largest over all directions.
-
-    Returns
-    -------
-    float
 
     Raises
     ------
@@ -262,10 +251,6 @@ def discrepancy(release: GradientRelease, count: int) -> Discrepancy:
     count : int
         How many records differ, at most; all moments grow with it.
 
-    Returns
-    -------
-    Discrepancy
-
     References
     ----------
     Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Proposition I.1 and Appendix
@@ -295,7 +280,6 @@ def dealt_squares(count: int, size: int, weights: Floats) -> float:
 
     Parameters
     ----------
-    count : int
     size : int
         Of the largest batch.
     weights : ndarray of shape (n_batches,)
@@ -320,7 +304,6 @@ class CappedRun:
 
     Parameters
     ----------
-    release : GradientRelease
     subsampling : {'worst_case', 'log_moment', 'mean_square'}
     count : int
         How many records differ, at most.
@@ -460,7 +443,6 @@ class Slices:
 
     Parameters
     ----------
-    profile : SliceProfile
     averaging : {'joint', 'averaged'}
     """
 
@@ -499,7 +481,6 @@ class Slices:
         Parameters
         ----------
         clip_norms : ndarray of shape (n_blocks,)
-        blocks : tuple of int
 
         Returns
         -------

@@ -197,7 +197,6 @@ def _upper_positions(n: int, m: int, band: float) -> Indices:
 
     Parameters
     ----------
-    n, m : int
     band : float
         Of both together, ``e + e'``.
 

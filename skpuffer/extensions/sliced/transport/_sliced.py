@@ -228,7 +228,6 @@ def centred(worlds: Sequence[ArrayLike], dim: int) -> tuple[list[Floats], Floats
     Parameters
     ----------
     worlds : sequence of array-like of shape (n_points, dim)
-    dim : int
 
     Returns
     -------
@@ -315,7 +314,6 @@ def over_blocks(
     measure : callable
         From the projections of each world, in its order of points and to be written
         to, and which directions they are, to an array of shape (n_rows, n_directions).
-    n_jobs : int or None
     max_memory : float
         Megabytes.
 
@@ -383,7 +381,6 @@ class _Gaps:
     Parameters
     ----------
     worlds : dict of int to Atoms
-    pairs : list of (int, int)
     """
 
     def __init__(self, worlds: dict[int, Atoms], pairs: list[tuple[int, int]]) -> None:
