@@ -42,6 +42,8 @@ from skpuffer.exceptions import (
     Statement,
     UncertifiedError,
     WeakPromiseWarning,
+    type_error,
+    value_error,
 )
 from skpuffer.kernel import certificates as certificates
 from skpuffer.kernel import rounding
@@ -575,9 +577,7 @@ class PrivateEstimatorMixin(
         keeps it.
         """
         if not np.all(np.isfinite(value)):
-            raise ValueError(
-                Statement("release.result_not_finite", owner=type(self).__name__)
-            )
+            raise value_error("release.result_not_finite", owner=type(self).__name__)
 
     @abstractmethod
     def _release(self, task: Task) -> Any:
@@ -692,13 +692,11 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
         if name == "sample_weight":
             why = Statement("weights.record_weighs_more")
         # scikit-learn's ensembles read these words
-        raise TypeError(
-            Statement(
-                "parameter.fit_argument_unexpected",
-                estimator_type=type(estimator).__name__,
-                name=name,
-                why=why,
-            )
+        raise type_error(
+            "parameter.fit_argument_unexpected",
+            estimator_type=type(estimator).__name__,
+            name=name,
+            why=why,
         )
 
 
@@ -778,13 +776,11 @@ def scenario_and_accountant(estimator: Any) -> tuple[Scenario, Accountant]:
                 default = OF_RECORDS if plain else of_secrets
             held = default()
         if not isinstance(held, kind):
-            raise TypeError(
-                Statement(
-                    "parameter.not_instance_or_none",
-                    name=name,
-                    kind=kind.__name__,
-                    held=held,
-                )
+            raise type_error(
+                "parameter.not_instance_or_none",
+                name=name,
+                kind=kind.__name__,
+                held=held,
             )
         # by plain code: scikit-learn's validation of parameters can be switched off
         held.check()

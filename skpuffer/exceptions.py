@@ -601,3 +601,26 @@ def reason_of(error: Exception) -> Statement:
     """Return what an error states; of one with words of its own, these."""
     said = error.args[0] if len(error.args) == 1 else None
     return said if isinstance(said, Statement) else stated(str(error))
+
+
+# What the package raises most, by the code of a statement and its parameters.
+
+
+def value_error(code: str, /, **parameters: object) -> ValueError:
+    """Return an error about the value of a parameter."""
+    return ValueError(Statement(code, **parameters))
+
+
+def type_error(code: str, /, **parameters: object) -> TypeError:
+    """Return an error about the type of a parameter."""
+    return TypeError(Statement(code, **parameters))
+
+
+def scenario_error(code: str, /, **parameters: object) -> ScenarioError:
+    """Return an error about a scenario and the table it is bound to."""
+    return ScenarioError(Statement(code, **parameters))
+
+
+def unsupported_error(code: str, /, **parameters: object) -> UnsupportedError:
+    """Return an error about what cannot be accounted for."""
+    return UnsupportedError(Statement(code, **parameters))

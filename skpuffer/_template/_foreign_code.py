@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_count, check_each, check_positive, floats
 from skpuffer.releases import Sensitivity
 from skpuffer.scenarios import LawsScenario
@@ -53,21 +57,17 @@ class VectorQuery:
         vector = np.concatenate([array.ravel() for array in arrays])
         # NaN plus noise is NaN: it would tell of the table that made it
         if not np.all(np.isfinite(vector)):
-            raise ValueError(
-                Statement("query.value_not_finite", parameter=self._parameter)
-            )
+            raise value_error("query.value_not_finite", parameter=self._parameter)
         return vector
 
     def _as_array(self, part: Any) -> Floats:
         array = floats(part)
         if array is None:
-            raise ValueError(
-                Statement(
-                    "query.part_not_array",
-                    parameter=self._parameter,
-                    part_type=type(part).__name__,
-                    source=self._source,
-                )
+            raise value_error(
+                "query.part_not_array",
+                parameter=self._parameter,
+                part_type=type(part).__name__,
+                source=self._source,
             )
         return array
 
@@ -80,24 +80,20 @@ class VectorQuery:
             Of the arrays that one table gave.
         """
         if self.shapes is not None and shapes != self.shapes:
-            raise ValueError(
-                Statement(
-                    "query.shape_depends_on_records",
-                    parameter=self._parameter,
-                    shapes=self.shapes,
-                    shapes2=shapes,
-                )
+            raise value_error(
+                "query.shape_depends_on_records",
+                parameter=self._parameter,
+                shapes=self.shapes,
+                shapes2=shapes,
             )
         # noise for another number of coordinates would not be what was accounted for
         size = sum(int(np.prod(shape)) for shape in shapes)
         if self._dim is not None and size != self._dim:
-            raise ValueError(
-                Statement(
-                    "query.length_not_announced",
-                    parameter=self._parameter,
-                    size=size,
-                    dim=self._dim,
-                )
+            raise value_error(
+                "query.length_not_announced",
+                parameter=self._parameter,
+                size=size,
+                dim=self._dim,
             )
         self.shapes = shapes
 
@@ -136,23 +132,19 @@ class StatedSensitivityMixin:
             check_count(n_outputs=self.n_outputs)
         units = self._stated_units()
         if units is not None and self.n_outputs not in (None, len(units)):
-            raise ValueError(
-                Statement(
-                    "parameter.units_not_n_outputs",
-                    n_units=len(units),
-                    n_outputs=self.n_outputs,
-                )
+            raise value_error(
+                "parameter.units_not_n_outputs",
+                n_units=len(units),
+                n_outputs=self.n_outputs,
             )
         # Foreign code has no sensitivity that could be found out by trying. Scenarios
         # whose secret is any record need one; those that know the output's
         # distributions, or draw them, do not.
         if self.sensitivity is None:
             if scenario.any_records:
-                raise UnsupportedError(
-                    Statement(
-                        "parameter.sensitivity_missing",
-                        scenario_type=type(scenario).__name__,
-                    )
+                raise unsupported_error(
+                    "parameter.sensitivity_missing",
+                    scenario_type=type(scenario).__name__,
                 )
         elif not isinstance(self.sensitivity, Sensitivity):
             check_positive(sensitivity=self.sensitivity)
@@ -171,9 +163,7 @@ class StatedSensitivityMixin:
             return None
         units = np.asarray(check_each(check_positive, units=self.units), dtype=float)
         if units.ndim != 1 or not units.size:
-            raise ValueError(
-                Statement("parameter.units_not_positive", shape=units.shape)
-            )
+            raise value_error("parameter.units_not_positive", shape=units.shape)
         return tuple(units.tolist())
 
     def _public_length(self, scenario: Scenario) -> int | None:
@@ -185,10 +175,8 @@ class StatedSensitivityMixin:
         # explicit distributions are of one length, which the vector must have
         dim = scenario.laws[0][0].dim
         if units is not None and len(units) != dim:
-            raise ValueError(
-                Statement(
-                    "parameter.units_not_scenario_dim", n_units=len(units), dim=dim
-                )
+            raise value_error(
+                "parameter.units_not_scenario_dim", n_units=len(units), dim=dim
             )
         return dim
 

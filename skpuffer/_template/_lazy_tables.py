@@ -22,7 +22,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import Floats
 from skpuffer.kernel.releases import STEPS, TableElsewhere
 from skpuffer.schema import Category, Encoding, Number
@@ -156,7 +160,7 @@ class LazyTable:
             raise ValueError(REPEATED_NAMES)
         self.names = tuple(self.types)
         if not all(isinstance(name, str) for name in self.names):
-            raise ValueError(Statement("lazy.columns_without_names"))
+            raise value_error("lazy.columns_without_names")
 
     @functools.cached_property
     def n_records(self) -> int:
@@ -172,12 +176,8 @@ class LazyTable:
         """Refuse names of a code book that the table lacks."""
         lacking = [name for name in names if name not in self.types]
         if lacking:
-            raise ValueError(
-                Statement(
-                    "lazy.schema_columns_missing",
-                    lacking=lacking,
-                    names=list(self.names),
-                )
+            raise value_error(
+                "lazy.schema_columns_missing", lacking=lacking, names=list(self.names)
             )
 
     def totals(
@@ -282,21 +282,17 @@ class SummedColumns(TableElsewhere):
 
     def _parts(self, contribution: Any) -> list[Any]:
         if not hasattr(contribution, "parts"):
-            raise UnsupportedError(
-                Statement(
-                    "lazy.release_not_summable", reader=self._reader, collect=COLLECT
-                )
+            raise unsupported_error(
+                "lazy.release_not_summable", reader=self._reader, collect=COLLECT
             )
         parts: list[Any] = contribution.parts(self._names)
         if len(parts) > MOST_SUMS:
-            raise UnsupportedError(
-                Statement(
-                    "lazy.too_many_sums",
-                    reader=self._reader,
-                    n_parts=len(parts),
-                    most_sums=MOST_SUMS,
-                    collect=COLLECT,
-                )
+            raise unsupported_error(
+                "lazy.too_many_sums",
+                reader=self._reader,
+                n_parts=len(parts),
+                most_sums=MOST_SUMS,
+                collect=COLLECT,
             )
         return parts
 
@@ -329,21 +325,17 @@ class SummedColumns(TableElsewhere):
     def _sum(self, contribution: Any) -> Floats:
         n_records = self.shape[0]
         if n_records > _MOST_RECORDS:
-            raise UnsupportedError(
-                Statement("lazy.too_many_records", most_records=_MOST_RECORDS)
-            )
+            raise unsupported_error("lazy.too_many_records", most_records=_MOST_RECORDS)
         parts = self._parts(contribution)
         # one pass for everything: sums of one state of the table, and its size
         found = self._table.totals(self._stages(contribution, parts))
         counts = found["n"].astype(float)
         if counts.sum() != n_records:
-            raise ValueError(Statement("lazy.table_changed_while_read"))
+            raise value_error("lazy.table_changed_while_read")
         for i, column in enumerate(self._columns):
             if column.is_readable is not None and found[f"r{i}"].sum() != n_records:
-                raise ValueError(
-                    Statement(
-                        "lazy.column_not_finite", name=column.name, reader=self._reader
-                    )
+                raise value_error(
+                    "lazy.column_not_finite", name=column.name, reader=self._reader
                 )
         sums = np.zeros((len(counts), len(parts)))
         for i, part in enumerate(parts):
@@ -383,9 +375,7 @@ def _numbers(table: LazyTable, name: str) -> tuple[Any, Any]:
     """Numbers of a column in double precision, and where its cells are not null."""
     kind = table.types[name]
     if not (kind.is_numeric() or kind == nw.Boolean):
-        raise ValueError(
-            Statement("lazy.column_not_numeric", name=name, told=_told(kind))
-        )
+        raise value_error("lazy.column_not_numeric", name=name, told=_told(kind))
     raw = nw.col(name)
     # not all engines cast truth values, or those that are missing
     values = _indicator(raw) if kind == nw.Boolean else raw.cast(nw.Float64)
@@ -588,7 +578,7 @@ def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:
         If it scales rows.
     """
     if encoding.scale != "raw":
-        raise UnsupportedError(Statement("lazy.schema_scales_rows", collect=COLLECT))
+        raise unsupported_error("lazy.schema_scales_rows", collect=COLLECT)
     found: list[LazyColumn] = []
     for name in encoding.schema.names:
         column = encoding.schema[name]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._foreign_code import VectorQuery
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.numbers import check_probability
 from skpuffer.releases import QueryRelease
 
@@ -184,11 +184,7 @@ def read_off(estimator: Any, value: Any, release: Any) -> dict[str, Any]:
 
 
 def deviations(estimator: Any, noise: Noise, release: Any) -> dict[str, Any]:
-    """Return the standard deviations by noise of these attributes, by name.
-
-    Parameters
-    ----------
-    """
+    """Return the standard deviations by noise of these attributes, by name."""
     # noise of steps has gone through all later ones
     affine = getattr(estimator, "_affine_attributes", ())
     if not affine or not isinstance(release, QueryRelease):
@@ -237,8 +233,8 @@ def confidence_interval(self: Any, level: float = 0.95) -> dict[str, tuple[Any, 
     names = self._affine_attributes
     known = [name for name in names if hasattr(self, f"{name}std_")]
     if not known:
-        raise UnsupportedError(
-            Statement("release.no_confidence_intervals", owner=type(self).__name__)
+        raise unsupported_error(
+            "release.no_confidence_intervals", owner=type(self).__name__
         )
     width = self.noise_.interval_width(level)
     return {

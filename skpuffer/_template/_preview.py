@@ -11,7 +11,11 @@ import pandas as pd
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_count
 from skpuffer.privacy import Preview
 from skpuffer.schema import Number, Schema
@@ -42,7 +46,7 @@ class UnreadRows:
         self._name = name
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise UnsupportedError(Statement("preview.fit_reads_rows", name=self._name))
+        raise unsupported_error("preview.fit_reads_rows", name=self._name)
 
     def __getattr__(self, name: str) -> Any:
         # lookups of the language itself, such as for a copy, are no access to rows
@@ -69,14 +73,12 @@ def refuse_unread(
     """
     name = type(estimator).__name__
     if scenario.needs_empirical:
-        raise UnsupportedError(Statement("preview.prior_empirical", name=name))
+        raise unsupported_error("preview.prior_empirical", name=name)
     if scenario.draws_from_pool:
-        raise UnsupportedError(
-            Statement(
-                "preview.noise_set_by_pool",
-                name=name,
-                scenario_type=type(scenario).__name__,
-            )
+        raise unsupported_error(
+            "preview.noise_set_by_pool",
+            name=name,
+            scenario_type=type(scenario).__name__,
         )
     for leak in leaks:
         # that a parameter is 'empirical' is how such a sentence comes about
@@ -85,10 +87,8 @@ def refuse_unread(
             for key, held in estimator.get_params(deep=False).items()
             if isinstance(held, str) and held == "empirical"
         ] or ["bounds"]
-        raise UnsupportedError(
-            Statement(
-                "preview.parameter_empirical", name=name, asked=asked[0], leak=leak
-            )
+        raise unsupported_error(
+            "preview.parameter_empirical", name=name, asked=asked[0], leak=leak
         )
 
 
@@ -197,12 +197,10 @@ def preview(
     n_rows = 2 if labels is None else max(2, len(labels))
     if n_rows > n_records:
         if labels is not None and declared_classes(model) is None:
-            raise ValueError(
-                Statement(
-                    "preview.fewer_records_than_classes",
-                    n_records=n_records,
-                    n_labels=len(labels),
-                )
+            raise value_error(
+                "preview.fewer_records_than_classes",
+                n_records=n_records,
+                n_labels=len(labels),
             )
         n_rows = n_records
     X = copy._made_up(n_rows, n_features, feature_names, example)
@@ -239,12 +237,10 @@ def made_up(
     }
     told = [name for name, held in given.items() if held is not None]
     if len(told) > 1:
-        raise ValueError(Statement("preview.columns_told_twice", told=told))
+        raise value_error("preview.columns_told_twice", told=told)
     schema: Schema | None = getattr(self, "schema", None)
     if not told and schema is None:
-        raise ValueError(
-            Statement("preview.columns_not_told", owner=type(self).__name__)
-        )
+        raise value_error("preview.columns_not_told", owner=type(self).__name__)
     if example is not None:
         return _repeated(example, n_rows)
     names = feature_names
@@ -270,7 +266,7 @@ def _repeated(example: Any, n_rows: int) -> Any:
     """Return the first row of a table, so many times."""
     frame = hasattr(example, "columns")
     if len(example) == 0:
-        raise ValueError(Statement("preview.example_empty"))
+        raise value_error("preview.example_empty")
     if not frame:
         return np.repeat(np.asarray(example)[:1], n_rows, axis=0)
     places = [0] * n_rows
@@ -281,23 +277,19 @@ def _labels(estimator: Any, classes: ArrayLike | None) -> Array | None:
     """Return the public labels of a classifier, None where there is none."""
     if not is_classifier(estimator):
         if classes is not None:
-            raise ValueError(
-                Statement(
-                    "preview.classes_for_no_classifier",
-                    estimator_type=type(estimator).__name__,
-                )
+            raise value_error(
+                "preview.classes_for_no_classifier",
+                estimator_type=type(estimator).__name__,
             )
         return None
     declared = declared_classes(estimator)
     if declared is not None:
         if classes is not None:
-            raise ValueError(Statement("preview.classes_declared_already"))
+            raise value_error("preview.classes_declared_already")
         return declared
     if classes is None:
-        raise ValueError(
-            Statement(
-                "preview.classes_not_told", estimator_type=type(estimator).__name__
-            )
+        raise value_error(
+            "preview.classes_not_told", estimator_type=type(estimator).__name__
         )
     return ordered_labels(classes, "classes")
 

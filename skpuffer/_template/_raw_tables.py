@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.utils._reading import (
     column_names,
     is_frame,
@@ -89,10 +89,8 @@ def read_raw(estimator: Any, X: Table, *, reset: bool) -> Any:
         If it is no table, or of fewer than two records in a fit.
     """
     if sparse.issparse(X):
-        raise TypeError(
-            Statement(
-                "table.sparse_for_raw_columns", estimator_type=type(estimator).__name__
-            )
+        raise type_error(
+            "table.sparse_for_raw_columns", estimator_type=type(estimator).__name__
         )
     X = read_table(object_rows(X))
     if is_frame(X):
@@ -121,13 +119,11 @@ def check_size(estimator: Any, n: int, least: int = 2) -> None:
     """Refuse fewer records than this."""
     if n < least:
         # scikit-learn's own checks read these words
-        raise ValueError(
-            Statement(
-                "table.too_few_samples",
-                n=n,
-                least=least,
-                estimator_type=type(estimator).__name__,
-            )
+        raise value_error(
+            "table.too_few_samples",
+            n=n,
+            least=least,
+            estimator_type=type(estimator).__name__,
         )
 
 

@@ -12,7 +12,12 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skpuffer._template._lazy_tables import LazyTable, SummedColumns
 from skpuffer._template._plan import TableRead
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.scenarios import BoundScenario, RecordScenario
 from skpuffer.scenarios.priors._coding import target_leaks
 from skpuffer.scenarios.priors._overlap import (
@@ -281,28 +286,21 @@ def check_schema(estimator: Any, target_name: Any) -> None:
     """Check the code book against the other parameters and the target's name.
 
     Before any row is read: what is refused here tells nothing of the data.
-
-    Parameters
-    ----------
     """
     schema: Any = estimator.schema
     if not isinstance(schema, Schema):
-        raise TypeError(
-            Statement("schema.not_a_schema", schema_type=type(schema).__name__)
-        )
+        raise type_error("schema.not_a_schema", schema_type=type(schema).__name__)
     check_agreement(schema, estimator.get_params(deep=False))
     if target_name in schema.names:
-        raise ValueError(
-            Statement("schema.target_among_features", target_name=target_name)
-        )
+        raise value_error("schema.target_among_features", target_name=target_name)
     wrong = None
     if is_classifier(estimator) and schema.target_bounds is not None:
         wrong = Statement("schema.number_for_classifier")
     if is_regressor(estimator) and schema.classes is not None:
         wrong = Statement("schema.category_for_regressor")
     if wrong is not None:
-        raise ValueError(
-            Statement("schema.target_of_wrong_kind", target=schema.target, wrong=wrong)
+        raise value_error(
+            "schema.target_of_wrong_kind", target=schema.target, wrong=wrong
         )
 
 
@@ -347,11 +345,9 @@ def read_elsewhere(
     """Read names and types of a lazy data frame, whose rows stay where they are."""
     scenario, name = opening.scenario, type(estimator).__name__
     if not hasattr(estimator, "_lazy_columns"):
-        raise TypeError(
-            Statement("lazy.estimator_reads_rows", name=name, collect=COLLECT)
-        )
+        raise type_error("lazy.estimator_reads_rows", name=name, collect=COLLECT)
     if feature_map is not None:
-        raise TypeError(Statement("lazy.preprocessing_reads_rows", collect=COLLECT))
+        raise type_error("lazy.preprocessing_reads_rows", collect=COLLECT)
     _refuse_rows_elsewhere(estimator, opening, secret=secret, groups=groups)
     table = LazyTable(X)
     position = scenario.secret_position(table.names, len(table.names))
@@ -368,9 +364,7 @@ def read_elsewhere(
     else:
         estimator.n_features_in_ = len(columns) - (y is not None)
     if table.n_records < 2:
-        raise ValueError(
-            Statement("lazy.too_few_records", n_records=table.n_records, name=name)
-        )
+        raise value_error("lazy.too_few_records", n_records=table.n_records, name=name)
     return TableRead(
         X=SummedColumns(table, columns, name),
         y=None,
@@ -394,29 +388,20 @@ def _refuse_rows_elsewhere(estimator: Any, opening: Opening, **given: Any) -> No
     scenario, name = opening.scenario, type(estimator).__name__
     for parameter, value in given.items():
         if value is not None:
-            raise UnsupportedError(
-                Statement(
-                    "lazy.parameter_per_row", parameter=parameter, collect=COLLECT
-                )
+            raise unsupported_error(
+                "lazy.parameter_per_row", parameter=parameter, collect=COLLECT
             )
     reads = scenario.needs_empirical or scenario.draws_from_pool
     if reads or scenario.is_coded:
-        raise UnsupportedError(
-            Statement(
-                "lazy.scenario_reads_rows",
-                name=name,
-                scenario_type=type(scenario).__name__,
-                collect=COLLECT,
-            )
+        raise unsupported_error(
+            "lazy.scenario_reads_rows",
+            name=name,
+            scenario_type=type(scenario).__name__,
+            collect=COLLECT,
         )
     for leak in estimator._leaks():
-        raise UnsupportedError(
-            Statement(
-                "lazy.parameter_read_from_rows",
-                name=name,
-                leak=leak,
-                collect=COLLECT,
-            )
+        raise unsupported_error(
+            "lazy.parameter_read_from_rows", name=name, leak=leak, collect=COLLECT
         )
 
 
@@ -431,14 +416,12 @@ def sum_elsewhere(
             if hasattr(estimator, "solver")
             else Statement("lazy.grid_counted_there")
         )
-        raise UnsupportedError(
-            Statement(
-                "lazy.release_no_sum",
-                name=name,
-                name2=release.name,
-                way=way,
-                collect=COLLECT,
-            )
+        raise unsupported_error(
+            "lazy.release_no_sum",
+            name=name,
+            name2=release.name,
+            way=way,
+            collect=COLLECT,
         )
     kind = type(bound)
     reads_rows = kind.realises or any(
@@ -446,12 +429,10 @@ def sum_elsewhere(
         for method in ("check_rows", "check_table")
     )
     if reads_rows:
-        raise UnsupportedError(
-            Statement(
-                "lazy.scenario_looks_at_rows",
-                scenario_type=type(bound.scenario).__name__,
-                collect=COLLECT,
-            )
+        raise unsupported_error(
+            "lazy.scenario_looks_at_rows",
+            scenario_type=type(bound.scenario).__name__,
+            collect=COLLECT,
         )
     # What cannot be read is refused here, before a ledger is told of a release.
     # The sums are of one state of the table, and kept until they are released.
@@ -634,9 +615,7 @@ def known_targets(X: Any, y: Any) -> tuple[Any, Any]:
 def _list_of(estimator: Any, y: Any, missing: bool = True) -> Array:
     """Target as an array of one dimension, of any values."""
     if y is None:
-        raise ValueError(
-            Statement("target.is_none", estimator_type=type(estimator).__name__)
-        )
+        raise value_error("target.is_none", estimator_type=type(estimator).__name__)
     values = read_labels(y, missing=missing)
     found: Array = values if values.ndim == 1 else column_or_1d(values, warn=True)
     return found

@@ -21,6 +21,9 @@ from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
     reason_of,
+    type_error,
+    unsupported_error,
+    value_error,
 )
 from skpuffer.kernel.certificates import Claim, Names, certificate_of, prove
 from skpuffer.kernel.facts import Fact
@@ -703,13 +706,11 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         if relation not in RELATIONS:
             new = Statement("accountant.relation_unknown", relation=relation)
         if new is not None:
-            raise UnsupportedError(
-                Statement(
-                    "accountant.scenario_fact_unknown",
-                    scenario_type=type(bound.scenario).__name__,
-                    new=new,
-                    owner=type(self).__name__,
-                )
+            raise unsupported_error(
+                "accountant.scenario_fact_unknown",
+                scenario_type=type(bound.scenario).__name__,
+                new=new,
+                owner=type(self).__name__,
             )
         delta = getattr(self, "delta", None)
         # no noise buys back an event of more than delta, but what is certain needs none
@@ -805,10 +806,10 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         # that the user chose might not keep the promise.
         if isinstance(noise, Noise):
             if beta is not None:
-                raise ValueError(Statement("noise.beta_with_given_noise", beta=beta))
+                raise value_error("noise.beta_with_given_noise", beta=beta)
             # proportions of coordinates are the release's to say, in its units
             if np.ndim(noise.scale):
-                raise ValueError(Statement("noise.several_scales", noise=noise))
+                raise value_error("noise.several_scales", noise=noise)
             return noise.with_scale(1.0)
         check_option((AUTO, *FAMILIES), noise=noise)
         # with none of them, what is wrong with the parameters is said of the usual one
@@ -817,13 +818,13 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         # beta would be ignored without a word
         if family is not GeneralizedGaussianNoise:
             if beta is not None:
-                raise ValueError(
-                    Statement("noise.beta_with_other_family", noise=noise, beta=beta)
+                raise value_error(
+                    "noise.beta_with_other_family", noise=noise, beta=beta
                 )
             return family(1.0)
         # no default: the shape decides in which norm the sensitivity is bounded
         if beta is None:
-            raise ValueError(Statement("noise.beta_missing"))
+            raise value_error("noise.beta_missing")
         return family(1.0, beta=beta)
 
     def _names(self, bound: BoundScenario, *releases: Release) -> Names:
@@ -935,13 +936,11 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
     if isinstance(scenario, BoundScenario):
         # bound to another table: its facts are about other numbers of records
         if scenario.context.n_records != release.n_records:
-            raise ValueError(
-                Statement(
-                    "scenario.bound_to_other_record_count",
-                    n_bound=scenario.context.n_records,
-                    name=release.name,
-                    n_release=release.n_records,
-                )
+            raise value_error(
+                "scenario.bound_to_other_record_count",
+                n_bound=scenario.context.n_records,
+                name=release.name,
+                n_release=release.n_records,
             )
         # or of as many records, but about other columns; what one side does not say
         # may be as the other has it
@@ -957,19 +956,17 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
                 for context in (scenario.context, release.context)
             )
             if bound is not None and given is not None and bound != given:
-                raise ValueError(
-                    Statement(
-                        "scenario.bound_to_other_context",
-                        field=name,
-                        bound=brief(bound),
-                        name=release.name,
-                        given=brief(given),
-                    )
+                raise value_error(
+                    "scenario.bound_to_other_context",
+                    field=name,
+                    bound=brief(bound),
+                    name=release.name,
+                    given=brief(given),
                 )
         return scenario
     if isinstance(scenario, Scenario):
         return scenario.bind(release.context)
-    raise TypeError(Statement("scenario.not_a_scenario", scenario=scenario))
+    raise type_error("scenario.not_a_scenario", scenario=scenario)
 
 
 def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
@@ -990,21 +987,17 @@ def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
         if its coordinates depend on each other, and the release is not one vector.
     """
     if not isinstance(noise, Noise):
-        raise TypeError(Statement("noise.not_a_noise", noise=noise))
+        raise type_error("noise.not_a_noise", noise=noise)
     # steps, votes and stages are drawn part by part, and their costs added up
     if noise.joint and not (joint and type(release) is QueryRelease):
-        raise UnsupportedError(
-            Statement(
-                "noise.family_for_one_vector", family=noise.family, name=release.name
-            )
+        raise unsupported_error(
+            "noise.family_for_one_vector", family=noise.family, name=release.name
         )
     # Values off the integers would show through: noise on the integers leaves their
     # fractional parts as they are.
     if noise.integer and not release.is_integer:
-        raise UnsupportedError(
-            Statement(
-                "noise.integer_family_for_reals", family=noise.family, name=release.name
-            )
+        raise unsupported_error(
+            "noise.integer_family_for_reals", family=noise.family, name=release.name
         )
 
 
@@ -1030,7 +1023,7 @@ def check_pure(noise: Noise) -> None:
         If no scale of the noise has a finite pure-epsilon cost.
     """
     if not noise.has_bounded_loss:
-        raise ValueError(Statement("noise.family_not_pure", family=noise.family))
+        raise value_error("noise.family_not_pure", family=noise.family)
 
 
 # -- noise families by name, and the one of least expected error for a query -----------
@@ -1161,5 +1154,5 @@ def check_order_or_delta(alpha: float | None, delta: float | None) -> float | No
     # one promise a certificate: with both it would be unclear which one the noise is
     # for
     if alpha is not None:
-        raise ValueError(Statement("parameter.alpha_and_delta_both"))
+        raise value_error("parameter.alpha_and_delta_both")
     return None

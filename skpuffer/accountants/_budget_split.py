@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.accountants._base import Accountant
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.releases import AdaptiveRelease, GradientRelease, QueryRelease
 from skpuffer.scenarios import RecordScenario, Scenario
 
@@ -75,7 +75,7 @@ def common_scale(
         while miss(low) > 0:
             low, high = low - 1, low
             if start - low > 20:
-                raise ValueError(Statement("budget.no_part_small_enough"))
+                raise value_error("budget.no_part_small_enough")
     root = brentq(miss, low, high, xtol=_LEFT / 4)
     # found to so many digits; what is returned meets the target as evaluated
     while miss(root) > 0:

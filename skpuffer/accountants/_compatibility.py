@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions import PointMass
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, check_count
 from skpuffer.releases import (
     AdaptiveRelease,
@@ -248,7 +248,7 @@ def compatibility_table(n_records: int = 1000) -> tuple[dict[str, Any], ...]:
     """
     check_count(n_records=n_records, least=2)
     if n_records % 2:
-        raise ValueError(Statement("parameter.n_records_odd", n_records=n_records))
+        raise value_error("parameter.n_records_odd", n_records=n_records)
     return tuple(dict(row) for row in _table(int(n_records)))
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.curves import conversion_terms
 from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.numbers import (
@@ -107,7 +107,7 @@ class RunPart(Plain, kind="run_part"):
             If near sets are no numbers of records, or nothing is known of the run.
         """
         if fact.of_output:
-            raise UnsupportedError(Statement("quilt.moves_with_run", name=release.name))
+            raise unsupported_error("quilt.moves_with_run", name=release.name)
         check_run(release, noise)
         largest = max(quilts.largest for quilts in fact.quilts)
         least = None
@@ -257,12 +257,10 @@ def check_run(release: GradientRelease | VoteRelease, noise: Noise) -> None:
     if is_drawn(release):
         scheme: Any = getattr(release, "sampling", None)
         if type(scheme) is not PoissonSampling or type(noise) is not GaussianNoise:
-            raise UnsupportedError(
-                Statement(
-                    "quilt.near_sets_under_sampling",
-                    scheme=str(scheme),
-                    family=noise.family,
-                )
+            raise unsupported_error(
+                "quilt.near_sets_under_sampling",
+                scheme=str(scheme),
+                family=noise.family,
             )
     elif isinstance(steps, GradientSteps):
         # refused in a norm that bounds none of the noise

@@ -25,7 +25,14 @@ from skpuffer.accountants._base import (
     name_of,
 )
 from skpuffer.accountants.composition import PrivacyLoss
-from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.exceptions import (
+    Statement,
+    UnsupportedError,
+    reason_of,
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_count, check_positive
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
@@ -137,21 +144,19 @@ class Best(Accountant):
         check_positive(epsilon=self.epsilon)
         check_order_or_delta(self.alpha, self.delta)
         if not isinstance(self.composable, (bool, np.bool_)):
-            raise TypeError(
-                Statement("parameter.composable_not_bool", composable=self.composable)
+            raise type_error(
+                "parameter.composable_not_bool", composable=self.composable
             )
         if not isinstance(self.verbose, (bool, np.bool_)):
             check_count(verbose=self.verbose, least=0)
         if self.candidates is None:
             return
         if not isinstance(self.candidates, (list, tuple)) or not self.candidates:
-            raise ValueError(
-                Statement("best.candidates_not_a_list", candidates=self.candidates)
-            )
+            raise value_error("best.candidates_not_a_list", candidates=self.candidates)
         for candidate in self.candidates:
             if not isinstance(candidate, Accountant) or isinstance(candidate, Best):
-                raise TypeError(
-                    Statement("best.candidate_not_an_accountant", candidate=candidate)
+                raise type_error(
+                    "best.candidate_not_an_accountant", candidate=candidate
                 )
             # as it will be asked: what is wrong with it is said before any fit
             asked = self._at_target(candidate)
@@ -175,9 +180,7 @@ class Best(Accountant):
         }
         if len(orders) > 1:
             norms = tuple(f"l{order:g}" for order in sorted(orders))
-            raise ValueError(
-                Statement("best.candidates_clip_norms_differ", norms=norms)
-            )
+            raise value_error("best.candidates_clip_norms_differ", norms=norms)
         return orders.pop() if orders else 2.0
 
     def longest_step(self, release: GradientRelease) -> float:
@@ -387,7 +390,7 @@ class Best(Accountant):
         if not certificate.certified:
             raise UnsupportedError(_ESTIMATES)
         if self.composable and not certificate.composable:
-            raise UnsupportedError(Statement("best.certificate_does_not_compose"))
+            raise unsupported_error("best.certificate_does_not_compose")
         if self.delta is not None:
             same = (
                 certificate.alpha is None
@@ -403,13 +406,11 @@ class Best(Accountant):
                 and certificate.notion.implies(notion)
             )
         if not same:
-            raise UnsupportedError(
-                Statement(
-                    "best.certificate_of_other_promise", title=certificate.notion.title
-                )
+            raise unsupported_error(
+                "best.certificate_of_other_promise", title=certificate.notion.title
             )
         if spent and spent_by(certificate) > self.epsilon * (1 + ROUNDING):
-            raise UnsupportedError(Statement("best.noise_over_budget"))
+            raise unsupported_error("best.noise_over_budget")
 
     def _labelled(
         self, certificate: Certificate, others: Sequence[Certificate], choice: Statement
@@ -467,7 +468,7 @@ def _refuse_empirical(bound: BoundScenario) -> None:
     """Refuse to choose where private rows are the prior."""
     # before any candidate is asked: whom it would be, or why nobody, tells of the rows
     if bound.scenario.needs_empirical:
-        raise UnsupportedError(Statement("best.prior_is_empirical"))
+        raise unsupported_error("best.prior_is_empirical")
 
 
 def _is_of(accountant: Accountant, family: str) -> bool:

@@ -17,7 +17,13 @@ from skpuffer.accountants._base import (
     check_order_or_delta,
 )
 from skpuffer.accountants.additive._base import _AdditiveAccountant
-from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.exceptions import (
+    Statement,
+    UnsupportedError,
+    reason_of,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.answers import (
     SELECTION_FIELDS,
     VOTE_FIELDS,
@@ -177,23 +183,19 @@ class _CompositionAccountant(_AdditiveAccountant):
             steps = steps_of(release, fact, self._kinds, correlated=self._correlated)
             steps = self._asked_of(steps)
             if steps.event and self.delta is None:
-                raise UnsupportedError(
-                    Statement(
-                        "event.count_uncertain_at_order",
-                        event=steps.event,
-                        count=steps.count,
-                    )
+                raise unsupported_error(
+                    "event.count_uncertain_at_order",
+                    event=steps.event,
+                    count=steps.count,
                 )
             return steps
         except UnsupportedError as error:
-            raise UnsupportedError(
-                Statement(
-                    "compose.release_without_bound",
-                    owner=type(self).__name__,
-                    name=release.name,
-                    scenario_type=type(bound.scenario).__name__,
-                    reason=reason_of(error),
-                )
+            raise unsupported_error(
+                "compose.release_without_bound",
+                owner=type(self).__name__,
+                name=release.name,
+                scenario_type=type(bound.scenario).__name__,
+                reason=reason_of(error),
             ) from None
 
     def _asked_of(self, steps: StepsOfRelease) -> StepsOfRelease:
@@ -331,13 +333,11 @@ class _CompositionAccountant(_AdditiveAccountant):
 
         scale = least_scale(pair_at, float(self.epsilon), delta, size)
         if math.isinf(scale):
-            raise UnsupportedError(
-                Statement(
-                    "curve.rounding_above_delta",
-                    owner=type(self).__name__,
-                    delta=delta,
-                    enough=max(1e-09, 100 * delta),
-                )
+            raise unsupported_error(
+                "curve.rounding_above_delta",
+                owner=type(self).__name__,
+                delta=delta,
+                enough=max(1e-09, 100 * delta),
             )
         return scale
 
@@ -723,12 +723,12 @@ class RenyiDP(_CompositionAccountant):
         check_positive(epsilon=self.epsilon)
         # neither has a default here that would stand for the other
         if self.alpha is None and self.delta is None:
-            raise ValueError(Statement("parameter.alpha_or_delta_missing"))
+            raise value_error("parameter.alpha_or_delta_missing")
         order = check_order_or_delta(self.alpha, self.delta)
         # Gaussian noise has no largest loss, and to add up those of other noise would
         # be basic composition, which needs no accountant
         if order == math.inf:
-            raise ValueError(Statement("parameter.alpha_infinite_renyi"))
+            raise value_error("parameter.alpha_infinite_renyi")
 
     @property
     def _of_records(self) -> _CompositionAccountant:
@@ -808,13 +808,11 @@ def _in_bins(
         return steps.full_batch(noise)
     once = steps.curve_of(noise, 1)
     if once.gaussian_mu is None:
-        raise UnsupportedError(
-            Statement(
-                "sampling.bins_noise_not_gaussian",
-                name=steps.release.name,
-                sampling=str(steps.release.sampling),
-                family=noise.family,
-            )
+        raise unsupported_error(
+            "sampling.bins_noise_not_gaussian",
+            name=steps.release.name,
+            sampling=str(steps.release.sampling),
+            family=noise.family,
         )
     replaced = steps.relation == "replace"
     # its modules load here, as they are of use for few schemes

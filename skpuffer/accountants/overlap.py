@@ -14,7 +14,11 @@ from skpuffer.accountants._base import (
     accounts_for,
 )
 from skpuffer.accountants.composition import PrivacyLoss
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.notions import Notion
@@ -127,12 +131,10 @@ default='auto'
         check_probability(delta=self.delta)
         check_option(("raise", "cap"), if_belief_suffices=self.if_belief_suffices)
         if check_positive(max_fallback=self.max_fallback) < epsilon:
-            raise ValueError(
-                Statement(
-                    "overlap.max_fallback_below_epsilon",
-                    max_fallback=self.max_fallback,
-                    epsilon=self.epsilon,
-                )
+            raise value_error(
+                "overlap.max_fallback_below_epsilon",
+                max_fallback=self.max_fallback,
+                epsilon=self.epsilon,
             )
 
     @property
@@ -147,24 +149,18 @@ default='auto'
         self, fact: RecordBelief, release: Any, bound: BoundScenario
     ) -> Account:
         if getattr(release, "noise_correlation", None) is not None:
-            raise UnsupportedError(
-                Statement(
-                    "overlap.noise_correlated",
-                    owner=type(self).__name__,
-                    name=release.name,
-                )
+            raise unsupported_error(
+                "overlap.noise_correlated", owner=type(self).__name__, name=release.name
             )
         anyone = _whatever_is_believed(fact, bound)
         # refused here, when support is asked for, and not only when noise is set
         plain = self._plain(self.epsilon, self.delta)
         support = plain.supports(release, anyone)
         if not support:
-            raise UnsupportedError(
-                Statement(
-                    "overlap.privacy_loss_refuses",
-                    owner=type(self).__name__,
-                    reason=support.reason,
-                )
+            raise unsupported_error(
+                "overlap.privacy_loss_refuses",
+                owner=type(self).__name__,
+                reason=support.reason,
             )
         return Account(
             partial(self._calibrate, fact, release, bound, anyone),
@@ -190,13 +186,11 @@ default='auto'
         left = delta_left(delta, fact.delta)
         targets = self._targets(fact, release, anyone, epsilon, left)
         if not targets and self.if_belief_suffices == "raise":
-            raise UnsupportedError(
-                Statement(
-                    "overlap.belief_alone_within_budget",
-                    belief=bound.describe(),
-                    epsilon=epsilon,
-                    delta=delta,
-                )
+            raise unsupported_error(
+                "overlap.belief_alone_within_budget",
+                belief=bound.describe(),
+                epsilon=epsilon,
+                delta=delta,
             )
 
         def least(epsilon: float, delta: float) -> Calibration:

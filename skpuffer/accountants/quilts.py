@@ -32,6 +32,8 @@ from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
     reason_of,
+    unsupported_error,
+    value_error,
 )
 from skpuffer.kernel.answers import VOTE_FIELDS
 from skpuffer.kernel.certificates import Claim, certificate_of
@@ -200,7 +202,7 @@ class MarkovQuilt(Accountant):
         if self.delta is not None:
             check_probability(delta=self.delta)
             if not math.isinf(alpha):
-                raise ValueError(Statement("quilt.alpha_and_delta_both"))
+                raise value_error("quilt.alpha_and_delta_both")
         elif math.isinf(alpha):
             check_pure(noise)
 
@@ -224,20 +226,16 @@ class MarkovQuilt(Accountant):
         try:
             check_run(release, self._chosen_noise())
             if is_drawn(release) and self.delta is not None:
-                raise UnsupportedError(
-                    Statement(
-                        "quilt.delta_under_sampling", sampling=str(release.sampling)
-                    )
+                raise unsupported_error(
+                    "quilt.delta_under_sampling", sampling=str(release.sampling)
                 )
         except UnsupportedError as error:
-            raise UnsupportedError(
-                Statement(
-                    "compose.release_without_bound",
-                    owner=type(self).__name__,
-                    name=release.name,
-                    scenario_type=type(bound.scenario).__name__,
-                    reason=reason_of(error),
-                )
+            raise unsupported_error(
+                "compose.release_without_bound",
+                owner=type(self).__name__,
+                name=release.name,
+                scenario_type=type(bound.scenario).__name__,
+                reason=reason_of(error),
             ) from None
 
     @accounts_for(QueryRelease, AdaptiveRelease, GradientRelease, VoteRelease)
@@ -415,7 +413,7 @@ class MarkovQuilt(Accountant):
                 )
             )
         if np.any(np.equal(noise.scale, 0)) and part.radius(part.largest) > 0:
-            raise ValueError(Statement("quilt.noise_scale_not_positive", noise=noise))
+            raise value_error("quilt.noise_scale_not_positive", noise=noise)
         return part
 
     def _curve(self, fact: MaxInfluence, parts: tuple[Part, ...]) -> QuiltCurve:
@@ -451,8 +449,8 @@ class MarkovQuilt(Accountant):
         """Return the part of delta that is left to noise and quilts."""
         assert self.delta is not None
         if self.delta <= fact.delta:
-            raise ValueError(
-                Statement("quilt.mass_above_delta", delta=self.delta, mass=fact.delta)
+            raise value_error(
+                "quilt.mass_above_delta", delta=self.delta, mass=fact.delta
             )
         return float(self.delta) - fact.delta
 

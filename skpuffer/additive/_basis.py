@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.utils._checks import project_on_simplex
 
 if TYPE_CHECKING:
@@ -453,18 +453,14 @@ def pairs_of(interactions: Any, names: Sequence[Any]) -> tuple[tuple[int, int], 
     for pair in interactions:
         unknown = [name for name in pair if name not in names]
         if unknown:
-            raise ValueError(
-                Statement(
-                    "additive.interactions_unknown_feature",
-                    unknown=unknown,
-                    names=list(names),
-                )
+            raise value_error(
+                "additive.interactions_unknown_feature",
+                unknown=unknown,
+                names=list(names),
             )
         i, j = sorted(list(names).index(name) for name in pair)
         if i == j or (i, j) in found:
-            raise ValueError(
-                Statement("additive.interactions_not_distinct_pairs", pair=pair)
-            )
+            raise value_error("additive.interactions_not_distinct_pairs", pair=pair)
         found.append((i, j))
     return tuple(found)
 

@@ -39,7 +39,11 @@ from skpuffer.additive._run import (
     probabilities_of,
 )
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_count, check_finite
 from skpuffer.linear_model._base_linear import BoundedTargetMixin
 from skpuffer.releases import PublicContext
@@ -128,14 +132,12 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
             not isinstance(constraints, Mapping)
             or any(value not in (-1, 0, 1) for value in constraints.values())
         ):
-            raise ValueError(
-                Statement("additive.monotone_not_a_dict", constraints=constraints)
-            )
+            raise value_error("additive.monotone_not_a_dict", constraints=constraints)
         if self.schema is not None:
             self._check_features(self.schema.names, self.schema)
         elif self.bounds is None and self.categories is None:
-            raise UnsupportedError(
-                Statement("additive.code_book_missing", owner=type(self).__name__)
+            raise unsupported_error(
+                "additive.code_book_missing", owner=type(self).__name__
             )
 
     def _check_interactions(self) -> None:
@@ -148,25 +150,19 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
             for pair in given
         )
         if not well:
-            raise ValueError(Statement("additive.interactions_not_a_list", given=given))
+            raise value_error("additive.interactions_not_a_list", given=given)
 
     def _check_features(self, names: Any, schema: Schema) -> None:
         """Check what parameters say of features, now that there are some."""
         pairs_of(self.interactions, names)
         for name, direction in (self.monotone_constraints or {}).items():
             if name not in names:
-                raise ValueError(
-                    Statement(
-                        "additive.monotone_unknown_feature",
-                        name=name,
-                        names=list(names),
-                    )
+                raise value_error(
+                    "additive.monotone_unknown_feature", name=name, names=list(names)
                 )
             kind = schema.select([name]).binning().kinds[0]
             if direction and kind == "levels":
-                raise ValueError(
-                    Statement("additive.monotone_levels_unordered", name=name)
-                )
+                raise value_error("additive.monotone_levels_unordered", name=name)
 
     def _read_by(self, schema: Schema) -> Binning:
         return schema.binning(self.n_bins, self.n_amount_bins)
@@ -199,9 +195,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
     def _amount_names(self) -> list[Any]:
         names = list(self.amounts)
         if not all(isinstance(name, Hashable) for name in names):
-            raise ValueError(
-                Statement("additive.amounts_not_column_names", amounts=self.amounts)
-            )
+            raise value_error("additive.amounts_not_column_names", amounts=self.amounts)
         return names
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -300,21 +294,17 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         """
         check_is_fitted(self)
         if features not in self.shape_functions_:
-            raise ValueError(
-                Statement(
-                    "additive.edit_features_unknown",
-                    known=list(self.shape_functions_),
-                    features=features,
-                )
+            raise value_error(
+                "additive.edit_features_unknown",
+                known=list(self.shape_functions_),
+                features=features,
             )
         old, new = self.shape_functions_[features], check_finite(scores=scores)
         if new.shape != old.scores.shape:
-            raise ValueError(
-                Statement(
-                    "additive.edit_scores_wrong_shape",
-                    shape=old.scores.shape,
-                    given_shape=new.shape,
-                )
+            raise value_error(
+                "additive.edit_scores_wrong_shape",
+                shape=old.scores.shape,
+                given_shape=new.shape,
             )
         edited = replace(old, scores=new.copy())
         self.shape_functions_ = {**self.shape_functions_, features: edited}
@@ -513,8 +503,8 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
     def _check_outputs(self, labels: Any) -> None:
         constrained = [k for k, v in (self.monotone_constraints or {}).items() if v]
         if labels is not None and len(labels) > 2 and constrained:
-            raise ValueError(
-                Statement("additive.monotone_with_many_classes", n_labels=len(labels))
+            raise value_error(
+                "additive.monotone_with_many_classes", n_labels=len(labels)
             )
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:

@@ -8,7 +8,10 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    unsupported_error,
+    value_error,
+)
 from skpuffer.utils._checks import check_masses
 
 from ._allowed import allowed_roc
@@ -99,8 +102,8 @@ def largest_accuracy(
         right = masses[0] * tpr + masses[1] * (1 - fpr)
         return float(min(max(right.max(), masses.max()), 1.0))
     if k > _MOST_SECRETS:
-        raise UnsupportedError(
-            Statement("audit.too_many_secrets", n_secrets=k, most=_MOST_SECRETS)
+        raise unsupported_error(
+            "audit.too_many_secrets", n_secrets=k, most=_MOST_SECRETS
         )
     rises, runs = np.diff(tpr), np.diff(fpr)
     kept = (runs > 0) & (rises <= _STEEPEST * runs)
@@ -143,7 +146,7 @@ def check_prior(prior: ArrayLike) -> Floats:
     """
     n = np.size(np.asarray(prior))
     if n < 2:
-        raise ValueError(Statement("audit.prior_below_two_secrets", n_secrets=n))
+        raise value_error("audit.prior_below_two_secrets", n_secrets=n)
     return check_masses(n, prior=prior)
 
 
@@ -155,8 +158,6 @@ def _paired(pairs: Sequence[tuple[int, int]] | None, k: int) -> Floats:
     for pair in pairs:
         at = tuple(pair)
         if len(at) != 2 or at[0] == at[1] or not all(0 <= i < k for i in at):
-            raise ValueError(
-                Statement("audit.pairs_not_valid_positions", n_secrets=k, pair=pair)
-            )
+            raise value_error("audit.pairs_not_valid_positions", n_secrets=k, pair=pair)
         found[at[0], at[1]] = found[at[1], at[0]] = 1.0
     return found

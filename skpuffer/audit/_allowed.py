@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from skpuffer.exceptions import Statement, UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError, value_error
 from skpuffer.kernel.numbers import check_each, check_non_negative, check_option
 from skpuffer.privacy import Notion
 from skpuffer.privacy._robustness import arbitrary_count
@@ -290,7 +290,7 @@ def largest_auc(certificate: Certificate, *, relation: str | None = None) -> flo
 def _check_rate(fpr: float) -> float:
     fpr = check_non_negative(fpr=fpr)
     if fpr > 1:
-        raise ValueError(Statement("audit.fpr_out_of_range", fpr=fpr))
+        raise value_error("audit.fpr_out_of_range", fpr=fpr)
     return fpr
 
 
@@ -326,16 +326,14 @@ def _steps_of_membership(certificate: Certificate, relation: str) -> tuple[int, 
     if plain:
         speaks = any_record or certificate.coupling_count == 1
     if not speaks:
-        raise ValueError(Statement("audit.certificate_not_of_membership"))
+        raise value_error("audit.certificate_not_of_membership")
     if own == relation:
         return 1, plain
     if own == "add_remove":
         # out with the one, in with the other
         return 2, plain
-    raise ValueError(
-        Statement(
-            "audit.certificate_of_other_relation", certified=own, relation=relation
-        )
+    raise value_error(
+        "audit.certificate_of_other_relation", certified=own, relation=relation
     )
 
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_finite, check_non_negative, check_probability
 
 from ._scored import ScoredAttack, best_cuts
@@ -119,7 +119,7 @@ class DistinguishingAttack(ScoredAttack):
         """
         delta = check_non_negative(delta=delta)
         if delta >= 1:
-            raise ValueError(Statement("audit.delta_out_of_range", delta=delta))
+            raise value_error("audit.delta_out_of_range", delta=delta)
 
         def cut(a: Floats, b: Floats) -> float:
             return _surest_cut(a, b, delta, self._failure)
@@ -213,19 +213,15 @@ def distinguishing_attack(
     p, q = _outputs(first, "first"), _outputs(second, "second")
     share = check_probability(share=share)
     if p.shape[1] != q.shape[1]:
-        raise ValueError(
-            Statement(
-                "audit.outputs_lengths_unequal",
-                first_length=p.shape[1],
-                second_length=q.shape[1],
-            )
+        raise value_error(
+            "audit.outputs_lengths_unequal",
+            first_length=p.shape[1],
+            second_length=q.shape[1],
         )
     heads = int(share * len(p)), int(share * len(q))
     if min(heads) < 1 or len(p) == heads[0] or len(q) == heads[1]:
-        raise ValueError(
-            Statement(
-                "audit.share_leaves_none", n_first=len(p), n_second=len(q), share=share
-            )
+        raise value_error(
+            "audit.share_leaves_none", n_first=len(p), n_second=len(q), share=share
         )
     n, m = heads
     if score is None:
@@ -237,12 +233,8 @@ def distinguishing_attack(
     )
     for scores, outputs in ((mine, p), (others, q)):
         if scores.shape != (len(outputs),):
-            raise ValueError(
-                Statement(
-                    "audit.score_not_per_output",
-                    shape=scores.shape,
-                    n_outputs=len(outputs),
-                )
+            raise value_error(
+                "audit.score_not_per_output", shape=scores.shape, n_outputs=len(outputs)
             )
     return DistinguishingAttack(
         scores=np.concatenate([mine[n:], others[m:]]),
@@ -255,9 +247,7 @@ def distinguishing_attack(
 def _outputs(outputs: ArrayLike, name: str) -> Floats:
     array = check_finite(**{name: outputs})
     if array.ndim not in (1, 2) or not array.size:
-        raise ValueError(
-            Statement("audit.outputs_not_one_per_row", name=name, shape=array.shape)
-        )
+        raise value_error("audit.outputs_not_one_per_row", name=name, shape=array.shape)
     return array.reshape(len(array), -1)
 
 

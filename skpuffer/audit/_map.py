@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp, ndtr
 
 from skpuffer.distributions import Gaussian
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_count, check_probability
 
 from ._accuracy import check_prior, largest_accuracy
@@ -232,8 +232,8 @@ def map_attack(
     if masses is None:
         masses = np.full(k, 1 / k)
     if len(masses) != k:
-        raise ValueError(
-            Statement("audit.prior_not_per_secret", n_secrets=k, n_masses=len(masses))
+        raise value_error(
+            "audit.prior_not_per_secret", n_secrets=k, n_masses=len(masses)
         )
     worlds = _worlds(given, gaussian_noise(noise))
     common: dict[str, Any] = {

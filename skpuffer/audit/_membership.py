@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer.audit._allowed import RELATIONS, promises_at
 from skpuffer.audit._scored import ScoredAttack
 from skpuffer.audit._scores import kind_of, likelihoods, losses, refuse_unknown
-from skpuffer.exceptions import Statement, reason_of
+from skpuffer.exceptions import Statement, reason_of, value_error
 from skpuffer.kernel.numbers import check_count, check_option, check_probability
 from skpuffer.utils._reading import (
     as_table,
@@ -199,14 +199,14 @@ class MembershipAttack(ScoredAttack):
         True
         """
         if self.relation != "add_remove":
-            raise ValueError(Statement("audit.one_run_needs_coin"))
+            raise value_error("audit.one_run_needs_coin")
         n = len(self.scores)
         if n_guesses is None:
             n_guesses = max(2, n // 20 * 2)
         n_guesses = check_count(n_guesses=n_guesses, least=2)
         if n_guesses % 2 or n_guesses > n:
-            raise ValueError(
-                Statement("audit.guesses_odd_or_many", n_scores=n, n_guesses=n_guesses)
+            raise value_error(
+                "audit.guesses_odd_or_many", n_scores=n, n_guesses=n_guesses
             )
         order = np.argsort(self.scores, kind="stable")
         half = n_guesses // 2
@@ -372,45 +372,39 @@ def _records(X: Any, y: Any, name: str) -> tuple[Any, Array]:
             Statement("audit.targets_unreadable", name=name, reason=reason)
         ) from None
     if targets is None or targets.ndim not in (1, 2):
-        raise ValueError(Statement("audit.target_not_per_record", name=name))
+        raise value_error("audit.target_not_per_record", name=name)
     if row_count(X) != len(targets):
-        raise ValueError(
-            Statement(
-                "audit.records_and_targets_unequal",
-                name=name,
-                n_records=row_count(X),
-                n_targets=len(targets),
-            )
+        raise value_error(
+            "audit.records_and_targets_unequal",
+            name=name,
+            n_records=row_count(X),
+            n_targets=len(targets),
         )
     if not len(targets):
-        raise ValueError(Statement("audit.no_record_given", name=name))
+        raise value_error("audit.no_record_given", name=name)
     return X, targets
 
 
 def _refuse_other_columns(members: Any, others: Any) -> None:
     names = column_names(members), column_names(others)
     if is_frame(members) != is_frame(others) or names[0] != names[1]:
-        raise ValueError(Statement("audit.tables_columns_differ"))
+        raise value_error("audit.tables_columns_differ")
     if members.shape[1:] != others.shape[1:]:
-        raise ValueError(
-            Statement(
-                "audit.tables_column_counts_differ",
-                members_shape=members.shape,
-                others_shape=others.shape,
-            )
+        raise value_error(
+            "audit.tables_column_counts_differ",
+            members_shape=members.shape,
+            others_shape=others.shape,
         )
 
 
 def _checked(scores: Any, n: int) -> Floats:
     found = np.asarray(scores)
     if found.shape != (n,) or found.dtype.kind not in "biuf":
-        raise ValueError(
-            Statement(
-                "audit.score_not_per_record",
-                shape=found.shape,
-                dtype=found.dtype,
-                n_records=n,
-            )
+        raise value_error(
+            "audit.score_not_per_record",
+            shape=found.shape,
+            dtype=found.dtype,
+            n_records=n,
         )
     return found.astype(float)
 

@@ -10,7 +10,11 @@ import numpy as np
 
 from skpuffer.accountants import Calibration
 from skpuffer.distributions import Discrete, Distribution, Gaussian, Support
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_finite
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.scenarios import OutputDistributions, OutputSamples
@@ -61,24 +65,20 @@ def read_outputs(outputs: Any) -> Outputs:
     else:
         means = check_finite(outputs=outputs)
         if means.ndim not in (1, 2):
-            raise ValueError(
-                Statement("audit.released_outputs_wrong_shape", shape=means.shape)
-            )
+            raise value_error("audit.released_outputs_wrong_shape", shape=means.shape)
         rows = means.reshape(len(means), -1)
         found = Outputs(
             tuple(Discrete(row[None]) for row in rows), tuple(range(len(rows)))
         )
     laws = found.distributions
     if len(laws) < 2:
-        raise ValueError(Statement("audit.outputs_below_two_secrets", n_laws=len(laws)))
+        raise value_error("audit.outputs_below_two_secrets", n_laws=len(laws))
     for law in laws:
         _refuse_unknown(law)
     if len({law.dim for law in laws}) > 1:
-        raise ValueError(
-            Statement(
-                "audit.released_outputs_lengths_mixed",
-                lengths=sorted({law.dim for law in laws}),
-            )
+        raise value_error(
+            "audit.released_outputs_lengths_mixed",
+            lengths=sorted({law.dim for law in laws}),
         )
     return found
 
@@ -87,11 +87,9 @@ def gaussian_noise(noise: Noise | Calibration) -> GaussianNoise:
     """Return the Gaussian noise that is given, by itself or in a calibration."""
     found = noise.noise if isinstance(noise, Calibration) else noise
     if not isinstance(found, Noise):
-        raise TypeError(Statement("audit.noise_not_a_noise", noise=noise))
+        raise type_error("audit.noise_not_a_noise", noise=noise)
     if not isinstance(found, GaussianNoise):
-        raise UnsupportedError(
-            Statement("audit.noise_not_gaussian", family=found.family)
-        )
+        raise unsupported_error("audit.noise_not_gaussian", family=found.family)
     return found
 
 
@@ -133,19 +131,19 @@ class Released:
 
 def _refuse_unknown(law: Any) -> None:
     if not isinstance(law, Discrete | Gaussian):
-        raise UnsupportedError(
-            Statement("audit.mixture_not_computed", law_type=type(law).__name__)
+        raise unsupported_error(
+            "audit.mixture_not_computed", law_type=type(law).__name__
         )
     if isinstance(law, Support):
-        raise UnsupportedError(Statement("audit.support_without_masses"))
+        raise unsupported_error("audit.support_without_masses")
 
 
 def _of_distributions(fact: OutputDistributions) -> Outputs:
     if fact.common_part_removed:
-        raise UnsupportedError(Statement("audit.distributions_of_contribution_only"))
+        raise unsupported_error("audit.distributions_of_contribution_only")
     if len(fact.distributions) != 1:
-        raise UnsupportedError(
-            Statement("audit.several_priors", n_distributions=len(fact.distributions))
+        raise unsupported_error(
+            "audit.several_priors", n_distributions=len(fact.distributions)
         )
     given = fact.distributions[0]
     here = [i for i, law in enumerate(given) if law is not None]

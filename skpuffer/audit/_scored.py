@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.metrics import roc_curve
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_non_negative, check_option, check_probability
 from skpuffer.utils._reading import refuse_mask
 
@@ -181,25 +181,17 @@ class ScoredAttack:
     def __post_init__(self) -> None:
         scores, labels = _read(self.scores, "scores"), _read(self.labels, "labels")
         if scores.shape != labels.shape or not np.all((labels == 0) | (labels == 1)):
-            raise ValueError(
-                Statement(
-                    "audit.labels_not_per_score",
-                    n_scores=len(scores),
-                    shape=labels.shape,
-                )
+            raise value_error(
+                "audit.labels_not_per_score", n_scores=len(scores), shape=labels.shape
             )
         labels = labels.astype(bool)
         if labels.all() or not labels.any():
-            raise ValueError(
-                Statement(
-                    "audit.labels_of_one_kind",
-                    first=self._kinds[0],
-                    second=self._kinds[1],
-                )
+            raise value_error(
+                "audit.labels_of_one_kind", first=self._kinds[0], second=self._kinds[1]
             )
         # NaN compares with nothing, and two infinities are as good as equal
         if not np.all(np.isfinite(scores)):
-            raise ValueError(Statement("audit.scores_not_finite"))
+            raise value_error("audit.scores_not_finite")
         object.__setattr__(self, "scores", scores.astype(float))
         object.__setattr__(self, "labels", labels)
         check_probability(confidence=self.confidence)
@@ -268,7 +260,7 @@ class ScoredAttack:
         fpr = check_probability(fpr=fpr)
         mine, others = self._split
         if len(others) < 2:
-            raise ValueError(Statement("audit.one_score_only", kind=self._kinds[1]))
+            raise value_error("audit.one_score_only", kind=self._kinds[1])
         # not every other one: they may come in any order
         shuffled = np.random.default_rng(0).permutation(others)
         half = len(others) // 2
@@ -393,7 +385,7 @@ class ScoredAttack:
         rng = np.random.default_rng(0)
         first, second = (rng.permutation(scores) for scores in self._split)
         if min(len(first), len(second)) < 5:
-            raise ValueError(Statement("audit.fewer_than_five_scores"))
+            raise value_error("audit.fewer_than_five_scores")
         n, m = len(first) // 5, len(second) // 5
         return (first[:n], second[:m]), (first[n:], second[m:])
 
@@ -409,13 +401,11 @@ def _read(values: Any, name: str) -> Array:
     refuse_mask(values, name)
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "biuf" or not array.size:
-        raise ValueError(
-            Statement(
-                "audit.not_a_list_of_numbers",
-                name=name,
-                shape=array.shape,
-                dtype=array.dtype,
-            )
+        raise value_error(
+            "audit.not_a_list_of_numbers",
+            name=name,
+            shape=array.shape,
+            dtype=array.dtype,
         )
     return array
 

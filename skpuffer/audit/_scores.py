@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special, stats
 from sklearn.base import is_classifier, is_regressor
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import floats
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def kind_of(model: Any) -> str:
             return "probability"
         if hasattr(model, "decision_function"):
             return "margin"
-    raise TypeError(
-        Statement("audit.model_of_unknown_kind", model_type=type(model).__name__)
-    )
+    raise type_error("audit.model_of_unknown_kind", model_type=type(model).__name__)
 
 
 def classes_of(model: Any) -> Array:
@@ -61,12 +59,8 @@ def classes_of(model: Any) -> Array:
 def refuse_unknown(model: Any, y: Array, name: str) -> None:
     """Refuse labels that a classifier does not know."""
     if np.any(_positions(model, y) < 0):
-        raise ValueError(
-            Statement(
-                "audit.labels_unknown_to_model",
-                name=name,
-                n_classes=len(classes_of(model)),
-            )
+        raise value_error(
+            "audit.labels_unknown_to_model", name=name, n_classes=len(classes_of(model))
         )
 
 
@@ -155,12 +149,8 @@ def _chances(model: Any, X: Any, y: Array) -> tuple[Floats, Floats]:
 def _by_class(model: Any, found: Floats) -> Floats:
     n_classes = len(classes_of(model))
     if found.ndim != 2 or found.shape[1] != n_classes:
-        raise ValueError(
-            Statement(
-                "audit.predictions_not_per_class",
-                shape=found.shape,
-                n_classes=n_classes,
-            )
+        raise value_error(
+            "audit.predictions_not_per_class", shape=found.shape, n_classes=n_classes
         )
     return found
 
@@ -188,7 +178,7 @@ def _squared_errors(model: Any, X: Any, y: Array) -> Floats:
 def _numbers(predicted: Any) -> Floats:
     found = floats(predicted)
     if found is None:
-        raise ValueError(Statement("audit.predictions_not_numeric"))
+        raise value_error("audit.predictions_not_numeric")
     return found
 
 

@@ -28,11 +28,7 @@ __all__ = [
 
 
 class NoiseShift(ABC):
-    """Noise of scale one against a move of one coordinate, `u` long.
-
-    Parameters
-    ----------
-    """
+    """Noise of scale one against a move of one coordinate, `u` long."""
 
     #: Whether further moves along other coordinates have been taken into account.
     def __init__(self, u: float) -> None:
@@ -235,11 +231,7 @@ class DensityShift(NoiseShift):
 
 
 class GeneralizedGaussianShift(DensityShift):
-    """Density proportional to ``exp(-|x|^beta)``.
-
-    Parameters
-    ----------
-    """
+    """Density proportional to ``exp(-|x|^beta)``."""
 
     def __init__(self, u: float, beta: float) -> None:
         super().__init__(u)
@@ -279,11 +271,7 @@ class GeneralizedGaussianShift(DensityShift):
 
 
 class GeneralizedCauchyShift(DensityShift):
-    """Density proportional to ``(1 + x^2)^(-k / 2)``.
-
-    Parameters
-    ----------
-    """
+    """Density proportional to ``(1 + x^2)^(-k / 2)``."""
 
     def __init__(self, u: float, exponent: float) -> None:
         super().__init__(u)

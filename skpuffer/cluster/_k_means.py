@@ -19,7 +19,7 @@ from skpuffer._template._raw_tables import check_size
 from skpuffer._template._reading import without_secret
 from skpuffer.accountants._budget_split import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import PrivacyWarning, Statement, UnsupportedError
+from skpuffer.exceptions import PrivacyWarning, Statement, UnsupportedError, value_error
 from skpuffer.kernel.numbers import check_count, check_option
 from skpuffer.releases import AdaptiveRelease, PublicContext, Sensitivity, Stage
 from skpuffer.schema import Number
@@ -52,11 +52,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class BoundedColumns:
-    """Numbers, scaled to [-1, 1] by their bounds.
-
-    Parameters
-    ----------
-    """
+    """Numbers, scaled to [-1, 1] by their bounds."""
 
     bounds: Bounds
 
@@ -297,12 +293,8 @@ class PrivateKMeans(
     def _release(self, task: Task) -> AdaptiveRelease:
         context, k = task.context, int(self.n_clusters)
         if k > context.n_records:
-            raise ValueError(
-                Statement(
-                    "cluster.fewer_samples_than_clusters",
-                    n_records=context.n_records,
-                    k=k,
-                )
+            raise value_error(
+                "cluster.fewer_samples_than_clusters", n_records=context.n_records, k=k
             )
         check_size(self, context.n_records)
         columns = self._read_columns(task)
@@ -440,7 +432,7 @@ def _check_schedule(schedule: Any) -> None:
     """Refuse what is no pair of positive counts."""
     numbers = tuple(schedule) if np.ndim(schedule) == 1 else ()
     if len(numbers) != 2:
-        raise ValueError(Statement("cluster.schedule_not_a_pair", schedule=schedule))
+        raise value_error("cluster.schedule_not_a_pair", schedule=schedule)
     for number in numbers:
         check_count(schedule=number)
 

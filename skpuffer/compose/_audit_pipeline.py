@@ -36,7 +36,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.utils._silence import parts_of
 
 from ._fixed_steps import chooses_by_rows, is_known
@@ -226,12 +226,10 @@ def audit_pipeline(
         used |= names
         found.append(step)
     if declared - used:
-        raise ValueError(
-            Statement(
-                "pipeline.audit_row_wise_unknown",
-                declared=sorted(declared - used),
-                found=[step.name for step in found],
-            )
+        raise value_error(
+            "pipeline.audit_row_wise_unknown",
+            declared=sorted(declared - used),
+            found=[step.name for step in found],
         )
     return PipelineAudit(tuple(found))
 

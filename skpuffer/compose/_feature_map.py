@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import floats
 from skpuffer.utils._reading import (
     LARGEST,
@@ -140,18 +140,14 @@ class FeatureMap:
             mapped = to_pandas(mapped)
         numbers = floats(mapped)
         if numbers is None:
-            raise ValueError(
-                Statement("preprocessing.columns_not_numeric", owner=self._owner)
-            )
+            raise value_error("preprocessing.columns_not_numeric", owner=self._owner)
         # a map that drops or adds rows would change how many records one person has
         if numbers.ndim != 2 or len(numbers) != len(raw):
-            raise ValueError(
-                Statement(
-                    "preprocessing.rows_not_per_record",
-                    owner=self._owner,
-                    shape=numbers.shape,
-                    n_raw=len(raw),
-                )
+            raise value_error(
+                "preprocessing.rows_not_per_record",
+                owner=self._owner,
+                shape=numbers.shape,
+                n_raw=len(raw),
             )
         wild = ~(np.abs(numbers) <= LARGEST)
         if wild.any():
@@ -192,18 +188,14 @@ class FeatureMap:
             values = to_pandas(table).to_numpy() if is_frame(table) else table
             return bounded(np.asarray(values))
         if not is_frame(table):
-            raise ValueError(
-                Statement(
-                    "preprocessing.columns_need_data_frame", columns=list(self._columns)
-                )
+            raise value_error(
+                "preprocessing.columns_need_data_frame", columns=list(self._columns)
             )
         known = column_names(table) or ()
         missing = [column for column in self._columns if column not in known]
         if missing:
-            raise ValueError(
-                Statement(
-                    "preprocessing.columns_missing", missing=missing, known=list(known)
-                )
+            raise value_error(
+                "preprocessing.columns_missing", missing=missing, known=list(known)
             )
         return bounded(to_pandas(table, self._columns))
 
@@ -250,7 +242,7 @@ def refuse_mixing(
         if len(part) == 0:
             continue
         if not _same(apply(safe_indexing(rows, part, axis=0)), together, part):
-            raise ValueError(Statement("preprocessing.mixes_records", owner=owner))
+            raise value_error("preprocessing.mixes_records", owner=owner)
     _refuse_types(apply, rows, owner)
 
 
@@ -271,9 +263,7 @@ def _refuse_types(apply: Callable[[Any], Any], rows: Any, owner: Statement) -> N
         except Exception:  # text is refused, and nothing is released
             continue
         if not _same(mapped, known, np.arange(1, len(some))):
-            raise ValueError(
-                Statement("preprocessing.columns_chosen_by_types", owner=owner)
-            )
+            raise value_error("preprocessing.columns_chosen_by_types", owner=owner)
 
 
 def _same(apart: Array, together: Array, part: Array) -> bool:

@@ -23,7 +23,7 @@ from skpuffer._template._foreign_code import StatedSensitivityMixin, VectorQuery
 from skpuffer._template._reading import declared_classes, target_values, without_secret
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose._delegation import delegates, inherit_tags, offered
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -235,19 +235,17 @@ class OutputPerturbation(
 
     def _check_parameters(self, scenario: Scenario) -> None:
         if isinstance(self.estimator, FrozenEstimator):
-            raise ValueError(Statement("query.estimator_frozen"))
+            raise value_error("query.estimator_frozen")
         if not callable(self.query):
             names = [self.query] if isinstance(self.query, str) else list(self.query)
             if not names or not all(isinstance(name, str) for name in names):
-                raise ValueError(
-                    Statement("query.no_attribute_named", query=self.query)
-                )
+                raise value_error("query.no_attribute_named", query=self.query)
         self._check_stated(scenario)
         # a Lipschitz bound is about moves of numbers, and a label that changes is none
         if self.lipschitz is not None:
             check_positive(lipschitz=self.lipschitz)
             if self.sensitivity is None and is_classifier(self.estimator):
-                raise ValueError(Statement("query.lipschitz_ignores_labels"))
+                raise value_error("query.lipschitz_ignores_labels")
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """Check the table by the kind of the estimator inside.
@@ -337,7 +335,7 @@ class OutputPerturbation(
         point = RecordPoint(target)
         if target == "labels":
             if math.isinf(ceiling):
-                raise ValueError(Statement("query.sensitivity_not_in_l2"))
+                raise value_error("query.sensitivity_not_in_l2")
             # Different labels count as this far apart: then a bound on the move of the
             # point, if it is smaller, says that the label stays.
             point = RecordPoint("labels", len(self.classes_), ceiling)
@@ -604,11 +602,9 @@ class FittedQuery(VectorQuery):
             on the table before, or if the table has no record of a class.
         """
         if y is None and self._needs_target:
-            raise ScenarioError(
-                Statement(
-                    "query.target_lacking_in_draws",
-                    estimator_type=type(self._estimator).__name__,
-                )
+            raise scenario_error(
+                "query.target_lacking_in_draws",
+                estimator_type=type(self._estimator).__name__,
             )
         if self._classes is not None and y is not None:
             self._check_labels(y)
@@ -663,12 +659,10 @@ class FittedQuery(VectorQuery):
         names = self.names or []
         missing = [name for name in names if not hasattr(fitted, name)]
         if missing:
-            raise ValueError(
-                Statement(
-                    "query.attribute_missing_after_fit",
-                    missing=missing,
-                    fitted_type=type(fitted).__name__,
-                )
+            raise value_error(
+                "query.attribute_missing_after_fit",
+                missing=missing,
+                fitted_type=type(fitted).__name__,
             )
         return [getattr(fitted, name) for name in names]
 
@@ -693,7 +687,7 @@ def sorted_rows(arrays: list[Floats]) -> list[Floats]:
         If their numbers of rows differ, or one has none.
     """
     if len({array.shape[:1] for array in arrays}) > 1 or not arrays[0].ndim:
-        raise ValueError(Statement("query.sort_rows_unequal"))
+        raise value_error("query.sort_rows_unequal")
     rows = arrays[0].reshape(len(arrays[0]), -1)
     # the first column decides, as the last key of the sort
     order = np.lexsort(rows.T[::-1])

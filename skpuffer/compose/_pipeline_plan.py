@@ -36,7 +36,12 @@ from skpuffer.compose._settled_steps import (
     settle_all,
     under,
 )
-from skpuffer.exceptions import CompositionError, Statement, UnsupportedError
+from skpuffer.exceptions import (
+    CompositionError,
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.privacy import Certificate, Preview, compose
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._reading import as_table, is_frame, matching_names
@@ -305,13 +310,11 @@ class _Planner:
         # another one may read its facts through the map
         kind = type(getattr(scenario, "scenario", scenario))
         if flow.released and kind not in (RecordScenario, type(None)):
-            raise UnsupportedError(
-                Statement(
-                    "pipeline.scenario_of_raw_columns",
-                    name=name,
-                    released=list(flow.released),
-                    scenario_type=type(scenario).__name__,
-                )
+            raise unsupported_error(
+                "pipeline.scenario_of_raw_columns",
+                name=name,
+                released=list(flow.released),
+                scenario_type=type(scenario).__name__,
             )
         features = flow.feature_map()
         if features is not None:
@@ -430,8 +433,8 @@ def _refuse_more(budget: Budget, certificates: Sequence[Certificate]) -> None:
     """Refuse budgets of steps that are together above that of the pipeline."""
     total, most = budget.composed(certificates), float(budget.accountant.epsilon)
     if total.epsilon is None or total.epsilon > most * (1 + 1e-6):
-        raise ValueError(
-            Statement("pipeline.steps_over_budget", epsilon=total.epsilon, most=most)
+        raise value_error(
+            "pipeline.steps_over_budget", epsilon=total.epsilon, most=most
         )
 
 
@@ -528,12 +531,8 @@ def _split_by(
         whole = sum(budget.shares.values())
         shares = [budget.shares[name] / whole for name in free]
     if fixed and budget.composed(fixed).epsilon >= most:  # type: ignore[operator]
-        raise ValueError(
-            Statement(
-                "pipeline.nothing_left_for_steps",
-                most=most,
-                steps=list(free),
-            )
+        raise value_error(
+            "pipeline.nothing_left_for_steps", most=most, steps=list(free)
         )
 
     def at(scale: float) -> dict[str, tuple[Any, Any, FitPlan]]:
@@ -562,14 +561,12 @@ def as_planned(name: str, plan: PipelinePlan | None) -> Any:
     def approve(found: FitPlan) -> None:
         other = differing(planned, found.certificate)
         if other:
-            raise UnsupportedError(
-                Statement(
-                    "pipeline.step_promises_otherwise",
-                    name=name,
-                    fields=other,
-                    reasons=found.leaks
-                    or (Statement("pipeline.accounting_depends_on_rows"),),
-                )
+            raise unsupported_error(
+                "pipeline.step_promises_otherwise",
+                name=name,
+                fields=other,
+                reasons=found.leaks
+                or (Statement("pipeline.accounting_depends_on_rows"),),
             )
 
     return approve
@@ -612,9 +609,9 @@ def check_names(pipeline: Any) -> None:
     for pair in pipeline.steps:
         good = isinstance(pair, tuple | list) and len(pair) == 2
         if not good or not isinstance(pair[0], str):
-            raise ValueError(Statement("pipeline.steps_not_named_pairs"))
+            raise value_error("pipeline.steps_not_named_pairs")
     if not pipeline.steps:
-        raise ValueError(Statement("pipeline.steps_empty"))
+        raise value_error("pipeline.steps_empty")
     pipeline._validate_names([name for name, _ in pipeline.steps])
     pipeline._check_estimators_are_instances([step for _, step in pipeline.steps])
 
@@ -627,7 +624,7 @@ def step_or_slice(pipeline: Any, which: Any) -> Any:
         found = dict(steps)[which] if isinstance(which, str) else steps[which][1]
         return found
     if which.step not in (1, None):
-        raise ValueError(Statement("pipeline.slice_step_not_one"))
+        raise value_error("pipeline.slice_step_not_one")
     part = steps[which]
     if not fitted:
         return type(pipeline)(**{**pipeline.get_params(deep=False), "steps": part})

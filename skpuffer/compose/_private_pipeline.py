@@ -26,7 +26,11 @@ from skpuffer.base import (
     refuse_arguments,
     scenario_and_accountant,
 )
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count, check_positive
 from skpuffer.scenarios import Scenario
@@ -396,12 +400,10 @@ class PrivatePipeline(
         free = [name for name, unit in units.items() if not unit.is_fixed]
         if self.shares is not None:
             if set(self.shares) != set(free):
-                raise ValueError(
-                    Statement(
-                        "pipeline.shares_name_wrong_steps",
-                        free=free,
-                        given=sorted(map(str, self.shares)),
-                    )
+                raise value_error(
+                    "pipeline.shares_name_wrong_steps",
+                    free=free,
+                    given=sorted(map(str, self.shares)),
                 )
             for share in self.shares.values():
                 check_positive(shares=share)
@@ -413,12 +415,10 @@ class PrivatePipeline(
             default = Bunch(scenario=by.scenario, accountant=self.accountant)
             _, accountant = scenario_and_accountant(default)
             if not hasattr(accountant, "epsilon") and len(units) > 1:
-                raise UnsupportedError(
-                    Statement(
-                        "pipeline.accountant_without_epsilon",
-                        accountant_type=type(accountant).__name__,
-                        units=list(units),
-                    )
+                raise unsupported_error(
+                    "pipeline.accountant_without_epsilon",
+                    accountant_type=type(accountant).__name__,
+                    units=list(units),
                 )
         return Budget(accountant, None if self.shares is None else dict(self.shares))
 

@@ -27,7 +27,13 @@ from skpuffer.base import (
 from skpuffer.compose._delegation import delegates, inherit_tags
 from skpuffer.compose._feature_map import TRANSFORMER, FeatureMap, is_fixed
 from skpuffer.compose._fixed_steps import foreign_frozen
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import (
+    ScenarioError,
+    Statement,
+    scenario_error,
+    type_error,
+    value_error,
+)
 from skpuffer.scenarios import ReferenceTable
 from skpuffer.scenarios.priors._overlap import (
     columns_of,
@@ -258,10 +264,8 @@ class PublicPreprocessing(
 
     def _check_estimator(self) -> None:
         if not isinstance(self.estimator, PrivateEstimatorMixin):
-            raise TypeError(
-                Statement(
-                    "preprocessing.estimator_not_private", estimator=self.estimator
-                )
+            raise type_error(
+                "preprocessing.estimator_not_private", estimator=self.estimator
             )
 
     # -- a preview: the same, without the rows ------------------------------------
@@ -290,9 +294,7 @@ class PublicPreprocessing(
         try:
             inner, X, _, features = self._mapped(X, None, made_up=True)
         except ValueError as error:
-            raise ValueError(
-                Statement("preview.made_up_rows_refused", error=error)
-            ) from error
+            raise value_error("preview.made_up_rows_refused", error=error) from error
         plan: FitPlan = inner._plan_unread(X, y, feature_map=features, **public)
         return plan
 
@@ -329,11 +331,9 @@ class PublicPreprocessing(
         else:
             public = without_secret(inner, public, self.n_features_in_)
         if public is None:
-            raise ScenarioError(
-                Statement(
-                    "preprocessing.public_rows_missing",
-                    scenario_type=type(scenario).__name__,
-                )
+            raise scenario_error(
+                "preprocessing.public_rows_missing",
+                scenario_type=type(scenario).__name__,
             )
         assumption = Statement(
             "assume.preprocessing_fitted_on_prior"
@@ -452,33 +452,27 @@ def rows_like(public: Any, X: Any, owner: object) -> Any:
     try:
         frame = ReferenceTable(public).frame()
     except (ScenarioError, ValueError):
-        raise ScenarioError(
-            Statement("preprocessing.public_table_empty", owner=owner)
-        ) from None
+        raise scenario_error("preprocessing.public_table_empty", owner=owner) from None
     names = column_names(X)
     # a pandas frame made of an array numbers its columns
     named = not all(isinstance(name, int) for name in frame.columns)
     if names is not None and named:
         missing = [name for name in names if name not in frame.columns]
         if missing:
-            raise ScenarioError(
-                Statement(
-                    "preprocessing.public_columns_missing",
-                    owner=owner,
-                    missing=missing,
-                    columns=list(frame.columns),
-                )
+            raise scenario_error(
+                "preprocessing.public_columns_missing",
+                owner=owner,
+                missing=missing,
+                columns=list(frame.columns),
             )
         return frame[list(names)]
     # by position: only tables of the same width can be matched
     if frame.shape[1] != X.shape[1]:
-        raise ScenarioError(
-            Statement(
-                "preprocessing.public_column_count_differs",
-                owner=owner,
-                n_public=frame.shape[1],
-                n_columns=X.shape[1],
-            )
+        raise scenario_error(
+            "preprocessing.public_column_count_differs",
+            owner=owner,
+            n_public=frame.shape[1],
+            n_columns=X.shape[1],
         )
     if names is None:
         return frame.to_numpy()

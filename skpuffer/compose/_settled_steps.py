@@ -25,7 +25,7 @@ from skpuffer.compose._fixed_steps import (
     foreign_frozen,
     is_known,
 )
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.utils._reading import bounded, matching_names, row_count
 from skpuffer.utils._silence import muted, unquoted
 from skpuffer.utils._sklearn import safe_indexing
@@ -119,13 +119,11 @@ class Flow:
         )
         # one row more or less would change how many records one person has
         if row_count(rows) != row_count(self.rows):
-            raise ValueError(
-                Statement(
-                    "pipeline.step_rows_not_per_record",
-                    name=name,
-                    n_rows=row_count(rows),
-                    n_records=row_count(self.rows),
-                )
+            raise value_error(
+                "pipeline.step_rows_not_per_record",
+                name=name,
+                n_rows=row_count(rows),
+                n_records=row_count(self.rows),
             )
         return replace(
             self,
@@ -257,13 +255,11 @@ def _fitted(step: Any, name: str, flow: Flow) -> Any:
         return fresh.fit(flow.public, None)
     except (TypeError, ValueError) as error:
         # public rows may be quoted
-        raise ValueError(
-            Statement(
-                "pipeline.step_needs_public_target",
-                name=name,
-                step_type=type(step).__name__,
-                error=error,
-            )
+        raise value_error(
+            "pipeline.step_needs_public_target",
+            name=name,
+            step_type=type(step).__name__,
+            error=error,
         ) from error
 
 
@@ -308,7 +304,7 @@ def settle_all(
 def declared_steps(row_wise: Any) -> list[str]:
     """Return the names of steps that are declared to be row-wise, or raise."""
     if isinstance(row_wise, str) or not np.iterable(row_wise):
-        raise ValueError(Statement("pipeline.row_wise_not_a_list", row_wise=row_wise))
+        raise value_error("pipeline.row_wise_not_a_list", row_wise=row_wise)
     return list(row_wise)
 
 
@@ -338,23 +334,21 @@ def refuse_steps(kinds: Sequence[StepAudit], row_wise: Collection[str]) -> None:
     refused = [step for step in kinds if step.kind == "leak"]
     if refused:
         reasons = tuple(step.statement() for step in refused)
-        raise ValueError(Statement("pipeline.steps_refused", reasons=reasons))
+        raise value_error("pipeline.steps_refused", reasons=reasons)
     names = [step.name for step in kinds]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         # else the certificate of one of them would be left out
-        raise ValueError(Statement("pipeline.step_names_repeated", twice=twice))
+        raise value_error("pipeline.step_names_repeated", twice=twice)
     known = set(names)
     known |= {name.rpartition("__")[2] for name in known}
     if unknown := sorted(set(row_wise) - known):
-        raise ValueError(
-            Statement(
-                "pipeline.row_wise_unknown",
-                unknown=unknown,
-                kinds=[step.name for step in kinds],
-            )
+        raise value_error(
+            "pipeline.row_wise_unknown",
+            unknown=unknown,
+            kinds=[step.name for step in kinds],
         )
     if not any(step.kind == "private" for step in kinds):
-        raise ValueError(Statement("pipeline.no_private_step"))
+        raise value_error("pipeline.no_private_step")
 
 
 def step_kinds(

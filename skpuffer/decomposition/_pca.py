@@ -14,7 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._reading import without_secret
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_positive, floats
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
 from skpuffer.schema import Number
@@ -296,23 +300,19 @@ class PrivatePCA(
             ("bounds", "center"),
         ):
             if getattr(self, first) is not None and getattr(self, second) is not None:
-                raise ValueError(
-                    Statement(
-                        "decomposition.bounds_told_twice", first=first, second=second
-                    )
+                raise value_error(
+                    "decomposition.bounds_told_twice", first=first, second=second
                 )
         if self.center is not None:
             centre: Any = floats(self.center)
             if centre is None or centre.ndim > 1 or not np.all(np.isfinite(centre)):
-                raise ValueError(
-                    Statement("decomposition.center_not_finite", center=self.center)
-                )
+                raise value_error("decomposition.center_not_finite", center=self.center)
             if self.data_norm is None:
-                raise ValueError(Statement("decomposition.center_without_data_norm"))
+                raise value_error("decomposition.center_without_data_norm")
         nothing = self.schema is None and self.bounds is None and self.data_norm is None
         if nothing and scenario.any_records:
-            raise UnsupportedError(
-                Statement("decomposition.bounds_missing", owner=type(self).__name__)
+            raise unsupported_error(
+                "decomposition.bounds_missing", owner=type(self).__name__
             )
 
     def _leaks(self) -> tuple[Statement, ...]:
@@ -323,14 +323,12 @@ class PrivatePCA(
         n, d = X.shape
         n_components: Any = self.n_components
         if n < 2:
-            raise ValueError(Statement("decomposition.too_few_records", n=n))
+            raise value_error("decomposition.too_few_records", n=n)
         if isinstance(n_components, Integral) and int(n_components) > d:
-            raise ValueError(
-                Statement(
-                    "decomposition.n_components_above_columns",
-                    n_columns=d,
-                    n_components=n_components,
-                )
+            raise value_error(
+                "decomposition.n_components_above_columns",
+                n_columns=d,
+                n_components=n_components,
             )
         return X, None, None
 
@@ -366,18 +364,14 @@ class PrivatePCA(
                 self.bounds, d, scenario=task.scenario, context=context, X=task.X
             )
             if bounds is None:
-                raise UnsupportedError(
-                    Statement("decomposition.scenario_without_bounds")
-                )
+                raise unsupported_error("decomposition.scenario_without_bounds")
             centre = bounds.middle
             radius = usual_norm(bounds.half)
         if centre.ndim and len(centre) != d:
-            raise ValueError(
-                Statement(
-                    "decomposition.center_length_mismatch",
-                    n_centre=len(centre),
-                    n_features=d,
-                )
+            raise value_error(
+                "decomposition.center_length_mismatch",
+                n_centre=len(centre),
+                n_features=d,
             )
         return SecondMoments(
             centre=tuple(np.broadcast_to(centre, d).tolist()),
@@ -470,12 +464,10 @@ class PrivatePCA(
         check_is_fitted(self)
         scores = np.asarray(read_numbers(X), dtype=np.float64)
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
-            raise ValueError(
-                Statement(
-                    "decomposition.components_shape_mismatch",
-                    n_components=self.n_components_,
-                    shape=scores.shape,
-                )
+            raise value_error(
+                "decomposition.components_shape_mismatch",
+                n_components=self.n_components_,
+                shape=scores.shape,
             )
         if self.whiten:
             scores = scores * self._scale

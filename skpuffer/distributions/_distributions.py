@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 # what is asked of it loads then, and most fits ask nothing
 from skpuffer import transport
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import Floats, check_finite, check_positive, unit_near
 from skpuffer.transport._masses import moved_to_zero
 from skpuffer.utils._checks import check_covariance, check_masses, check_sizes
@@ -38,9 +38,7 @@ def _points(points: ArrayLike) -> Floats:
     if array.ndim < 2:
         array = array.reshape(-1, 1)
     if array.ndim != 2 or array.size == 0:
-        raise ValueError(
-            Statement("distribution.points_of_wrong_shape", shape=np.shape(points))
-        )
+        raise value_error("distribution.points_of_wrong_shape", shape=np.shape(points))
     # A copy that nobody can write to: distances are cached by the identity of a
     # distribution, so its atoms must never change.
     array = array.copy()
@@ -242,12 +240,10 @@ class Gaussian(Distribution):
         mean = np.atleast_1d(check_finite(mean=self.mean))
         covariance = np.atleast_2d(check_finite(covariance=self.covariance))
         if covariance.shape != (mean.size, mean.size):
-            raise ValueError(
-                Statement(
-                    "distribution.covariance_of_wrong_shape",
-                    dim=mean.size,
-                    shape=covariance.shape,
-                )
+            raise value_error(
+                "distribution.covariance_of_wrong_shape",
+                dim=mean.size,
+                shape=covariance.shape,
             )
         covariance = check_covariance(covariance=covariance)
         # copies, frozen: distances are cached by identity
@@ -295,10 +291,8 @@ class Continuous(Distribution):
         if not isinstance(
             getattr(self.distribution, "dist", None), stats.rv_continuous
         ):
-            raise TypeError(
-                Statement(
-                    "distribution.not_frozen_continuous", distribution=self.distribution
-                )
+            raise type_error(
+                "distribution.not_frozen_continuous", distribution=self.distribution
             )
 
     @property
@@ -352,10 +346,8 @@ def distribution_distance(
         Infinite if no bound holds, or once it is known to reach `ceiling`.
     """
     if u.dim != v.dim:
-        raise ValueError(
-            Statement(
-                "distribution.coordinates_unequal", first_dim=u.dim, second_dim=v.dim
-            )
+        raise value_error(
+            "distribution.coordinates_unequal", first_dim=u.dim, second_dim=v.dim
         )
     units = np.ones(u.dim) if units is None else np.asarray(units, dtype=float)
     return _distance(u, v, norm, units, ceiling)
@@ -412,7 +404,7 @@ def largest_distance(
 def _distance(
     u: Distribution, v: Distribution, norm: float, units: Floats, ceiling: float
 ) -> float:
-    raise TypeError(Statement("distribution.distance_unknown", u_type=type(u).__name__))
+    raise type_error("distribution.distance_unknown", u_type=type(u).__name__)
 
 
 @_distance.register

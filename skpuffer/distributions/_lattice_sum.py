@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpuffer.distributions._distributions import Discrete, Distribution, _distance
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Indices, Integers, lengths_of
 
 __all__ = [
@@ -189,7 +189,7 @@ def _farthest(u: Halves, v: Halves, error: float) -> int:
     margin = (1 + error) / (1 - error) * (1 + rounding)
     # `_excess` looks up levels of at most margin / 2, and halves end at _PAST_MEDIAN.
     if margin >= 2 * _PAST_MEDIAN:
-        raise ValueError(Statement("distribution.mass_error_too_large"))
+        raise value_error("distribution.mass_error_too_large")
     # Both signs of the gap at the lower end, then both at the upper end.
     return max(
         _excess(*u[0], *v[0], margin),

@@ -289,11 +289,7 @@ def life_of(scenario: object) -> _Life:
 
 
 def share_life(scenario: object, clone: object) -> None:
-    """Let a clone share the cache owner of its scenario.
-
-    Parameters
-    ----------
-    """
+    """Let a clone share the cache owner of its scenario."""
     life = life_of(scenario)
     with _LIVES_LOCK:
         _LIVES[clone] = life

@@ -19,7 +19,7 @@ from skpuffer.base import (
     scenario_and_accountant,
 )
 from skpuffer.ensemble._session import VoteSession, leading
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count
 from skpuffer.kernel.votes import noisy_counts
@@ -336,11 +336,11 @@ def noisy_argmax(
     """
     votes = np.asarray(votes, dtype=float)
     if votes.ndim != 2 or votes.shape[1] < 2:
-        raise ValueError(Statement("pate.votes_of_wrong_shape", shape=votes.shape))
+        raise value_error("pate.votes_of_wrong_shape", shape=votes.shape)
     if not np.all(np.isfinite(votes)) or np.any(votes < 0):
-        raise ValueError(Statement("pate.votes_negative_or_infinite"))
+        raise value_error("pate.votes_negative_or_infinite")
     if noise.is_zero:
-        raise ValueError(Statement("pate.noise_scale_not_positive"))
+        raise value_error("pate.noise_scale_not_positive")
     # The argmax is post-processing of the noisy counts. With noise on the classes that
     # got a vote only, it would tell which these are.
     rng, _ = noise_generator(random_state)
@@ -383,14 +383,10 @@ def subsample_votes(
     counts = np.asarray(votes, dtype=float)
     votes = counts.astype(np.int64)
     if votes.ndim != 2 or np.any(votes < 0) or np.any(votes != counts):
-        raise ValueError(Statement("pate.votes_not_whole_counts"))
+        raise value_error("pate.votes_not_whole_counts")
     if len(votes) and votes.sum(axis=1).min() < n_voters:
-        raise ValueError(
-            Statement(
-                "pate.voters_above_votes",
-                n_voters=n_voters,
-                least=votes.sum(axis=1).min(),
-            )
+        raise value_error(
+            "pate.voters_above_votes", n_voters=n_voters, least=votes.sum(axis=1).min()
         )
     rng, _ = noise_generator(random_state)
     # so many votes of each class, when voters are drawn without replacement
@@ -446,7 +442,7 @@ def plurality_agreement(
     votes = np.asarray(votes)
     totals = np.unique(votes.sum(axis=1))
     if len(totals) != 1:
-        raise ValueError(Statement("pate.rows_votes_unequal"))
+        raise value_error("pate.rows_votes_unequal")
     # one voter's vote is what is secret, so that voters are teachers and records
     release = VoteRelease(
         n_records=int(totals[0]),

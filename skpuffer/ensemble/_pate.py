@@ -17,7 +17,7 @@ from skpuffer._template._reading import (
     without_secret,
 )
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.numbers import check_count, check_option
 from skpuffer.releases import PublicContext, VoteRelease
@@ -306,17 +306,13 @@ classifier, default=None
             if given is None or isinstance(given, str):
                 continue
             if not is_classifier(given):
-                raise ValueError(
-                    Statement("pate.not_a_classifier", name=name, given=given)
-                )
+                raise value_error("pate.not_a_classifier", name=name, given=given)
         if not _answers_itself(self):
             return
         if self.student is not None:
-            raise ValueError(
-                Statement("pate.student_without_public_rows", student=self.student)
-            )
+            raise value_error("pate.student_without_public_rows", student=self.student)
         if self.threshold is not None:
-            raise ValueError(Statement("pate.threshold_leaves_rows_unanswered"))
+            raise value_error("pate.threshold_leaves_rows_unanswered")
 
     def _model(self) -> BaseEstimator:
         return _default_model() if self.estimator is None else self.estimator

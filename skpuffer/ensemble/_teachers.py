@@ -24,7 +24,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer._template._reading import known_targets
 from skpuffer.ensemble._session import leading
-from skpuffer.exceptions import PrivacyWarning, Statement
+from skpuffer.exceptions import PrivacyWarning, Statement, value_error
 from skpuffer.utils._silence import muted, silence, warn
 from skpuffer.utils._sklearn import InvalidParameterError
 
@@ -99,10 +99,8 @@ def check_trainable(estimator: BaseEstimator, n_features: int, n_classes: int) -
         try:
             fit_classifier(muted(estimator), X, y, 0)
         except (InvalidParameterError, TypeError, AttributeError) as error:
-            raise ValueError(
-                Statement(
-                    "pate.estimator_not_fittable", estimator=estimator, error=error
-                )
+            raise value_error(
+                "pate.estimator_not_fittable", estimator=estimator, error=error
             ) from error
         except Exception:
             return  # these rows may be too few for it, or too alike; others need not

@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy.optimize import brentq
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     MARGIN,
     check_count,
@@ -120,9 +120,7 @@ def budget_for_posterior(success: float, prior: float) -> float:
     """
     prior, success = check_probability(prior=prior), check_real(success=success)
     if not prior <= success <= 1:
-        raise ValueError(
-            Statement("pac.success_below_prior", success=success, prior=prior)
-        )
+        raise value_error("pac.success_below_prior", success=success, prior=prior)
     return _kl(success, prior)
 
 
@@ -282,11 +280,9 @@ def dp_posterior(epsilon: float, delta: float = 0.0, *, prior: float = 0.5) -> f
     epsilon = check_non_negative(epsilon=epsilon)
     delta, prior = check_share(delta=delta), check_probability(prior=prior)
     if prior < 0.5:
-        raise ValueError(Statement("pac.prior_success_out_of_range", prior=prior))
+        raise value_error("pac.prior_success_out_of_range", prior=prior)
     if prior > 0.5 and delta > 0:
-        raise ValueError(
-            Statement("pac.delta_needs_fair_prior", delta=delta, prior=prior)
-        )
+        raise value_error("pac.delta_needs_fair_prior", delta=delta, prior=prior)
     # odds grow by exp(epsilon) at most; written so that it does not overflow
     return 1 - (1 - delta) * (1 - prior) / (
         (1 - prior) + prior * math.exp(min(epsilon, 700.0))
@@ -321,9 +317,7 @@ def dp_epsilon(success: float, delta: float = 0.0) -> float:
     """
     delta, success = check_share(delta=delta), check_real(success=success)
     if not (1 + delta) / 2 < success <= 1:
-        raise ValueError(
-            Statement("pac.success_not_above_delta", success=success, delta=delta)
-        )
+        raise value_error("pac.success_not_above_delta", success=success, delta=delta)
     return math.inf if success == 1 else math.log((success - delta) / (1 - success))
 
 
@@ -443,5 +437,5 @@ def _closed_share(**named: Any) -> float:
     ((name, given),) = named.items()
     value = check_real(**named)
     if not 0 <= value <= 1:
-        raise ValueError(Statement("pac.share_out_of_range", name=name, given=given))
+        raise value_error("pac.share_out_of_range", name=name, given=given)
     return value

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     check_count,
     check_finite,
@@ -82,10 +82,8 @@ class ResidualReport:
         check_real(entropy=self.entropy)
         check_real(value=self.value)
         if not self.entropy <= self.value + 1e-9 * max(1.0, abs(self.value)):
-            raise ValueError(
-                Statement(
-                    "pac.value_below_entropy", value=self.value, entropy=self.entropy
-                )
+            raise value_error(
+                "pac.value_below_entropy", value=self.value, entropy=self.entropy
             )
 
     @classmethod
@@ -117,10 +115,8 @@ class ResidualReport:
         """
         entropy, residual = check_real(entropy=entropy), check_real(residual=residual)
         if residual > entropy + 1e-9 * max(1.0, abs(entropy)):
-            raise ValueError(
-                Statement(
-                    "pac.residual_exceeds_entropy", residual=residual, entropy=entropy
-                )
+            raise value_error(
+                "pac.residual_exceeds_entropy", residual=residual, entropy=entropy
             )
         return cls(entropy, max(0.0, entropy - residual), value, discrete)
 
@@ -197,8 +193,8 @@ def subset_value(n_records: int, size: int) -> float:
     """
     n, k = check_count(n_records=n_records), check_count(least=0, size=size)
     if k > n:
-        raise ValueError(
-            Statement("pac.subset_size_exceeds_records", size=size, n_records=n_records)
+        raise value_error(
+            "pac.subset_size_exceeds_records", size=size, n_records=n_records
         )
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
@@ -290,9 +286,7 @@ def cross_entropy_value(
     """
     values = check_finite(log_densities=log_densities)
     if values.ndim != 1 or not values.size:
-        raise ValueError(
-            Statement("pac.log_densities_count_mismatch", shape=values.shape)
-        )
+        raise value_error("pac.log_densities_count_mismatch", shape=values.shape)
     return -float(values @ check_masses(len(values), weights=weights))
 
 
@@ -326,7 +320,7 @@ def logistic_value(points: ArrayLike, weights: ArrayLike | None = None) -> float
     """
     table = check_finite(points=points)
     if table.ndim != 2 or not table.size:
-        raise ValueError(Statement("pac.logistic_points_not_table", shape=table.shape))
+        raise value_error("pac.logistic_points_not_table", shape=table.shape)
     # logaddexp(0, -x) is log(1 + exp(-x)) without overflow
     log_densities = -(table + 2 * np.logaddexp(0, -table)).sum(axis=1)
     return cross_entropy_value(log_densities, weights)

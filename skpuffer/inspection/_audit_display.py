@@ -15,7 +15,7 @@ from skpuffer.audit import (
     membership_attack,
 )
 from skpuffer.audit._scores import clopper_pearson
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_positive
 
 from ._drawing import line_options, pyplot
@@ -39,11 +39,7 @@ _PRIOR = "prior alone"
 
 
 class Drawn(NamedTuple):
-    """Lines that were drawn.
-
-    Parameters
-    ----------
-    """
+    """Lines that were drawn."""
 
     line: Line2D
     bound: Line2D | None
@@ -68,16 +64,14 @@ def check_guesses(
     budgets = np.array([check_positive(epsilons=one) for one in np.ravel(epsilons)])
     for name, given in (("attacks", attacks), ("certificates", certificates)):
         if given is not None and len(given) != len(budgets):
-            raise ValueError(
-                Statement(
-                    "inspection.guesses_not_per_budget",
-                    name=name,
-                    n_budgets=len(budgets),
-                    n_given=len(given),
-                )
+            raise value_error(
+                "inspection.guesses_not_per_budget",
+                name=name,
+                n_budgets=len(budgets),
+                n_given=len(given),
             )
     if not len(budgets):
-        raise ValueError(Statement("inspection.guesses_epsilons_empty"))
+        raise value_error("inspection.guesses_epsilons_empty")
     if certificates is None:
         return budgets, None
     allowed = [

@@ -16,7 +16,12 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.exceptions import PrivacyLeakWarning, ScenarioError, Statement
+from skpuffer.exceptions import (
+    PrivacyLeakWarning,
+    Statement,
+    scenario_error,
+    type_error,
+)
 from skpuffer.inspection._drawing import pyplot
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
 from skpuffer.privacy_loss.overlap import OddsOverlap, finite_overlap
@@ -187,7 +192,7 @@ def audit_belief(
     True
     """
     if not isinstance(scenario, AttributeScenario):
-        raise TypeError(Statement("audit.scenario_not_attribute", scenario=scenario))
+        raise type_error("audit.scenario_not_attribute", scenario=scenario)
     budgets = [check_positive(epsilon=one) for one in np.atleast_1d(epsilon).tolist()]
     check_count(cv=cv, least=2)
     declared = scenario.explain(budgets, delta=delta)
@@ -218,29 +223,27 @@ def _public_rows(
 ) -> tuple[pd.DataFrame, Any, Any]:
     """Public rows without the secret, fit for the guesser; its codes and values."""
     if not is_frame(public) or matching_names(public) is None:
-        raise ScenarioError(Statement("audit.public_not_named_frame"))
+        raise scenario_error("audit.public_not_named_frame")
     frame = to_pandas(public)
     if scenario.column not in frame.columns:
-        raise ScenarioError(
-            Statement("audit.public_secret_column_missing", column=scenario.column)
+        raise scenario_error(
+            "audit.public_secret_column_missing", column=scenario.column
         )
     secret, values = pd.factorize(frame[scenario.column], sort=True)
     if len(values) < 2 or np.any(secret < 0):
-        raise ScenarioError(
-            Statement("audit.public_secret_column_unusable", column=scenario.column)
+        raise scenario_error(
+            "audit.public_secret_column_unusable", column=scenario.column
         )
     frame = frame.drop(columns=scenario.column)
     if not frame.shape[1]:
-        raise ScenarioError(Statement("audit.public_no_guessing_columns"))
+        raise scenario_error("audit.public_no_guessing_columns")
     texts = [n for n in frame if not pd.api.types.is_numeric_dtype(frame[n])]
     for name in texts:
         if frame[name].nunique() > _MOST_LEVELS:
-            raise ScenarioError(
-                Statement(
-                    "audit.public_column_too_many_levels",
-                    name=name,
-                    most_levels=_MOST_LEVELS,
-                )
+            raise scenario_error(
+                "audit.public_column_too_many_levels",
+                name=name,
+                most_levels=_MOST_LEVELS,
             )
     return frame.astype(dict.fromkeys(texts, "category")), secret, values
 

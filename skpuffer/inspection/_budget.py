@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 
 __all__ = [
     "DEFAULT_LABEL",
@@ -73,17 +73,13 @@ def _only(found: list[str], where: str) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise ValueError(
-            Statement(
-                "inspection.budget_parameter_not_found", suffix=_SUFFIX, where=where
-            )
+        raise value_error(
+            "inspection.budget_parameter_not_found", suffix=_SUFFIX, where=where
         )
-    raise ValueError(
-        Statement(
-            "inspection.budget_parameter_ambiguous",
-            where=where,
-            found=", ".join(sorted(found)),
-        )
+    raise value_error(
+        "inspection.budget_parameter_ambiguous",
+        where=where,
+        found=", ".join(sorted(found)),
     )
 
 

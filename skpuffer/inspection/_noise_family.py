@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.inspection._drawing import line_options, pyplot
 from skpuffer.kernel.numbers import (
     check_count,
@@ -233,7 +233,7 @@ def check_betas(betas: ArrayLike) -> list[float]:
     """
     values = [check_real(betas=beta) for beta in np.ravel(betas).tolist()]
     if not values or not all(1 <= beta < np.inf for beta in values):
-        raise ValueError(Statement("inspection.betas_below_one", betas=betas))
+        raise value_error("inspection.betas_below_one", betas=betas)
     return values
 
 
@@ -252,10 +252,8 @@ def _coarse() -> Floats:
 def _check_rate(sampling_rate: float) -> float:
     rate = check_positive(sampling_rate=sampling_rate)
     if rate > 1:
-        raise ValueError(
-            Statement(
-                "inspection.sampling_rate_out_of_range", sampling_rate=sampling_rate
-            )
+        raise value_error(
+            "inspection.sampling_rate_out_of_range", sampling_rate=sampling_rate
         )
     return rate
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import check_count, check_non_negative
 
 from ._drawing import pyplot
@@ -120,20 +120,15 @@ class ShapeDisplay:
         pyplot(f"{cls.__name__}.from_estimator")
         check_is_fitted(estimator)
         if not hasattr(estimator, "shape_functions_"):
-            raise TypeError(
-                Statement(
-                    "shaped.estimator_not_additive",
-                    estimator_type=type(estimator).__name__,
-                )
+            raise type_error(
+                "shaped.estimator_not_additive", estimator_type=type(estimator).__name__
             )
         known = estimator.shape_functions_
         drawn = list(known) if features is None else list(features)
         unknown = [name for name in drawn if name not in known]
         if unknown or not drawn:
-            raise ValueError(
-                Statement(
-                    "shaped.features_unknown", known=list(known), features=features
-                )
+            raise value_error(
+                "shaped.features_unknown", known=list(known), features=features
             )
         binning = estimator.binning_
         display = cls(
@@ -176,9 +171,7 @@ class ShapeDisplay:
                 spare.set_axis_off()
             axes = grid.ravel()[:n].tolist()
         if len(axes) != n:
-            raise ValueError(
-                Statement("shaped.axes_count_mismatch", n=n, n_axes=len(axes))
-            )
+            raise value_error("shaped.axes_count_mismatch", n=n, n_axes=len(axes))
         for ax, function in zip(axes, self.functions, strict=True):
             if len(function.features) > 1:
                 self._plot_pair(ax, function)

@@ -13,7 +13,7 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
-from skpuffer.exceptions import SeededNoiseWarning, Statement
+from skpuffer.exceptions import SeededNoiseWarning, Statement, value_error
 from skpuffer.inspection._budget import (
     DEFAULT_LABEL,
     budget_label,
@@ -505,12 +505,10 @@ class PrivacyUtilityDisplay:
         epsilons = np.asarray(self.epsilons, dtype=float)
         scores = sign * np.asarray(self.scores, dtype=float)
         if epsilons.ndim != 1 or scores.ndim != 2 or len(scores) != len(epsilons):
-            raise ValueError(
-                Statement(
-                    "inspection.scores_shape_mismatch",
-                    shape=scores.shape,
-                    shape2=epsilons.shape,
-                )
+            raise value_error(
+                "inspection.scores_shape_mismatch",
+                shape=scores.shape,
+                shape2=epsilons.shape,
             )
         return epsilons, scores
 
@@ -664,12 +662,12 @@ def baselines_of(
     if hasattr(baseline, "fit") and not isinstance(baseline, type):
         return {f"Baseline: {type(baseline).__name__}": baseline}, X
     if baseline != "dp":
-        raise ValueError(Statement("inspection.baseline_invalid", baseline=baseline))
+        raise value_error("inspection.baseline_invalid", baseline=baseline)
     params = estimator.get_params(deep=True)
     prefix = param_name.removesuffix("accountant__epsilon")
     if not {f"{prefix}scenario", f"{prefix}accountant"} <= set(params):
-        raise ValueError(
-            Statement("inspection.dp_baseline_needs_accountant", param_name=param_name)
+        raise value_error(
+            "inspection.dp_baseline_needs_accountant", param_name=param_name
         )
     scenario, accountant = params[f"{prefix}scenario"], params[f"{prefix}accountant"]
     public: dict[str, Any] = {}

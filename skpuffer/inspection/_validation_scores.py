@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv, cross_validate
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from skpuffer.exceptions import SeededNoiseWarning, Statement
+from skpuffer.exceptions import SeededNoiseWarning, Statement, type_error, value_error
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count, check_positive
 
@@ -46,7 +46,7 @@ def check_budgets(epsilons: ArrayLike) -> Floats:
     """
     values = [check_positive(epsilons=epsilon) for epsilon in np.ravel(epsilons)]
     if not values:
-        raise ValueError(Statement("inspection.epsilons_empty"))
+        raise value_error("inspection.epsilons_empty")
     return np.unique(values)
 
 
@@ -171,21 +171,15 @@ _ONE_SCORE = Statement("inspection.one_score_wanted")
 
 def _check_one_score(estimator: Any, scoring: Any) -> None:
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
-        raise ValueError(
-            Statement(
-                "inspection.scoring_not_one_score",
-                one_score=_ONE_SCORE,
-                scoring=scoring,
-            )
+        raise value_error(
+            "inspection.scoring_not_one_score", one_score=_ONE_SCORE, scoring=scoring
         )
     check_scoring(estimator, scoring=scoring)
 
 
 def _check_reference(reference: Any, scoring: Any) -> None:
     if isinstance(reference, type) or not hasattr(reference, "fit"):
-        raise TypeError(
-            Statement("inspection.reference_not_estimator", reference=reference)
-        )
+        raise type_error("inspection.reference_not_estimator", reference=reference)
     check_scoring(reference, scoring=scoring)
 
 
@@ -203,11 +197,9 @@ def _seeds(
         name for name in sorted(estimator.get_params(deep=True)) if _seeds_it(name)
     ]
     if not names:
-        raise ValueError(
-            Statement(
-                "inspection.no_random_state_to_seed",
-                estimator_type=type(estimator).__name__,
-            )
+        raise value_error(
+            "inspection.no_random_state_to_seed",
+            estimator_type=type(estimator).__name__,
         )
     rng, _ = noise_generator(random_state)
     table = rng.integers(np.iinfo(np.int32).max, size=(n_draws, len(names)))
@@ -237,16 +229,14 @@ def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
     """
     results = search.cv_results_
     if f"param_{param_name}" not in results:
-        raise ValueError(
-            Statement(
-                "search.budget_not_searched",
-                param_name=param_name,
-                results=sorted(k[6:] for k in results if k.startswith("param_")),
-            )
+        raise value_error(
+            "search.budget_not_searched",
+            param_name=param_name,
+            results=sorted(k[6:] for k in results if k.startswith("param_")),
         )
     # noise of one budget weighs more on a smaller sample
     if "n_resources" in results:
-        raise ValueError(Statement("search.successive_halving_not_comparable"))
+        raise value_error("search.successive_halving_not_comparable")
     metric = _metric(search)
     splits = range(search.n_splits_)
     scores = np.column_stack([results[f"split{i}_test_{metric}"] for i in splits])
@@ -255,7 +245,7 @@ def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
     values = np.asarray(np.ma.getdata(column)[used], dtype=float)
     scores = scores[used]
     if np.isnan(scores).any():
-        raise ValueError(Statement("search.fits_failed"))
+        raise value_error("search.fits_failed")
     # of candidates that differ in other parameters, the one a user would have chosen
     epsilons = np.unique(values)
     means = scores.mean(axis=1)
@@ -269,4 +259,4 @@ def _metric(search: Any) -> str:
         return "score"
     if isinstance(search.refit, str):
         return search.refit
-    raise ValueError(Statement("search.several_scores_none_named"))
+    raise value_error("search.several_scores_none_named")

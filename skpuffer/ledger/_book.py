@@ -29,6 +29,7 @@ from skpuffer.exceptions import (
     Statement,
     UncertifiedError,
     reason_of,
+    value_error,
 )
 from skpuffer.kernel.curves import conversion_terms
 from skpuffer.kernel.numbers import Floats
@@ -470,9 +471,7 @@ class Spent:
             if notion is not None and book.ceiling.notion == Notion.of(notion):
                 return book
         known = ", ".join(repr(str(book.ceiling.notion)) for book in self.books)
-        raise ValueError(
-            Statement("ledger.notion_not_of_ceiling", known=known, notion=notion)
-        )
+        raise value_error("ledger.notion_not_of_ceiling", known=known, notion=notion)
 
     def total(self, book: Book, table: str | None) -> Certificate | None:
         """Return what is spent of a table, or of that of which most is."""

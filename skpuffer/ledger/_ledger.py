@@ -9,7 +9,7 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from skpuffer.exceptions import LedgerError, PrivacyLeakWarning, Statement
+from skpuffer.exceptions import LedgerError, PrivacyLeakWarning, Statement, type_error
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.utils._listeners import (
@@ -320,11 +320,9 @@ class PrivacyLedger:
             If the file cannot be used.
         """
         if not isinstance(certificate, Certificate):
-            raise TypeError(
-                Statement(
-                    "ledger.entry_not_certificate",
-                    certificate_type=type(certificate).__name__,
-                )
+            raise type_error(
+                "ledger.entry_not_certificate",
+                certificate_type=type(certificate).__name__,
             )
         count = check_count(count=count)
         with refusing(), self._opened() as store:
@@ -474,11 +472,7 @@ class PrivacyLedger:
         self.close()
 
     def _after_fork(self, in_child: bool) -> None:
-        """Let the file be opened again, by whoever needs it.
-
-        Parameters
-        ----------
-        """
+        """Let the file be opened again, by whoever needs it."""
         if not in_child:
             # one that was made by another thread meanwhile was not acquired
             with contextlib.suppress(RuntimeError):

@@ -93,11 +93,7 @@ _NETWORK = frozenset(
 
 
 class Entry(NamedTuple):
-    """One release in a file.
-
-    Parameters
-    ----------
-    """
+    """One release in a file."""
 
     number: int
     kind: int

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from skpuffer._template._classes import linear_scores, mark_noisy
 from skpuffer._template._lazy_tables import clipped
 from skpuffer._template._reading import target_values
-from skpuffer.exceptions import ScaleWarning, Statement
+from skpuffer.exceptions import ScaleWarning, Statement, value_error
 from skpuffer.kernel.numbers import check_real
 from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.utils._bounds import check_interval
@@ -177,10 +177,10 @@ def target_scale(bounds: tuple[float, float] | None) -> TargetScale:
     """
     # no default, and never read off the targets: their ends are those of two records
     if bounds is None:
-        raise ValueError(Statement("target.bounds_missing"))
+        raise value_error("target.bounds_missing")
     ends = [check_real(target_bounds=end) for end in bounds]
     if len(ends) != 2 or not np.all(np.isfinite(ends)) or ends[0] >= ends[1]:
-        raise ValueError(Statement("target.bounds_not_ordered_finite", bounds=bounds))
+        raise value_error("target.bounds_not_ordered_finite", bounds=bounds)
     low, high = ends
     check_interval(low, high, "target_bounds")
     # public numbers, by which released coefficients are mapped back
@@ -334,11 +334,7 @@ class ModelRows:
 
 @dataclass(frozen=True)
 class ModelRecord(ABC):
-    """Map from a record to the space in which its move is measured.
-
-    Parameters
-    ----------
-    """
+    """Map from a record to the space in which its move is measured."""
 
     rows: ModelRows
 
@@ -408,11 +404,7 @@ class LabelledRecord(ModelRecord):
 
 @dataclass(frozen=True)
 class TargetRecord(ModelRecord):
-    """A record of a regression: x, and its scaled target beside it.
-
-    Parameters
-    ----------
-    """
+    """A record of a regression: x, and its scaled target beside it."""
 
     target: TargetScale
 

@@ -17,7 +17,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from skpuffer._template import _plan as _affine
 from skpuffer._template._reading import known_targets
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._sklearn import Interval
@@ -253,13 +253,11 @@ def minimiser_release(
     # the minimiser is as near as the slack says.
     least = context.n_records * _ROUNDING
     if tol < least:
-        raise ValueError(
-            Statement(
-                "linear.tol_below_exactness",
-                least=least,
-                n_records=context.n_records,
-                tol=tol,
-            )
+        raise value_error(
+            "linear.tol_below_exactness",
+            least=least,
+            n_records=context.n_records,
+            tol=tol,
         )
 
     # deterministic, from zero: one table has one answer, whatever was fitted before
@@ -342,12 +340,10 @@ class OutputClassifier(LinearClassifier):
         check_positive(tol=self.tol)
         for name in self._of_gradients():
             if self.solver == "output":
-                raise ValueError(
-                    Statement(
-                        "linear.gradient_parameter_with_output_solver",
-                        name=name,
-                        why=_OF_GRADIENTS[name],
-                    )
+                raise value_error(
+                    "linear.gradient_parameter_with_output_solver",
+                    name=name,
+                    why=_OF_GRADIENTS[name],
                 )
 
     def _of_gradients(self) -> list[str]:

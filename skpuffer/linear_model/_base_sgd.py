@@ -17,7 +17,13 @@ from skpuffer._template import _classes
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer._template._reading import counted, map_by_schema
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import CompositionError, EstimatedGuaranteeWarning, Statement
+from skpuffer.exceptions import (
+    CompositionError,
+    EstimatedGuaranteeWarning,
+    Statement,
+    type_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_count, check_positive
 from skpuffer.kernel.sampling import FullBatchSampling, sampling_scheme
 from skpuffer.linear_model._base_linear import LinearRegressorMixin, warn_of_scale
@@ -90,7 +96,7 @@ def _read(class_weight: Any) -> tuple[bool, Any]:
         )
         if kind == "balanced":
             if len(shares) != 1:
-                raise ValueError(Statement("weights.balanced_counts_private_labels"))
+                raise value_error("weights.balanced_counts_private_labels")
             return True, shares[0]
     return False, class_weight
 
@@ -109,18 +115,16 @@ def check_class_weight(class_weight: Any) -> None:
         return
     balanced, given = _read(class_weight)
     if not isinstance(given, Mapping):
-        raise ValueError(
-            Statement(
-                "weights.dict_not_public_numbers",
-                name="class_weight",
-                given_type=type(given).__name__,
-            )
+        raise value_error(
+            "weights.dict_not_public_numbers",
+            name="class_weight",
+            given_type=type(given).__name__,
         )
     for value in given.values():
         check_positive(class_weight=value)
     if balanced and abs(sum(given.values()) - 1) > _ROUNDED:
-        raise ValueError(
-            Statement("weights.class_shares_not_one", class_shares=sum(given.values()))
+        raise value_error(
+            "weights.class_shares_not_one", class_shares=sum(given.values())
         )
 
 
@@ -150,18 +154,16 @@ def class_weights(class_weight: Any, classes: Array) -> Floats | None:
     balanced, given = _read(class_weight)
     unknown = [label for label in given if label not in labels]
     if unknown:
-        raise ValueError(
-            Statement("weights.class_unknown", name="class_weight", unknown=unknown[0])
+        raise value_error(
+            "weights.class_unknown", name="class_weight", unknown=unknown[0]
         )
     if balanced:
         # of the shares that were given: which classes there are may be the table's
         if len(given) < len(labels):
-            raise ValueError(
-                Statement(
-                    "weights.class_shares_incomplete",
-                    n_labels=len(labels),
-                    n_given=len(given),
-                )
+            raise value_error(
+                "weights.class_shares_incomplete",
+                n_labels=len(labels),
+                n_given=len(given),
             )
         return np.array([1 / (len(labels) * given[label]) for label in labels])
     return np.array([float(given.get(label, 1.0)) for label in labels])
@@ -305,12 +307,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         length = float(np.linalg.norm(parameters))
         # into the ball it would be scaled, unasked
         if run.radius is not None and length > run.radius * (1 + _ROUNDING):
-            raise ValueError(
-                Statement(
-                    "linear.init_outside_ball",
-                    length=length,
-                    radius=run.radius,
-                )
+            raise value_error(
+                "linear.init_outside_ball", length=length, radius=run.radius
             )
         return Start(
             parameters=parameters,
@@ -323,13 +321,11 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     def _check_parameters(self, scenario: Scenario) -> None:
         if self.training is not None:
             if not isinstance(self.training, Training):
-                raise TypeError(
-                    Statement(
-                        "parameter.not_instance_or_none",
-                        name="training",
-                        kind="Training",
-                        held=self.training,
-                    )
+                raise type_error(
+                    "parameter.not_instance_or_none",
+                    name="training",
+                    kind="Training",
+                    held=self.training,
                 )
             self.training.check()
         # a start that is none is refused before any row is read
@@ -687,7 +683,7 @@ class LinearTraining(PrivateTrainingMixin):
         if self.fit_intercept:
             return np.concatenate([parameters, intercept / self._intercept_scale])
         if np.any(intercept):
-            raise ValueError(Statement("linear.init_intercept_without_place"))
+            raise value_error("linear.init_intercept_without_place")
         return parameters
 
     #: Centre and half range of the targets of a regression.
@@ -787,10 +783,8 @@ def _check_start(start: Floats, gradients: Gradients) -> None:
     """Refuse to go on from parameters of another shape."""
     # another table's features or classes: parameters would be read in the wrong places
     if start.shape != (gradients.dim,):
-        raise ValueError(
-            Statement(
-                "linear.warm_start_shape_mismatch", size=start.size, dim=gradients.dim
-            )
+        raise value_error(
+            "linear.warm_start_shape_mismatch", size=start.size, dim=gradients.dim
         )
 
 
@@ -905,28 +899,17 @@ def read_init(
     """
     if isinstance(init, tuple):
         if len(init) != 2:
-            raise ValueError(
-                Statement(
-                    "linear.init_not_estimator_or_pair",
-                    names=list(names),
-                    n_init=len(init),
-                )
+            raise value_error(
+                "linear.init_not_estimator_or_pair", names=list(names), n_init=len(init)
             )
         return *init, _PUBLIC, None
     if not all(hasattr(init, name) for name in names):
-        raise ValueError(
-            Statement(
-                "linear.init_not_fitted",
-                names=list(names),
-            )
-        )
+        raise value_error("linear.init_not_fitted", names=list(names))
     theirs = getattr(init, "feature_names_in_", None)
     # coefficients of other columns, or in another order, would be read wrongly
     if columns is not None and theirs is not None and list(theirs) != list(columns):
-        raise ValueError(
-            Statement(
-                "linear.init_columns_differ", theirs=list(theirs), columns=list(columns)
-            )
+        raise value_error(
+            "linear.init_columns_differ", theirs=list(theirs), columns=list(columns)
         )
     certificate = getattr(init, "certificate_", None)
     released = isinstance(certificate, Certificate)
@@ -955,19 +938,17 @@ def refuse_other_schema(init: Any, schema_map: Any) -> None:
     if theirs is not None and theirs.without(theirs.target) != mine.without(
         mine.target
     ):
-        raise ValueError(Statement("linear.init_schema_differs"))
+        raise value_error("linear.init_schema_differs")
 
 
 def refuse_other_classes(init: Any, classes: ArrayLike) -> None:
     """Refuse a start whose scores are of other classes, or in another order."""
     theirs = getattr(init, "classes_", None)
     if theirs is not None and not np.array_equal(theirs, classes):
-        raise ValueError(
-            Statement(
-                "linear.init_classes_differ",
-                init_classes=np.asarray(theirs).tolist(),
-                classes=np.asarray(classes).tolist(),
-            )
+        raise value_error(
+            "linear.init_classes_differ",
+            init_classes=np.asarray(theirs).tolist(),
+            classes=np.asarray(classes).tolist(),
         )
 
 
@@ -997,12 +978,10 @@ def checked_array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
     if array.ndim < len(shape):
         array = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
     if array.shape != shape or not np.all(np.isfinite(array)):
-        raise ValueError(
-            Statement(
-                "linear.init_array_shape_wrong",
-                name=name,
-                shape=shape,
-                given_shape=array.shape,
-            )
+        raise value_error(
+            "linear.init_array_shape_wrong",
+            name=name,
+            shape=shape,
+            given_shape=array.shape,
         )
     return array

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer._template import _classes
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError, value_error
 from skpuffer.releases import QueryRelease
 from skpuffer.training import Logistic, Multinomial, make_loss
 from skpuffer.training._engine import travel
@@ -254,11 +254,11 @@ class PrivateLogisticRegression(OutputClassifier):
         super()._check_parameters(scenario)
         for name in self._of_gradients():
             if self._norm_from_data:
-                raise ValueError(
-                    Statement("linear.gradient_parameter_needs_data_norm", name=name)
+                raise value_error(
+                    "linear.gradient_parameter_needs_data_norm", name=name
                 )
         if self.solver == "gradient" and self._norm_from_data:
-            raise ValueError(Statement("linear.data_norm_empirical_with_gradient"))
+            raise value_error("linear.data_norm_empirical_with_gradient")
 
     @property
     def _norm_from_data(self) -> bool:

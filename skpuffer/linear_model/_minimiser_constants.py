@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.scenarios import Adjacency, RecordBelief
 from skpuffer.training._engine import LEAST_CLIP_NORM, travel
@@ -172,9 +172,6 @@ class MultinomialConstants(MinimiserConstants):
     One record's gradient is the outer product of ``p - e_y``, no longer than sqrt(2),
     and x. A move by b moves it by at most ``min(L b, 2 R + sqrt(2) b)``, with ``L =
     sqrt(2) + R D / 2``.
-
-    Parameters
-    ----------
     """
 
     n_classes: int
@@ -353,7 +350,7 @@ def refuse_corner(loss: Loss) -> None:
     ValueError
     """
     if math.isinf(loss.smoothness):
-        raise ValueError(Statement("linear.radius_loss_has_corner", loss=loss))
+        raise value_error("linear.radius_loss_has_corner", loss=loss)
 
 
 def _reads_moves(bound: BoundScenario, release: GradientRelease) -> bool:

@@ -15,7 +15,11 @@ from sklearn.utils.extmath import safe_sparse_dot
 from skpuffer._template._lazy_tables import in_unit_ball, number
 from skpuffer._template._reading import counted, known_targets
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_non_negative, check_option
 from skpuffer.kernel.releases import PUBLIC_TARGET, Part
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
@@ -344,14 +348,12 @@ class PrivateRidge(LinearRegressor):
     ) -> tuple[list[LazyColumn], None, tuple[str, ...]]:
         """Return features and target of a lazy data frame, and names of the former."""
         if encoding is not None:
-            raise UnsupportedError(
-                Statement("linear.schema_on_lazy_table", collect=COLLECT)
-            )
+            raise unsupported_error("linear.schema_on_lazy_table", collect=COLLECT)
         # of an array `in` would compare each entry
         known = isinstance(y, str) and y in table.names
         if not known or len(table.names) < 2:
-            raise ValueError(
-                Statement("linear.lazy_target_not_a_column", names=list(table.names))
+            raise value_error(
+                "linear.lazy_target_not_a_column", names=list(table.names)
             )
         names = tuple(name for name in table.names if name != y)
         return [number(table, name) for name in (*names, y)], None, names

@@ -19,7 +19,7 @@ from skpuffer.accountants import (
 )
 from skpuffer.accountants._base import budget_of, name_of
 from skpuffer.base import proved
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.rounding import add_noise
 from skpuffer.model_selection._candidates import held_out_context, innermost
@@ -102,12 +102,10 @@ def check_accountant(accountant: Accountant) -> None:
     accountant.check()
     # by exact type: what a subclass promises may be something else
     if type(accountant) not in _KINDS:
-        raise UnsupportedError(
-            Statement(
-                "search.accountant_unsupported",
-                accountant=name_of(accountant),
-                names=[kind.__name__ for kind in _KINDS],
-            )
+        raise unsupported_error(
+            "search.accountant_unsupported",
+            accountant=name_of(accountant),
+            names=[kind.__name__ for kind in _KINDS],
         )
 
 
@@ -295,7 +293,7 @@ def _largest_within(spent: Callable[[float], float], budget: float) -> float:
         if epsilon <= found:
             break
     if not found:
-        raise UnsupportedError(Statement("search.no_noise_for_budget"))
+        raise unsupported_error("search.no_noise_for_budget")
     return found
 
 

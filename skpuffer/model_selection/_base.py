@@ -30,7 +30,7 @@ from skpuffer.compose import PublicPreprocessing
 from skpuffer.compose._audit_pipeline import StepAudit, _step, audited
 from skpuffer.compose._delegation import delegates, inherit_tags
 from skpuffer.compose._settled_steps import declared_steps
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.privacy import Preview
@@ -252,9 +252,7 @@ class BasePrivateSearch(
             self.scores_ = np.where(np.isfinite(scores), scores, np.nan)
         best = best_outcome(outcomes)
         if best.estimator is None:
-            raise ValueError(
-                Statement("search.no_trial_succeeded", owner=type(self).__name__)
-            )
+            raise value_error("search.no_trial_succeeded", owner=type(self).__name__)
         self._publish_best(candidates, table, plan, best, certificate)
         self.accountant_ = accountant
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
@@ -330,15 +328,13 @@ class BasePrivateSearch(
             kind = PrivacyLoss if plain else OverlapAmplification
             accountant = kind(DEFAULT_EPSILON, delta=DEFAULT_DELTA)
         if not isinstance(accountant, Accountant):
-            raise TypeError(
-                Statement("search.accountant_wrong_type", accountant=accountant)
-            )
+            raise type_error("search.accountant_wrong_type", accountant=accountant)
         check_accountant(accountant)
         check_probability(validation_fraction=self.validation_fraction)
         if self.n_jobs == 0:
-            raise ValueError(Statement("search.n_jobs_zero"))
+            raise value_error("search.n_jobs_zero")
         if self.trials == _EACH and self.n_trials is not None:
-            raise ValueError(Statement("search.n_trials_with_each"))
+            raise value_error("search.n_trials_with_each")
 
         def runs_of(n_candidates: int) -> RandomRuns | None:
             if self.trials == _EACH:
@@ -347,8 +343,8 @@ class BasePrivateSearch(
             if mean is None:
                 mean = self._usual_trials(n_candidates)
             if not LEAST_MEAN <= mean <= MOST_RUNS:
-                raise ValueError(
-                    Statement("search.n_trials_out_of_range", n_trials=self.n_trials)
+                raise value_error(
+                    "search.n_trials_out_of_range", n_trials=self.n_trials
                 )
             trials = self.trials
             shape = _SHAPES[trials] if isinstance(trials, str) else trials
@@ -360,17 +356,15 @@ class BasePrivateSearch(
         """Return the candidates, none of which has seen the table."""
         params = self._candidates(rng)
         if not params:
-            raise ValueError(Statement("search.grid_empty"))
+            raise value_error("search.grid_empty")
         declared = tuple(declared_steps(self.row_wise))
         made = [candidate_of(self.estimator, one, declared) for one in params]
         there = {name for one in made for name, _ in one.steps}
         if not {*declared} <= there:
-            raise ValueError(
-                Statement(
-                    "search.row_wise_steps_unknown",
-                    unknown=sorted({*declared} - there, key=str),
-                    there=sorted(there),
-                )
+            raise value_error(
+                "search.row_wise_steps_unknown",
+                unknown=sorted({*declared} - there, key=str),
+                there=sorted(there),
             )
         return made
 
@@ -378,10 +372,8 @@ class BasePrivateSearch(
         """Return how many records are held out."""
         held = round(self.validation_fraction * n_records)
         if not 1 <= held < n_records:
-            raise ValueError(
-                Statement(
-                    "search.validation_part_empty", held=held, n_records=n_records
-                )
+            raise value_error(
+                "search.validation_part_empty", held=held, n_records=n_records
             )
         return held
 

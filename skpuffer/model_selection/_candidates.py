@@ -24,7 +24,12 @@ from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.compose._feature_map import refuse_mixing, subject_of
 from skpuffer.compose._fixed_steps import foreign_frozen
 from skpuffer.compose._settled_steps import step_kinds
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    UnsupportedError,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.utils._reading import is_frame, row_count, to_pandas
 from skpuffer.utils._silence import muted, unquoted
 from skpuffer.utils._sklearn import safe_indexing
@@ -83,7 +88,7 @@ class Candidate:
         return self.last[1]
 
     def fitted_steps(self, X: Any) -> tuple[list[tuple[str, Any]], Any]:
-        """Return the steps, fitted to the columns of a table, and what they make of it."""
+        """Return the steps, fitted to the columns of a table, and the table they make."""
         fitted = []
         for name, step in self.steps:
             # what is left of a step that does nothing
@@ -216,12 +221,8 @@ def candidate_of(
     for name in params:
         for part in name.split("__"):
             if part in _ITS_OWN:
-                raise ValueError(
-                    Statement(
-                        "search.parameter_not_searchable",
-                        name=name,
-                        its_own=_ITS_OWN[part],
-                    )
+                raise value_error(
+                    "search.parameter_not_searchable", name=name, its_own=_ITS_OWN[part]
                 )
     made = clone(estimator).set_params(
         # a candidate that is an estimator must not be shared by trials
@@ -245,24 +246,22 @@ def candidate_of(
             if other
             else Statement("search.several_private_steps", n_private=len(private))
         )
-        raise UnsupportedError(Statement("search.estimator_not_one_private", why=why))
+        raise unsupported_error("search.estimator_not_one_private", why=why)
     if not isinstance(innermost(last), PrivateEstimatorMixin):
-        raise UnsupportedError(
-            Statement("search.estimator_end_not_private", last_type=type(last).__name__)
+        raise unsupported_error(
+            "search.estimator_end_not_private", last_type=type(last).__name__
         )
     for step in kinds:
         if step.kind == "leak":
-            raise UnsupportedError(
-                Statement("search.estimator_steps_not_public", step=step)
-            )
+            raise unsupported_error("search.estimator_steps_not_public", step=step)
     inner = innermost(last)
     if inner.accountant is not None:
-        raise ValueError(Statement("search.candidate_has_accountant"))
+        raise value_error("search.candidate_has_accountant")
     if inner.random_state is not None:
-        raise ValueError(Statement("search.candidate_has_random_state"))
+        raise value_error("search.candidate_has_random_state")
     run = getattr(inner, "training", None)
     if getattr(run, "warm_start", False) or getattr(run, "init", None) is not None:
-        raise ValueError(Statement("search.candidate_warm_start"))
+        raise value_error("search.candidate_warm_start")
     return Candidate(params=dict(params), steps=steps, last=(name, last))
 
 
@@ -410,7 +409,7 @@ def read_part(
     refuse_unread(inner, opening.scenario, opening.leaks)
     table = read_table(inner, opening.scenario, X, y, None, None, features, given)
     if table.has_target and getattr(table.y, "ndim", 1) > 1:
-        raise ValueError(Statement("search.target_not_one_column"))
+        raise value_error("search.target_not_one_column")
     return Reading(inner=inner, opening=opening, table=table)
 
 

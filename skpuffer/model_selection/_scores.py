@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    unsupported_error,
+    value_error,
+)
 from skpuffer.releases import QueryRelease, Sensitivity
 
 if TYPE_CHECKING:
@@ -74,9 +77,7 @@ class Score:
         )
 
     def _of_no_model(self, X: Any, y: Any) -> Floats:
-        raise UnsupportedError(
-            Statement("search.score_needs_fitted_model", name=self.name)
-        )
+        raise unsupported_error("search.score_needs_fitted_model", name=self.name)
 
     def total(self, model: Any, X: Any, y: Array) -> Floats:
         """Return the exact sum; it must not be released without noise.
@@ -176,31 +177,27 @@ def score_of(
     elif is_regressor(model):
         names = tuple(_REGRESSORS)
     else:
-        raise ValueError(
-            Statement("search.estimator_has_no_score", model_type=type(model).__name__)
+        raise value_error(
+            "search.estimator_has_no_score", model_type=type(model).__name__
         )
     if scoring is None:
         scoring = names[0]
     if not isinstance(scoring, str) or scoring not in names:
-        raise ValueError(
-            Statement(
-                "search.scoring_sensitivity_unknown",
-                scorings=list(names),
-                model_type=type(model).__name__,
-                scoring=scoring,
-            )
+        raise value_error(
+            "search.scoring_sensitivity_unknown",
+            scorings=list(names),
+            model_type=type(model).__name__,
+            scoring=scoring,
         )
     if is_classifier(model):
         assert classes is not None  # of every classifier, once they are declared
         worth, method, whole = _CLASSIFIERS[scoring]
         if not hasattr(model, method):
-            raise ValueError(
-                Statement(
-                    "search.scoring_method_missing",
-                    scoring=scoring,
-                    model_type=type(model).__name__,
-                    method=method,
-                )
+            raise value_error(
+                "search.scoring_method_missing",
+                scoring=scoring,
+                model_type=type(model).__name__,
+                method=method,
             )
         low, high = (0.0, 1.0)
         if scoring == "neg_brier_score":
@@ -208,9 +205,7 @@ def score_of(
             low, high = (-1.0 if len(classes) == 2 else -2.0), 0.0
         return Score(scoring, worth, method, low, high, whole)
     if bounds is None:
-        raise ValueError(
-            Statement("search.scoring_needs_target_bounds", scoring=scoring)
-        )
+        raise value_error("search.scoring_needs_target_bounds", scoring=scoring)
     worth, power = _REGRESSORS[scoring]
     low, high = float(bounds[0]), float(bounds[1])
     return Score(

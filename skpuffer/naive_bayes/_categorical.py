@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer._template._raw_tables import column_keys, mapped_context, read_raw
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_count, check_non_negative
 from skpuffer.releases import QueryRelease
 from skpuffer.schema import Schema
@@ -294,14 +294,10 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         check_non_negative(alpha=self.alpha)
         check_count(n_bins=self.n_bins)
         if isinstance(self.bounds, str):
-            raise ValueError(
-                Statement("bayes.bounds_not_public_form", bounds=self.bounds)
-            )
+            raise value_error("bayes.bounds_not_public_form", bounds=self.bounds)
         check_bounds(self.bounds)
         if self.schema is None and self.bounds is None and not self.categories:
-            raise ValueError(
-                Statement("bayes.code_book_missing", owner=type(self).__name__)
-            )
+            raise value_error("bayes.code_book_missing", owner=type(self).__name__)
 
     def _read_by(self, schema: Schema) -> Binning:
         return schema.binning(self.n_bins)

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import floats
 from skpuffer.releases import QueryRelease
 from skpuffer.summary._cells import Ones, Stacked
@@ -302,20 +306,16 @@ class PrivateGaussianNB(PrivateNaiveBayes):
         check_bounds(self.bounds)
         self._check_priors()
         if self.schema is None and self.bounds is None and scenario.any_records:
-            raise UnsupportedError(
-                Statement("bayes.bounds_missing", owner=type(self).__name__)
-            )
+            raise unsupported_error("bayes.bounds_missing", owner=type(self).__name__)
 
     def _check_priors(self) -> None:
         if self.priors is None:
             return
         held = floats(self.priors)
         if held is None or held.ndim != 1 or not np.all(held >= 0):
-            raise ValueError(
-                Statement("bayes.priors_not_probabilities", priors=self.priors)
-            )
+            raise value_error("bayes.priors_not_probabilities", priors=self.priors)
         if not np.isclose(held.sum(), 1.0):
-            raise ValueError(Statement("bayes.priors_sum_not_one", total=held.sum()))
+            raise value_error("bayes.priors_sum_not_one", total=held.sum())
 
     def _leaks(self) -> tuple[Statement, ...]:
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
@@ -327,12 +327,10 @@ class PrivateGaussianNB(PrivateNaiveBayes):
         context: Any = task.context  # of a fit, which knows the number of features
         n_classes = len(context.classes)
         if self.priors is not None and np.size(self.priors) != n_classes:
-            raise ValueError(
-                Statement(
-                    "bayes.priors_count_mismatch",
-                    size=np.size(self.priors),
-                    n_classes=n_classes,
-                )
+            raise value_error(
+                "bayes.priors_count_mismatch",
+                size=np.size(self.priors),
+                n_classes=n_classes,
             )
         bounds = resolve_bounds(
             # a schema has scaled all columns
@@ -344,7 +342,7 @@ class PrivateGaussianNB(PrivateNaiveBayes):
             X=task.X,
         )
         if bounds is None:
-            raise UnsupportedError(Statement("bayes.scenario_declares_no_bounds"))
+            raise unsupported_error("bayes.scenario_declares_no_bounds")
         moments = class_moments(bounds, n_classes)
         return QueryRelease(
             query=moments.total,

@@ -16,7 +16,7 @@ from skpuffer._template._reading import (
     counted,
     without_secret,
 )
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     check_count,
     check_non_negative,
@@ -207,7 +207,7 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         for name in ("clip_by", "noise_by"):
             check_option(("all", "layer"), **{name: getattr(self, name)})
         if self.noise_by == "layer" and self.clip_by != "layer":
-            raise ValueError(Statement("network.noise_by_layer_needs_clipping"))
+            raise value_error("network.noise_by_layer_needs_clipping")
 
     def _check_clip_norm(self) -> None:
         norms = self._training.clip_norm
@@ -215,9 +215,9 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
             super()._check_clip_norm()
             return
         if self.clip_by != "layer":
-            raise ValueError(Statement("network.clip_norm_per_layer_together"))
+            raise value_error("network.clip_norm_per_layer_together")
         if len(norms) != 2:
-            raise ValueError(Statement("network.clip_norm_not_a_pair", norms=norms))
+            raise value_error("network.clip_norm_not_a_pair", norms=norms)
 
     def _loss(self) -> Loss:
         return make_loss("log_loss", len(self.classes_))
@@ -250,22 +250,18 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
     def _parameters(self, weights: Any, intercepts: Any) -> Floats:
         theirs = getattr(self._training.init, "activation", self.activation)
         if theirs != self.activation:
-            raise ValueError(
-                Statement(
-                    "network.init_activation_differs",
-                    theirs=theirs,
-                    activation=self.activation,
-                )
+            raise value_error(
+                "network.init_activation_differs",
+                theirs=theirs,
+                activation=self.activation,
             )
         d, h, k = self.n_features_in_, self.hidden_size, self._n_outputs()
         # one more layer than there is here, say
         if not len(weights) == len(intercepts) == 2:
-            raise ValueError(
-                Statement(
-                    "network.init_layers_wrong",
-                    n_weights=len(weights),
-                    n_intercepts=len(intercepts),
-                )
+            raise value_error(
+                "network.init_layers_wrong",
+                n_weights=len(weights),
+                n_intercepts=len(intercepts),
             )
         layers = [
             np.vstack(

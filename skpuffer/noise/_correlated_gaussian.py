@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.gaussian import GaussianNoise
 from skpuffer.kernel.noise import Shift
 from skpuffer.kernel.numbers import Floats, Numbers, check_finite
@@ -49,7 +49,7 @@ class CorrelatedGaussianNoise(GaussianNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         if np.ndim(self.scale):
-            raise ValueError(Statement("gaussian.scale_with_covariance"))
+            raise value_error("gaussian.scale_with_covariance")
         # nested tuples: noise is hashable, and equal where its numbers are
         covariance = check_covariance(least=_LEAST, covariance=self.covariance)
         object.__setattr__(self, "covariance", tuple(map(tuple, covariance.tolist())))
@@ -79,12 +79,8 @@ class CorrelatedGaussianNoise(GaussianNoise):
         """Return noise of which each coordinate is so many times as large."""
         sizes = np.asarray(units, dtype=float)
         if sizes.shape not in ((), (self.dim,)):
-            raise ValueError(
-                Statement(
-                    "gaussian.covariance_units_mismatch",
-                    dim=self.dim,
-                    shape=sizes.shape,
-                )
+            raise value_error(
+                "gaussian.covariance_units_mismatch", dim=self.dim, shape=sizes.shape
             )
         sizes = np.broadcast_to(sizes, (self.dim,))
         # the covariance is one in these units
@@ -197,21 +193,15 @@ class DegenerateGaussianNoise(GaussianNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         if np.ndim(self.scale):
-            raise ValueError(Statement("gaussian.scale_with_factor"))
+            raise value_error("gaussian.scale_with_factor")
         factor = check_finite(factor=self.factor)
         if factor.ndim != 2 or not 0 < factor.shape[1] < len(factor):
-            raise ValueError(
-                Statement("gaussian.factor_shape_wrong", shape=factor.shape)
-            )
+            raise value_error("gaussian.factor_shape_wrong", shape=factor.shape)
         object.__setattr__(self, "factor", tuple(map(tuple, factor.tolist())))
         spans = np.linalg.svd(self._rows, compute_uv=False)
         if not spans[-1] > _LEAST_SINGULAR * spans[0]:
-            raise ValueError(
-                Statement(
-                    "gaussian.factor_columns_dependent",
-                    least=spans[-1],
-                    largest=spans[0],
-                )
+            raise value_error(
+                "gaussian.factor_columns_dependent", least=spans[-1], largest=spans[0]
             )
 
     @cached_property
@@ -243,10 +233,8 @@ class DegenerateGaussianNoise(GaussianNoise):
         """Return noise of which each coordinate is so many times as large."""
         sizes = np.asarray(units, dtype=float)
         if sizes.shape not in ((), (self.dim,)):
-            raise ValueError(
-                Statement(
-                    "gaussian.factor_units_mismatch", dim=self.dim, shape=sizes.shape
-                )
+            raise value_error(
+                "gaussian.factor_units_mismatch", dim=self.dim, shape=sizes.shape
             )
         # the factor is one in these units
         factor = np.broadcast_to(sizes, (self.dim,))[:, None] * np.asarray(self.factor)

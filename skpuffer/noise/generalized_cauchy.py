@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betaln, logsumexp, stdtr
 
-from skpuffer.exceptions import PrivacyWarning, Statement
+from skpuffer.exceptions import PrivacyWarning, Statement, value_error
 from skpuffer.kernel.curves import log_delta_of_orders, mirrored
 from skpuffer.kernel.noise import Costs, Evidence, MagnitudeNoise, Shift, plain
 from skpuffer.kernel.numbers import (
@@ -285,12 +285,10 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
         super().__post_init__()
         exponent = check_positive(exponent=self.exponent)
         if exponent < LEAST_EXPONENT:
-            raise ValueError(
-                Statement(
-                    "shaped.cauchy_exponent_too_small",
-                    least_exponent=LEAST_EXPONENT,
-                    exponent=self.exponent,
-                )
+            raise value_error(
+                "shaped.cauchy_exponent_too_small",
+                least_exponent=LEAST_EXPONENT,
+                exponent=self.exponent,
             )
         if exponent < 2:
             unusual = Statement(
@@ -399,8 +397,8 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
             return 1
         count = shift.common_dim(self.dim) or math.inf
         if count > 1 and self.exponent < 2:
-            raise ValueError(
-                Statement("shaped.cauchy_several_coordinates", exponent=self.exponent)
+            raise value_error(
+                "shaped.cauchy_several_coordinates", exponent=self.exponent
             )
         return count
 
@@ -462,7 +460,7 @@ class _SeveralCoordinates:
             share = self.noise._u_for(alpha, epsilon / self.count)
             return math.sqrt(self.count) * share
         if math.isinf(alpha):
-            raise ValueError(Statement("shaped.cauchy_dimension_unknown"))
+            raise value_error("shaped.cauchy_dimension_unknown")
         # the cost is quadratic in u
         return math.sqrt(epsilon / float(self._renyi(alpha, 1.0)))
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import gamma
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.gaussian import GaussianNoise
 from skpuffer.kernel.laplace import LaplaceNoise
 from skpuffer.kernel.noise import (
@@ -118,7 +118,7 @@ class OneCoordinate:
     def _u_for(self, alpha: float, epsilon: float) -> float:
         """Return the largest u that costs at most epsilon, rounded down."""
         if math.isinf(alpha):
-            raise ValueError(Statement("shaped.beta_no_pure_epsilon", beta=self.beta))
+            raise value_error("shaped.beta_no_pure_epsilon", beta=self.beta)
         return largest_argument(
             lambda u: float(self._renyi(alpha, u)), epsilon, start=1.0
         )
@@ -300,10 +300,8 @@ class GeneralizedGaussianNoise(Noise):
         super().__post_init__()
         beta = check_real(beta=self.beta)
         if not 1 <= beta <= _MAX_BETA:
-            raise ValueError(
-                Statement(
-                    "shaped.beta_out_of_range", max_beta=_MAX_BETA, beta=self.beta
-                )
+            raise value_error(
+                "shaped.beta_out_of_range", max_beta=_MAX_BETA, beta=self.beta
             )
         object.__setattr__(self, "beta", beta)
 
@@ -371,13 +369,11 @@ class GeneralizedGaussianNoise(Noise):
                 dim=dim,
                 magnitude=shift.magnitude(ones, 2.0),
             )
-        raise ValueError(
-            Statement(
-                "shaped.shift_norm_unbounded",
-                norm=shift.norm,
-                beta=self.beta,
-                remedy=remedy,
-            )
+        raise value_error(
+            "shaped.shift_norm_unbounded",
+            norm=shift.norm,
+            beta=self.beta,
+            remedy=remedy,
         )
 
     @property
@@ -413,7 +409,7 @@ class GeneralizedGaussianNoise(Noise):
         _, u = self._resolved(shift)
         one_moves = shift.structure == "scalar" or shift.common_dim(self.dim) == 1
         if not one_moves and self.beta != 2:
-            raise ValueError(Statement("shaped.loss_depends_on_direction"))
+            raise value_error("shaped.loss_depends_on_direction")
         # the loss is zero without a shift, and infinite where nothing hides one
         if u == 0 or math.isinf(u):
             found = np.where(np.asarray(loss) >= 0, float(u == 0), 0.0)
@@ -501,5 +497,5 @@ def _check_share(**named: Any) -> float:
     ((name, raw),) = named.items()
     value = check_real(**named)
     if not 0 <= value <= 1:
-        raise ValueError(Statement("shaped.share_out_of_range", name=name, share=raw))
+        raise value_error("shaped.share_out_of_range", name=name, share=raw)
     return value

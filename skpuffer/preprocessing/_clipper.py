@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from skpuffer.base import all_or_nothing
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import check_count, check_option, check_real
 from skpuffer.preprocessing._columns import PublicColumnTransformer, by_name
 from skpuffer.schema import Category, Number, Schema
@@ -128,7 +128,7 @@ class RowNormClipper(
         rows: Matrix = validate_data(self, read_numbers(X), **options)
         # a row with an infinite entry has no multiple of norm `norm`
         if not all_finite(rows):
-            raise ValueError(Statement("preprocessing.rows_not_finite"))
+            raise value_error("preprocessing.rows_not_finite")
         return rows
 
     def __sklearn_tags__(self) -> Tags:
@@ -209,7 +209,7 @@ class PublicBinner(PublicColumnTransformer):
         check_count(n_bins=self.n_bins)
         check_option(("ordinal", "onehot"), encode=self.encode)
         if self.bins is not None and not isinstance(self.bins, Mapping):
-            raise TypeError(Statement("preprocessing.bins_not_dict", bins=self.bins))
+            raise type_error("preprocessing.bins_not_dict", bins=self.bins)
         self._edges()
 
     def _edges(self) -> dict[Any, Number]:
@@ -217,20 +217,16 @@ class PublicBinner(PublicColumnTransformer):
         for name, given in (self.bins or {}).items():
             edges = np.asarray(given, dtype=float)
             if edges.ndim != 1 or len(edges) < 2:
-                raise ValueError(
-                    Statement(
-                        "preprocessing.bins_too_few_edges", name=name, given=given
-                    )
+                raise value_error(
+                    "preprocessing.bins_too_few_edges", name=name, given=given
                 )
             try:
                 found[name] = Number(
                     edges[0], edges[-1], bins=tuple(edges), missing_level=True
                 )
             except ValueError as error:
-                raise ValueError(
-                    Statement(
-                        "preprocessing.bins_column_invalid", name=name, error=error
-                    )
+                raise value_error(
+                    "preprocessing.bins_column_invalid", name=name, error=error
                 ) from None
         return found
 
@@ -324,24 +320,20 @@ class PublicImputer(PublicColumnTransformer):
 
     def _check(self) -> None:
         if self.fill is not None and not isinstance(self.fill, Mapping):
-            raise TypeError(Statement("preprocessing.fill_not_dict", fill=self.fill))
+            raise type_error("preprocessing.fill_not_dict", fill=self.fill)
         for column, value in (self.fill or {}).items():
             if np.ndim(value):
-                raise ValueError(
-                    Statement(
-                        "preprocessing.fill_not_one_value", column=column, value=value
-                    )
+                raise value_error(
+                    "preprocessing.fill_not_one_value", column=column, value=value
                 )
             number = isinstance(value, Real)
             if is_missing(value) or (number and not np.isfinite(value)):
-                raise ValueError(
-                    Statement(
-                        "preprocessing.fill_value_missing", column=column, value=value
-                    )
+                raise value_error(
+                    "preprocessing.fill_value_missing", column=column, value=value
                 )
         if isinstance(self.missing, str) or not np.iterable(self.missing):
-            raise ValueError(
-                Statement("preprocessing.missing_codes_not_list", missing=self.missing)
+            raise value_error(
+                "preprocessing.missing_codes_not_list", missing=self.missing
             )
 
     def _said(self, names: list[Any]) -> dict[Any, Any]:
@@ -438,19 +430,17 @@ class PublicMinMaxScaler(PublicColumnTransformer):
 
     def _check(self) -> None:
         if isinstance(self.bounds, str):
-            raise ValueError(
-                Statement("preprocessing.bounds_not_public_form", bounds=self.bounds)
+            raise value_error(
+                "preprocessing.bounds_not_public_form", bounds=self.bounds
             )
         check_bounds(self.bounds)
         given: Any = self.feature_range
         pair = isinstance(given, tuple | list) and len(given) == 2
         ends = [check_real(feature_range=end) for end in given] if pair else []
         if not ends or not np.all(np.isfinite(ends)) or not ends[0] < ends[1]:
-            raise ValueError(
-                Statement(
-                    "preprocessing.feature_range_not_ordered",
-                    feature_range=self.feature_range,
-                )
+            raise value_error(
+                "preprocessing.feature_range_not_ordered",
+                feature_range=self.feature_range,
             )
 
     def _said(self, names: list[Any]) -> dict[Any, Any]:
@@ -468,9 +458,7 @@ class PublicMinMaxScaler(PublicColumnTransformer):
         facts = super()._facts(names)
         levels = [names[i] for i, fact in facts.items() if isinstance(fact, Category)]
         if levels:
-            raise ValueError(
-                Statement("preprocessing.columns_are_categories", levels=levels)
-            )
+            raise value_error("preprocessing.columns_are_categories", levels=levels)
         return facts
 
     def _mapped(self, fact: Any, values: Array) -> Array:

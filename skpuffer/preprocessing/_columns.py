@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from skpuffer.base import all_or_nothing
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.schema import Schema
 from skpuffer.utils._reading import (
     as_numbers,
@@ -121,17 +121,13 @@ class PublicColumnTransformer(TransformerMixin, BaseEstimator):  # type: ignore[
     def _check_all(self) -> None:
         if self.schema is not None:
             if not isinstance(self.schema, Schema):
-                raise TypeError(
-                    Statement(
-                        "schema.not_a_schema", schema_type=type(self.schema).__name__
-                    )
+                raise type_error(
+                    "schema.not_a_schema", schema_type=type(self.schema).__name__
                 )
             if getattr(self, self._parameter) is not None:
-                raise ValueError(
-                    Statement(
-                        "preprocessing.columns_and_schema_both_given",
-                        parameter=self._parameter,
-                    )
+                raise value_error(
+                    "preprocessing.columns_and_schema_both_given",
+                    parameter=self._parameter,
                 )
         self._check()
 
@@ -180,13 +176,11 @@ def by_name(parameter: str, given: dict[Hashable, Any], names: list[Any]) -> Non
     """Refuse a dict that names columns which are not there."""
     unknown = [column for column in given if column not in names]
     if unknown:
-        raise ValueError(
-            Statement(
-                "preprocessing.columns_unknown",
-                parameter=parameter,
-                unknown=unknown,
-                names=names,
-            )
+        raise value_error(
+            "preprocessing.columns_unknown",
+            parameter=parameter,
+            unknown=unknown,
+            names=names,
         )
 
 
@@ -222,9 +216,7 @@ def as_number(
             remedy = Statement("preprocessing.remedy_give_categories", name=name)
         if parameter == "schema":
             remedy = Statement("preprocessing.remedy_add_to_schema")
-        raise ValueError(
-            Statement("preprocessing.column_not_numeric", name=name, remedy=remedy)
-        )
+        raise value_error("preprocessing.column_not_numeric", name=name, remedy=remedy)
     return as_numbers(
         values, partial(Statement, "preprocessing.which_column", name=name)
     ).astype(dtype)

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skpuffer.base import all_or_nothing
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import check_option
 from skpuffer.schema._cells import (
     MISSING,
@@ -207,41 +207,29 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
         except TypeError:
             is_number = False
         if not is_number:
-            raise ValueError(
-                Statement("preprocessing.dtype_not_numeric", dtype=self.dtype)
-            )
+            raise value_error("preprocessing.dtype_not_numeric", dtype=self.dtype)
         if self.categories is not None and not isinstance(self.categories, dict):
-            raise TypeError(
-                Statement(
-                    "preprocessing.categories_not_dict", categories=self.categories
-                )
+            raise type_error(
+                "preprocessing.categories_not_dict", categories=self.categories
             )
         for column, given in (self.categories or {}).items():
             # a string would be taken for the list of its letters
             if isinstance(given, str) or np.ndim(_objects(given)) != 1:
-                raise ValueError(
-                    Statement(
-                        "preprocessing.categories_not_list", column=column, given=given
-                    )
+                raise value_error(
+                    "preprocessing.categories_not_list", column=column, given=given
                 )
             given = _objects(given)
             if len(given) == 0:
-                raise ValueError(
-                    Statement("preprocessing.categories_empty", column=column)
-                )
+                raise value_error("preprocessing.categories_empty", column=column)
             if any(map(is_missing, given)):
-                raise ValueError(
-                    Statement(
-                        "preprocessing.categories_name_missing_value", column=column
-                    )
+                raise value_error(
+                    "preprocessing.categories_name_missing_value", column=column
                 )
             refuse_ambiguous(given.tolist(), "categories")
             # two columns of one name
             if self.missing == "category" and "missing" in given.tolist():
-                raise ValueError(
-                    Statement(
-                        "preprocessing.categories_missing_name_clash", column=column
-                    )
+                raise value_error(
+                    "preprocessing.categories_missing_name_clash", column=column
                 )
 
     def _positions(self, names: list[Any]) -> dict[int, Array]:
@@ -270,13 +258,9 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
         places = level_places(given.tolist(), values)
         # errors name the column and no value
         if self.missing == "error" and np.any(places == MISSING):
-            raise ValueError(
-                Statement("preprocessing.column_has_missing_values", name=name)
-            )
+            raise value_error("preprocessing.column_has_missing_values", name=name)
         if self.unknown == "error" and np.any(places == UNLISTED):
-            raise ValueError(
-                Statement("preprocessing.column_has_unknown_values", name=name)
-            )
+            raise value_error("preprocessing.column_has_unknown_values", name=name)
         if self.missing == "category":
             places[places == MISSING] = len(given)
         rows = np.flatnonzero(places >= 0)

@@ -3,7 +3,12 @@
 import re
 from dataclasses import dataclass
 
-from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    UncertifiedError,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.information import (
     ResidualReport,
     dp_equivalent,
@@ -209,7 +214,7 @@ class Certificate(certificates.Certificate):
         # another belief is a Pufferfish question, whatever notion the promise began in
         notion = self.notion.pufferfish
         if not self.implies(notion):
-            raise ValueError(Statement("certificate.speaks_of_no_prior"))
+            raise value_error("certificate.speaks_of_no_prior")
         given = {
             "query_distance": query_distance,
             "divergence": divergence,
@@ -256,7 +261,7 @@ class Certificate(certificates.Certificate):
         budget = self._information(Statement("certificate.no_bound_on_guesses"))
         prior = self.prior_success if prior is None else prior
         if prior is None:
-            raise ValueError(Statement("certificate.prior_success_missing"))
+            raise value_error("certificate.prior_success_missing")
         return posterior_success(budget, prior)
 
     def membership_advantage(self) -> float:
@@ -289,7 +294,7 @@ class Certificate(certificates.Certificate):
         """
         budget = self._information(Statement("certificate.no_bound_on_attack"))
         if self.notion != Notion.MUTUAL_INFORMATION and self.prior_success != 0.5:
-            raise UnsupportedError(Statement("certificate.advantage_secret_not_fair"))
+            raise unsupported_error("certificate.advantage_secret_not_fair")
         return membership_advantage(budget)
 
     def dp_equivalent(self, delta: float = 0.0) -> float:
@@ -382,8 +387,8 @@ class Certificate(certificates.Certificate):
             told = self.table_information
         if self.entropy is None or told is None:
             missing = "entropy" if self.entropy is None else "table_information"
-            raise UnsupportedError(
-                Statement("certificate.residual_report_unknown", missing=missing)
+            raise unsupported_error(
+                "certificate.residual_report_unknown", missing=missing
             )
         # this very prior as the reference adds nothing to its entropy
         value = self.entropy if value is None else value
@@ -392,8 +397,8 @@ class Certificate(certificates.Certificate):
     def _information(self, what: Statement) -> float:
         """Mutual information that is promised."""
         if self.mutual_information is None:
-            raise UnsupportedError(
-                Statement("certificate.bounds_no_information", title=self.notion.title)
+            raise unsupported_error(
+                "certificate.bounds_no_information", title=self.notion.title
             )
         if not self.certified:
             raise UncertifiedError(

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from skpuffer.exceptions import CompositionError, Statement
+from skpuffer.exceptions import CompositionError, Statement, value_error
 from skpuffer.kernel.composed_curves import RepeatedCurve, SymmetricPair, compose_curves
 from skpuffer.kernel.curves import ComposedPair, Events, PrivacyCurve
 from skpuffer.kernel.noise import ShiftCurve
@@ -334,12 +334,10 @@ def _counted(
 ) -> list[Certificate]:
     """Certificates that stand for so many releases each."""
     if len(counts) != len(certificates):
-        raise ValueError(
-            Statement(
-                "compose.counts_mismatch",
-                n_counts=len(counts),
-                n_certificates=len(certificates),
-            )
+        raise value_error(
+            "compose.counts_mismatch",
+            n_counts=len(counts),
+            n_certificates=len(certificates),
         )
     counts = [check_count(counts=count) for count in counts]
     parts = zip(certificates, counts, strict=True)
@@ -432,7 +430,7 @@ def promise_of(
 ) -> Certificate:
     """Composed certificate with its promise, read off the curve in the notion asked."""
     if alpha is not None and delta is not None:
-        raise ValueError(Statement("compose.alpha_and_delta_both_given"))
+        raise value_error("compose.alpha_and_delta_both_given")
     for part in parts:
         if part.notion.approximate is None:
             raise CompositionError(

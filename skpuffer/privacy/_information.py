@@ -5,7 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skpuffer.exceptions import CompositionError, Statement, UncertifiedError
+from skpuffer.exceptions import (
+    CompositionError,
+    Statement,
+    UncertifiedError,
+    value_error,
+)
 from skpuffer.kernel.notions import SLICED, Notion
 
 if TYPE_CHECKING:
@@ -303,9 +308,7 @@ def sliced_approximate(certificate: "Certificate", delta: float) -> "Certificate
     """
     notion = _APPROXIMATE.get(certificate.notion)
     if notion is None:
-        raise ValueError(
-            Statement("sliced.not_renyi_promise", title=certificate.notion.title)
-        )
+        raise value_error("sliced.not_renyi_promise", title=certificate.notion.title)
     curve = certificate.curve
     # curves of slices are those that may know the whole output's
     if curve is None or not hasattr(curve, "vector"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from scipy.optimize import minimize
 
-from skpuffer.exceptions import Statement, UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError, value_error
 from skpuffer.kernel.composed_curves import RenyiCurve
 from skpuffer.kernel.curves import PrivacyCurve
 from skpuffer.kernel.notions import Notion
@@ -79,21 +79,19 @@ def shifted(
     check_option(tuple(METHODS), method=method)
     needed = METHODS[method]
     if given[needed] is None:
-        raise ValueError(
-            Statement("belief.method_parameter_missing", needed=needed, method=method)
+        raise value_error(
+            "belief.method_parameter_missing", needed=needed, method=method
         )
     for name, value in given.items():
         if name != needed and value is not None:
-            raise ValueError(
-                Statement(
-                    "belief.method_parameter_superfluous",
-                    name=name,
-                    method=method,
-                    value=value,
-                )
+            raise value_error(
+                "belief.method_parameter_superfluous",
+                name=name,
+                method=method,
+                value=value,
             )
     if orders is not None and method not in ("a4", "a5"):
-        raise ValueError(Statement("belief.method_orders_superfluous", method=method))
+        raise value_error("belief.method_orders_superfluous", method=method)
     # A belief has no coupling that other releases share, and no lower bound is known.
     base = replace(
         certificate,
@@ -142,10 +140,8 @@ def _variation(base: "Certificate", variation: Any) -> "Certificate":
     missing = 2 * variation
     delta = base.delta + missing
     if delta >= 1:
-        raise ValueError(
-            Statement(
-                "belief.variation_too_large", delta=base.delta, variation=variation
-            )
+        raise value_error(
+            "belief.variation_too_large", delta=base.delta, variation=variation
         )
     # The worst shift costs the same given any event. A mean over the shifts of a
     # coupling does not, and its curve has a method for that.
@@ -175,9 +171,7 @@ def _pure(base: "Certificate", divergence: Any) -> "Certificate":
     """Add the max-divergences, by the triangle inequality (Theorem A.3)."""
     divergence = check_non_negative(divergence=divergence)
     if base.alpha != math.inf or base.delta or base.epsilon is None:
-        raise ValueError(
-            Statement("belief.method_needs_pure_promise", title=base.notion.title)
-        )
+        raise value_error("belief.method_needs_pure_promise", title=base.notion.title)
     # densities under the belief are within exp(divergence) of the prior's, for either
     # secret of a pair
     epsilon = base.epsilon + 2 * divergence
@@ -200,9 +194,7 @@ def _general(base: "Certificate", divergence: Any, orders: Any) -> "Certificate"
     try:
         first, second = divergence
     except (TypeError, ValueError):
-        raise ValueError(
-            Statement("belief.divergence_not_pair", divergence=divergence)
-        ) from None
+        raise value_error("belief.divergence_not_pair", divergence=divergence) from None
     first = check_non_negative(divergence=first)
     second = check_non_negative(divergence=second)
     epsilon = _spread(alpha, (p, q, r), _cost(base, alpha, p, q), first, second)
@@ -307,24 +299,20 @@ def _best_orders(bound: Callable[[float, float, float], float]) -> _Exponents:
 
 def _check_orders(orders: Any) -> _Exponents:
     if orders is None:
-        raise ValueError(Statement("belief.orders_missing"))
+        raise value_error("belief.orders_missing")
     try:
         p, q, r = (check_real(orders=value) for value in orders)
     except ValueError as error:
-        raise ValueError(Statement("belief.orders_not_three", orders=orders)) from error
+        raise value_error("belief.orders_not_three", orders=orders) from error
     if min(p, q, r) <= 1 or abs(1 / p + 1 / q + 1 / r - 1) > 1e-9:
-        raise ValueError(Statement("belief.orders_reciprocals_wrong", orders=orders))
+        raise value_error("belief.orders_reciprocals_wrong", orders=orders)
     return p, q, r
 
 
 def _renyi_order(base: "Certificate", method: str) -> float:
     if base.alpha is None or math.isinf(base.alpha) or base.delta:
-        raise ValueError(
-            Statement(
-                "belief.method_needs_renyi_promise",
-                method=method,
-                title=base.notion.title,
-            )
+        raise value_error(
+            "belief.method_needs_renyi_promise", method=method, title=base.notion.title
         )
     if base.curve is None:
         raise UncertifiedError(Statement("belief.no_curve_to_read"))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import mirrored
 from skpuffer.kernel.numbers import Floats, Numbers, check_real, raise_until
 from skpuffer.utils._checks import check_masses
@@ -25,12 +25,10 @@ __all__ = [
 def _pmf_pair(p: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
     first, second = np.asarray(p), np.asarray(q)
     if first.ndim != 1 or first.shape != second.shape or first.size == 0:
-        raise ValueError(
-            Statement(
-                "curve.masses_shape_mismatch",
-                first_shape=first.shape,
-                second_shape=second.shape,
-            )
+        raise value_error(
+            "curve.masses_shape_mismatch",
+            first_shape=first.shape,
+            second_shape=second.shape,
         )
     return check_masses(first.size, p=first), check_masses(second.size, q=second)
 
@@ -64,7 +62,7 @@ def renyi_divergence(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
     p, q = _pmf_pair(p, q)
     alpha = check_real(alpha=alpha)
     if alpha < 1:
-        raise ValueError(Statement("curve.order_below_one", alpha=alpha))
+        raise value_error("curve.order_below_one", alpha=alpha)
     # points without mass under p add nothing, at no order
     on = p > 0
     p, q = p[on], q[on]
@@ -112,7 +110,7 @@ def gaussian_renyi_divergence(
     """
     alpha = check_real(alpha=alpha)
     if alpha <= 1 or math.isinf(alpha):
-        raise ValueError(Statement("curve.gaussian_order_out_of_range", alpha=alpha))
+        raise value_error("curve.gaussian_order_out_of_range", alpha=alpha)
     mean_p, mean_q = (np.atleast_1d(np.asarray(m, float)) for m in (mean_p, mean_q))
     cov_p, cov_q = (
         np.atleast_2d(np.asarray(c, float)) for c in (covariance_p, covariance_q)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.composed_curves import costs_at
 from skpuffer.kernel.curves import PrivacyCurve, renyi_to_approximate, renyi_to_delta
 from skpuffer.kernel.distribution import ORDERS
@@ -334,15 +334,13 @@ class RandomRuns(Plain, kind="random_runs"):
     def __post_init__(self) -> None:
         mean = check_real(mean=self.mean)
         if not LEAST_MEAN <= mean <= MOST_RUNS:
-            raise ValueError(Statement("search.runs_mean_out_of_range", mean=self.mean))
+            raise value_error("search.runs_mean_out_of_range", mean=self.mean)
         shape = float(self.shape)
         if not (0 <= shape <= MOST_SHAPE or shape == math.inf):
-            raise ValueError(
-                Statement(
-                    "search.runs_shape_out_of_range",
-                    most_shape=MOST_SHAPE,
-                    shape=self.shape,
-                )
+            raise value_error(
+                "search.runs_shape_out_of_range",
+                most_shape=MOST_SHAPE,
+                shape=self.shape,
             )
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "shape", shape)

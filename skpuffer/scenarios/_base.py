@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skpuffer.distributions._weak_cache import share_life
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.facts import Adjacency, Fact
 from skpuffer.kernel.numbers import Floats, Indices, check_count, check_option
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, VoteRelease
@@ -474,13 +474,11 @@ class BoundScenario(ABC):
             return cast(Kind, known[at][1])
         # asked again here, as what is offered depends on the release
         if kind not in self.provides(release):
-            raise ScenarioError(
-                Statement(
-                    "scenario.fact_not_offered",
-                    scenario_type=type(self.scenario).__name__,
-                    kind=kind.__name__,
-                    name=release.name,
-                )
+            raise scenario_error(
+                "scenario.fact_not_offered",
+                scenario_type=type(self.scenario).__name__,
+                kind=kind.__name__,
+                name=release.name,
             )
         # looked up by its name, so that a subclass replaces it as any other method
         fact = getattr(self, self._facts[kind].__name__)(release, norm)
@@ -514,8 +512,8 @@ def finite_output(
     """
     output = release.run(X, y)
     if not np.all(np.isfinite(output)):
-        raise ScenarioError(
-            Statement("scenario.release_not_finite", name=release.name, what=what)
+        raise scenario_error(
+            "scenario.release_not_finite", name=release.name, what=what
         )
     return output
 
@@ -559,10 +557,8 @@ def refuse_repeated(groups: Indices, scenario: Scenario) -> None:
     """
     # whoever has several rows would be promised what holds for one of them
     if len(np.unique(groups)) < len(groups):
-        raise ScenarioError(
-            Statement(
-                "scenario.group_ids_repeat", scenario_type=type(scenario).__name__
-            )
+        raise scenario_error(
+            "scenario.group_ids_repeat", scenario_type=type(scenario).__name__
         )
 
 
@@ -649,22 +645,20 @@ def resolve_pairs(
         # by equality and hash, so 1 and 1.0 and True are one secret
         index = {secret: i for i, secret in enumerate(secrets)}
     except TypeError:
-        raise ScenarioError(
-            Statement("scenario.secrets_not_hashable_sequence", owner=owner)
+        raise scenario_error(
+            "scenario.secrets_not_hashable_sequence", owner=owner
         ) from None
     if len(index) < len(secrets):
-        raise ScenarioError(Statement("scenario.secret_twice", there=there))
+        raise scenario_error("scenario.secret_twice", there=there)
     # with a single secret nothing is kept apart, and any release would pass
     if len(secrets) < 2:
-        raise ScenarioError(
-            Statement(
-                "scenario.fewer_than_two_secrets",
-                there=there
-                if public
-                else Statement(
-                    "scenario.secrets_counted", owner=owner, n_secrets=len(secrets)
-                ),
-            )
+        raise scenario_error(
+            "scenario.fewer_than_two_secrets",
+            there=there
+            if public
+            else Statement(
+                "scenario.secrets_counted", owner=owner, n_secrets=len(secrets)
+            ),
         )
     # unordered: noise and divergences are taken in both directions of a pair
     if isinstance(pairs, str):
@@ -675,19 +669,19 @@ def resolve_pairs(
     try:
         pairs = [tuple(pair) for pair in pairs]
     except TypeError:
-        raise ScenarioError(Statement("scenario.pairs_invalid", pairs=pairs)) from None
+        raise scenario_error("scenario.pairs_invalid", pairs=pairs) from None
     if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise ScenarioError(Statement("scenario.pairs_empty_or_invalid", pairs=pairs))
+        raise scenario_error("scenario.pairs_empty_or_invalid", pairs=pairs)
     out = []
     for a, b in pairs:
         for value in (a, b):
             if value not in index:
-                raise ScenarioError(
-                    Statement("scenario.pair_secret_unknown", secret=value, there=there)
+                raise scenario_error(
+                    "scenario.pair_secret_unknown", secret=value, there=there
                 )
         # a secret looks like itself: such a pair would ask for nothing
         if a == b:
-            raise ScenarioError(Statement("scenario.pair_secrets_equal", pair=(a, b)))
+            raise scenario_error("scenario.pair_secrets_equal", pair=(a, b))
         i, j = sorted((index[a], index[b]))
         out.append((i, j))
     # each once, in the order given, so that two ways of writing it are equal

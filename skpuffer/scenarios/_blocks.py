@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error, type_error
 from skpuffer.kernel.facts import (
     Adjacency,
     Fact,
@@ -120,20 +120,18 @@ class BlocksScenario(Scenario):
     def check(self) -> None:
         """Check the parameters; see the class."""
         if not isinstance(self.scenario, Scenario):
-            raise TypeError(
-                Statement("scenario.block_scenario_wrong_type", scenario=self.scenario)
+            raise type_error(
+                "scenario.block_scenario_wrong_type", scenario=self.scenario
             )
         self.scenario.check()
         if self.scenario.needs_empirical:
-            raise ScenarioError(Statement("scenario.block_prior_is_private"))
+            raise scenario_error("scenario.block_prior_is_private")
         if self.sizes is None:
             return
         refuse_mask(self.sizes, "sizes")
         sizes = np.atleast_1d(np.asarray(self.sizes, dtype=object))
         if sizes.ndim != 1 or not len(sizes):
-            raise ScenarioError(
-                Statement("scenario.block_sizes_not_list", sizes=self.sizes)
-            )
+            raise scenario_error("scenario.block_sizes_not_list", sizes=self.sizes)
         for size in sizes:
             check_count(sizes=size)
 
@@ -149,25 +147,19 @@ class BlocksScenario(Scenario):
         list of int
         """
         if self.sizes is None:
-            raise ScenarioError(Statement("blocks.groups_not_given"))
+            raise scenario_error("blocks.groups_not_given")
         if np.ndim(self.sizes) == 0:
             size = int(self.sizes)
             # no record may be in no block: nothing would be promised for it
             if n_records % size:
-                raise ScenarioError(
-                    Statement(
-                        "blocks.records_not_whole_blocks",
-                        n_records=n_records,
-                        size=size,
-                    )
+                raise scenario_error(
+                    "blocks.records_not_whole_blocks", n_records=n_records, size=size
                 )
             return [size] * (n_records // size)
         sizes = [int(size) for size in self.sizes]
         if sum(sizes) != n_records:
-            raise ScenarioError(
-                Statement(
-                    "blocks.sizes_sum_differs", sizes=sum(sizes), n_records=n_records
-                )
+            raise scenario_error(
+                "blocks.sizes_sum_differs", sizes=sum(sizes), n_records=n_records
             )
         return sizes
 
@@ -287,7 +279,7 @@ class BlocksScenario(Scenario):
         self.check()
         explain = getattr(self.scenario, "explain", None)
         if explain is None:
-            raise ScenarioError(Statement("blocks.explain_without_belief"))
+            raise scenario_error("blocks.explain_without_belief")
         found: pd.DataFrame = explain(epsilon, delta=delta)
         return found
 
@@ -398,7 +390,7 @@ class _BoundBlocks(BoundScenario):
         worst = max(found, key=lambda fact: fact.count)
         whole = isinstance(release, VoteRelease) and release.groups is not None
         if whole and worst.relation == "add_remove":
-            raise ScenarioError(Statement("blocks.relation_add_remove"))
+            raise scenario_error("blocks.relation_add_remove")
         one = len(found) == 1
         coupling = worst.coupling_id
         if not all(
@@ -436,7 +428,7 @@ class _BoundBlocks(BoundScenario):
             block.fact(RecordBelief, part, norm) for block, part in self._parts(release)
         ]
         if any(f.count < size for f, size in zip(found, self.sizes, strict=True)):
-            raise ScenarioError(Statement("blocks.level_record_unsupported"))
+            raise scenario_error("blocks.level_record_unsupported")
         worst = found[-1]
         record = worst.record
         if record is not None:

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions._distributions import Discrete, PointMass, Samples
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.facts import Fact, OutputDistributions, OutputSensitivity
 from skpuffer.kernel.numbers import (
     Floats,
@@ -165,11 +165,9 @@ class GroupScenario(Scenario):
             check_option(("sample", "law"), prior_as=self.prior_as)
         check_running(self.n_jobs, self.verbose)
         if isinstance(self.prior, str):
-            raise ScenarioError(
-                Statement("group.prior_not_public_table", prior=self.prior)
-            )
+            raise scenario_error("group.prior_not_public_table", prior=self.prior)
         if any(isinstance(prior, Belief) for prior in self._priors()):
-            raise ScenarioError(Statement("group.prior_declared_belief"))
+            raise scenario_error("group.prior_declared_belief")
         self._as_attribute().check()
 
     def _priors(self) -> list[Any]:
@@ -210,9 +208,7 @@ class GroupScenario(Scenario):
         ScenarioError
         """
         if len(set(map(cell_key, np.asarray(secret)))) > 1:
-            raise ScenarioError(
-                Statement("group.several_groups_in_data", column=self.column)
-            )
+            raise scenario_error("group.several_groups_in_data", column=self.column)
         self._as_attribute().check_secret(secret)
 
     def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
@@ -329,12 +325,8 @@ class _BoundGroup(BoundScenario):
         for size in self._sizes:
             single = [self.secrets[code] for code in np.flatnonzero(size == 1)]
             if single:
-                raise ScenarioError(
-                    Statement(
-                        "group.single_row_group",
-                        single=single,
-                        column=self.scenario.column,
-                    )
+                raise scenario_error(
+                    "group.single_row_group", single=single, column=self.scenario.column
                 )
 
     def _tables(self, known: list[Any]) -> Iterator[tuple[Statement, Any, Any]]:
@@ -473,7 +465,7 @@ class DependenceScenario(Scenario):
         """Check the parameters; see the class."""
         distance = check_extent(distance=self.distance)
         if distance == float("inf"):
-            raise ScenarioError(Statement("dependence.distance_infinite"))
+            raise scenario_error("dependence.distance_infinite")
         check_at_least_one(norm=self.norm)
         check_option(("same_index", "all"), pairs=self.pairs)
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.special import entr
 
 from skpuffer.distributions._distributions import Discrete, Distribution
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.facts import Adjacency, Fact, OutputDistributions, OutputSamples
 from skpuffer.kernel.numbers import Floats, check_option
 from skpuffer.releases import PublicContext
@@ -114,16 +114,10 @@ class JointTableScenario(Scenario):
         tables = stated(check_sizes, tables=self.tables)
         tables = tables[:, :, None] if tables.ndim == 2 else tables
         if tables.ndim != 3 or tables.size == 0:
-            raise ScenarioError(
-                Statement("joint.tables_shape_invalid", shape=tables.shape)
-            )
+            raise scenario_error("joint.tables_shape_invalid", shape=tables.shape)
         if tables.size > _MOST_NUMBERS:
-            raise ScenarioError(
-                Statement(
-                    "joint.tables_too_large",
-                    size=tables.size,
-                    most_numbers=_MOST_NUMBERS,
-                )
+            raise scenario_error(
+                "joint.tables_too_large", size=tables.size, most_numbers=_MOST_NUMBERS
             )
         return tables
 
@@ -141,10 +135,8 @@ class JointTableScenario(Scenario):
                 masses = np.asanyarray(belief)  # a mask is kept, and refused
                 check_masses(n_tables, probabilities=masses)
             except (TypeError, ValueError) as error:
-                raise ScenarioError(
-                    Statement(
-                        "joint.probabilities_invalid", n_tables=n_tables, error=error
-                    )
+                raise scenario_error(
+                    "joint.probabilities_invalid", n_tables=n_tables, error=error
                 ) from None
             out.append(_integers(masses))
         return out
@@ -204,10 +196,8 @@ class _BoundJointTable(BoundScenario):
         tables = scenario._tables()
         n = tables.shape[1]
         if n != context.n_records:
-            raise ScenarioError(
-                Statement(
-                    "joint.record_count_differs", n=n, n_records=context.n_records
-                )
+            raise scenario_error(
+                "joint.record_count_differs", n=n, n_records=context.n_records
             )
         self.masses = scenario._masses(len(tables))
         # tables that no belief thinks possible are of no event
@@ -236,7 +226,7 @@ class _BoundJointTable(BoundScenario):
             for masses in self.masses
         ]
         if not any(known[i] and known[j] for known in positive for i, j in self.pairs):
-            raise ScenarioError(Statement("joint.no_pair_possible"))
+            raise scenario_error("joint.no_pair_possible")
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         facts = set()
@@ -267,7 +257,7 @@ class _BoundJointTable(BoundScenario):
         tables = self._arrays.reshape(len(self.tables), -1)
         (which,) = matched_rows(X.reshape(1, -1), tables)
         if which < 0:
-            raise ScenarioError(Statement("joint.data_not_listed"))
+            raise scenario_error("joint.data_not_listed")
         return self._arrays[which]
 
     def _outputs(self, release):
@@ -282,9 +272,7 @@ class _BoundJointTable(BoundScenario):
         values = np.asarray(release.contribution(rows, None), dtype=float)
         values = values.reshape(len(rows), -1)
         if not np.all(np.isfinite(values)):
-            raise ScenarioError(
-                Statement("joint.release_not_finite", name=release.name)
-            )
+            raise scenario_error("joint.release_not_finite", name=release.name)
         sums = np.zeros((len(arrays), values.shape[1]))
         for record in where.reshape(arrays.shape[:2]).T:
             sums += values[record]
@@ -432,17 +420,17 @@ class LawsScenario(Scenario):
             len(pair) != 2 or not all(isinstance(one, Distribution) for one in pair)
             for pair in pairs
         ):
-            raise ScenarioError(Statement("laws.pairs_not_a_list"))
+            raise scenario_error("laws.pairs_not_a_list")
         try:
             for one in {one for pair in pairs for one in pair}:
                 one.check()
         except ValueError as error:
-            raise ScenarioError(
-                Statement("laws.distribution_out_of_range", error=error)
+            raise scenario_error(
+                "laws.distribution_out_of_range", error=error
             ) from None
         dims = {one.dim for pair in pairs for one in pair}
         if len(dims) > 1:
-            raise ScenarioError(Statement("laws.dimensions_mixed", dims=sorted(dims)))
+            raise scenario_error("laws.dimensions_mixed", dims=sorted(dims))
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
@@ -461,13 +449,11 @@ class _BoundLaws(BoundScenario):
             return frozenset()  # given are the distributions of one output
         # said here, so that `supports` does not promise what a fit refuses
         if release.dim != self._dim:
-            raise ScenarioError(
-                Statement(
-                    "laws.dimension_differs_from_release",
-                    n_coordinates=self._dim,
-                    name=release.name,
-                    n_numbers=release.dim,
-                )
+            raise scenario_error(
+                "laws.dimension_differs_from_release",
+                n_coordinates=self._dim,
+                name=release.name,
+                n_numbers=release.dim,
             )
         return frozenset({OutputDistributions})
 

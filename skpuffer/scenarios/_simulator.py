@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer.distributions._distributions import Samples, cached_distribution_distance
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.facts import (
     CoupledSamples,
     Fact,
@@ -125,9 +125,7 @@ class SimulatorScenario(Scenario):
         for name in ("draw", "draw_pair"):
             value = getattr(self, name)
             if not callable(value) and not (name == "draw_pair" and value is None):
-                raise ScenarioError(
-                    Statement("simulation.parameter_not_callable", name=name)
-                )
+                raise scenario_error("simulation.parameter_not_callable", name=name)
         check_count(n_draws=self.n_draws, least=2)
         check_count(random_state=self.random_state, least=0)
         check_running(self.n_jobs, self.verbose)
@@ -137,7 +135,7 @@ class SimulatorScenario(Scenario):
         if self.confidence is not None:
             check_probability(confidence=self.confidence)
             if self.draw_pair is None:
-                raise ScenarioError(Statement("simulation.confidence_needs_draw_pair"))
+                raise scenario_error("simulation.confidence_needs_draw_pair")
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
@@ -164,17 +162,11 @@ class _BoundSimulator(BoundScenario):
         """What a table is, and the arrays that the query reads."""
         X, y = table if isinstance(table, tuple) else (table, None)
         if not is_frame(X) and not np.ndim(X):
-            raise ScenarioError(
-                Statement("simulation.draw_not_a_table", x_type=type(X).__name__)
-            )
+            raise scenario_error("simulation.draw_not_a_table", x_type=type(X).__name__)
         n = row_count(X)
         if n != self.context.n_records:
-            raise ScenarioError(
-                Statement(
-                    "simulation.record_count_differs",
-                    n=n,
-                    n_records=self.context.n_records,
-                )
+            raise scenario_error(
+                "simulation.record_count_differs", n=n, n_records=self.context.n_records
             )
         return "", *bound_arrays(self.context, X, y)
 
@@ -197,7 +189,7 @@ class _BoundSimulator(BoundScenario):
     def _draw_pair(self, a, b, rng):
         tables = self.scenario.draw_pair(a, b, rng)
         if not np.iterable(tables) or len(tables) != 2:
-            raise ScenarioError(Statement("simulation.draw_pair_not_two_tables"))
+            raise scenario_error("simulation.draw_pair_not_two_tables")
         return tables
 
     @offers(CoupledSamples)
@@ -380,9 +372,7 @@ def run_tables(
         _expect(release, shapes)
         # of foreign code shapes are known; of other queries their lengths are
         if len(output) != (len(found[0]) if found else release.dim or len(output)):
-            raise ScenarioError(
-                Statement("simulation.release_length_varies", name=release.name)
-            )
+            raise scenario_error("simulation.release_length_varies", name=release.name)
         found.append(output)
     array = np.array(found)
     # shared by whoever asks
@@ -401,13 +391,11 @@ def _output(release: QueryRelease, what: object, X: Any, y: Any) -> tuple[Floats
     except ValueError as error:
         if not what:
             raise
-        raise ScenarioError(
-            Statement(
-                "simulation.release_not_computable",
-                name=release.name,
-                what=what,
-                error=error,
-            )
+        raise scenario_error(
+            "simulation.release_not_computable",
+            name=release.name,
+            what=what,
+            error=error,
         ) from None
     return output, getattr(release.query, "shapes", None)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.facts import Adjacency, Fact, MaxInfluence
 from skpuffer.kernel.numbers import (
     check_count,
@@ -34,11 +34,7 @@ __all__ = ["BayesianNetworkScenario"]
 
 @dataclass(frozen=True)
 class Graph:
-    """Directed acyclic graph over positions.
-
-    Parameters
-    ----------
-    """
+    """Directed acyclic graph over positions."""
 
     parents: tuple[tuple[int, ...], ...]
 
@@ -52,10 +48,8 @@ class Graph:
         while free := {at for at in left if not left & set(graph.parents[at])}:
             left -= free
         if left:
-            raise ScenarioError(
-                Statement(
-                    "network.parents_cyclic", left=[names[at] for at in sorted(left)]
-                )
+            raise scenario_error(
+                "network.parents_cyclic", left=[names[at] for at in sorted(left)]
             )
         return graph
 
@@ -173,12 +167,10 @@ class BoundNetwork(BoundScenario):
         self.graph = Graph.of(nodes)
         self.positions = [self.names.index(p) for p in scenario._protected(nodes)]
         if scenario.level == "record" and len(self.names) != context.n_records:
-            raise ScenarioError(
-                Statement(
-                    "network.nodes_differ_from_records",
-                    n_names=len(self.names),
-                    n_records=context.n_records,
-                )
+            raise scenario_error(
+                "network.nodes_differ_from_records",
+                n_names=len(self.names),
+                n_records=context.n_records,
             )
         self.joints = scenario._joints()
         self.quilts = tuple(self._quilts(*joint) for joint in self.joints)
@@ -192,7 +184,7 @@ class BoundNetwork(BoundScenario):
             if (record := self._quilts_of(at, joint, possible, sizes)) is not None
         ]
         if not records:
-            raise ScenarioError(Statement("network.no_pair_possible"))
+            raise scenario_error("network.no_pair_possible")
         described = {
             "level": self.scenario.level,
             "parents": {
@@ -395,25 +387,19 @@ class BayesianNetworkScenario(Scenario):
         self._joints()
         for name in self._protected(nodes):
             if name not in nodes:
-                raise ScenarioError(
-                    Statement("network.protected_not_a_node", name=name)
-                )
+                raise scenario_error("network.protected_not_a_node", name=name)
         if self.level == "record" and self.moves is not None:
-            raise ScenarioError(Statement("network.moves_at_record_level"))
+            raise scenario_error("network.moves_at_record_level")
         if self.moves is not None:
             if not isinstance(self.moves, dict) or set(self.moves) != set(nodes):
-                raise ScenarioError(
-                    Statement(
-                        "network.moves_not_one_per_node",
-                        nodes=list(nodes),
-                        moves=self.moves,
-                    )
+                raise scenario_error(
+                    "network.moves_not_one_per_node",
+                    nodes=list(nodes),
+                    moves=self.moves,
                 )
             for value in self.moves.values():
                 if math.isinf(check_extent(moves=value)):
-                    raise ScenarioError(
-                        Statement("network.moves_not_finite", moves=value)
-                    )
+                    raise scenario_error("network.moves_not_finite", moves=value)
 
     def _protected(self, nodes):
         if self.protected is None:
@@ -422,26 +408,24 @@ class BayesianNetworkScenario(Scenario):
         if not np.iterable(given) or not all(
             isinstance(one, Hashable) for one in given
         ):
-            raise ScenarioError(Statement("network.protected_not_a_list", given=given))
+            raise scenario_error("network.protected_not_a_list", given=given)
         return list(given)
 
     def _nodes(self):
         """Nodes and their parents, by name."""
         if not isinstance(self.parents, dict) or len(self.parents) < 1:
-            raise ScenarioError(
-                Statement("network.parents_not_a_dict", parents=self.parents)
-            )
+            raise scenario_error("network.parents_not_a_dict", parents=self.parents)
         for name, of in self.parents.items():
             if not np.iterable(of) or not all(isinstance(one, Hashable) for one in of):
-                raise ScenarioError(
-                    Statement("network.parents_not_a_sequence", name=name, parents=of)
+                raise scenario_error(
+                    "network.parents_not_a_sequence", name=name, parents=of
                 )
         nodes = {name: tuple(of) for name, of in self.parents.items()}
         for name, of in nodes.items():
             strangers = [p for p in of if p not in nodes]
             if strangers or len(set(of)) < len(of) or name in of:
-                raise ScenarioError(
-                    Statement("network.parents_repeated_or_self", name=name, parents=of)
+                raise scenario_error(
+                    "network.parents_repeated_or_self", name=name, parents=of
                 )
         return nodes
 
@@ -453,44 +437,40 @@ class BayesianNetworkScenario(Scenario):
         several = np.iterable(given) and not isinstance(given, dict)
         beliefs = list(given) if several else [given]
         if not beliefs:
-            raise ScenarioError(Statement("network.tables_empty"))
+            raise scenario_error("network.tables_empty")
         return [self._joint(nodes, tables) for tables in beliefs]
 
     @staticmethod
     def _joint(nodes, tables):
         """Masses of all outcomes, an axis for each node, and which can occur."""
         if not isinstance(tables, dict) or set(tables) != set(nodes):
-            raise ScenarioError(Statement("network.tables_not_one_per_node"))
+            raise scenario_error("network.tables_not_one_per_node")
         arrays = {name: stated(check_finite, tables=tables[name]) for name in nodes}
         names = list(nodes)
         counts = {n: arrays[n].shape[-1] if arrays[n].ndim else 0 for n in names}
         for name, of in nodes.items():
             shape = (*(counts[p] for p in of), counts[name])
             if arrays[name].shape != shape:
-                raise ScenarioError(
-                    Statement(
-                        "network.table_shape_invalid",
-                        shape=shape,
-                        name=name,
-                        nodes=(*of, name),
-                        given_shape=arrays[name].shape,
-                    )
+                raise scenario_error(
+                    "network.table_shape_invalid",
+                    shape=shape,
+                    name=name,
+                    nodes=(*of, name),
+                    given_shape=arrays[name].shape,
                 )
             for row in arrays[name].reshape(-1, counts[name]):
                 try:
                     check_masses(len(row), counts=False, tables=row)
                 except ValueError as error:
-                    raise ScenarioError(
-                        Statement("network.node_table_invalid", name=name, error=error)
+                    raise scenario_error(
+                        "network.node_table_invalid", name=name, error=error
                     ) from None
         outcomes = math.prod(counts.values())
         if outcomes > _MAX_OUTCOMES or len(names) > 32:
-            raise ScenarioError(
-                Statement(
-                    "network.too_many_outcomes",
-                    outcomes=outcomes,
-                    max_outcomes=_MAX_OUTCOMES,
-                )
+            raise scenario_error(
+                "network.too_many_outcomes",
+                outcomes=outcomes,
+                max_outcomes=_MAX_OUTCOMES,
             )
         joint = np.ones(tuple(counts.values()))
         possible = np.ones(joint.shape, dtype=bool)  # masses underflow, this does not

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error, type_error
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.facts import Adjacency, Fact, arbitrary_coupling
 from skpuffer.kernel.numbers import (
@@ -163,14 +163,11 @@ class PrevalenceScenario(Scenario):
         column: Any = self.column
         named = column is None or isinstance(column, str) or _is_whole(column)
         if not named:
-            raise TypeError(Statement("prevalence.column_invalid", column=column))
+            raise type_error("prevalence.column_invalid", column=column)
         # it is compared with cells and classes, one by one
         if type(self.value).__hash__ is None:
-            raise TypeError(
-                Statement(
-                    "prevalence.value_not_comparable",
-                    value_type=type(self.value).__name__,
-                )
+            raise type_error(
+                "prevalence.value_not_comparable", value_type=type(self.value).__name__
             )
         check_option(("replace", "relabel"), relation=self.relation)
         check_option(("fixed", "binomial"), law=self.law)
@@ -178,18 +175,16 @@ class PrevalenceScenario(Scenario):
         for name in ("low", "high"):
             self._check_end(name, getattr(self, name))
         if _is_whole(self.high) == self.is_rate:
-            raise ScenarioError(
-                Statement("prevalence.ends_kinds_mixed", low=self.low, high=self.high)
+            raise scenario_error(
+                "prevalence.ends_kinds_mixed", low=self.low, high=self.high
             )
         if self.low >= self.high:
-            raise ScenarioError(
-                Statement("prevalence.high_not_above_low", low=self.low, high=self.high)
+            raise scenario_error(
+                "prevalence.high_not_above_low", low=self.low, high=self.high
             )
         if self.law == "binomial" and not self.is_rate:
-            raise ScenarioError(
-                Statement(
-                    "prevalence.binomial_needs_rates", low=self.low, high=self.high
-                )
+            raise scenario_error(
+                "prevalence.binomial_needs_rates", low=self.low, high=self.high
             )
 
     def _check_end(self, name: str, end: Any) -> None:
@@ -197,9 +192,7 @@ class PrevalenceScenario(Scenario):
         if _is_whole(end):
             check_count(**{name: end}, least=0)
         elif not 0 <= check_real(**{name: end}) <= 1:
-            raise ScenarioError(
-                Statement("prevalence.rate_out_of_range", name=name, end=end)
-            )
+            raise scenario_error("prevalence.rate_out_of_range", name=name, end=end)
 
     def check_groups(self, groups: Indices) -> None:
         """Refuse ids that repeat: counted are records, of any groups."""
@@ -247,18 +240,14 @@ class PrevalenceScenario(Scenario):
         """Refuse counts of a table that has fewer records, or that coincide."""
         low, high = counts
         if high > n:
-            raise ScenarioError(
-                Statement("prevalence.count_exceeds_records", high=high, n=n)
-            )
+            raise scenario_error("prevalence.count_exceeds_records", high=high, n=n)
         if low == high:
-            raise ScenarioError(
-                Statement(
-                    "prevalence.counts_coincide",
-                    low=self.low,
-                    high=self.high,
-                    n=n,
-                    count=low,
-                )
+            raise scenario_error(
+                "prevalence.counts_coincide",
+                low=self.low,
+                high=self.high,
+                n=n,
+                count=low,
             )
 
     def _of_target(self, context: PublicContext) -> bool:
@@ -269,9 +258,7 @@ class PrevalenceScenario(Scenario):
 
     def _check_target(self, context: PublicContext) -> None:
         if not self._of_target(context):
-            raise ScenarioError(
-                Statement("prevalence.relabel_needs_target", column=self.column)
-            )
+            raise scenario_error("prevalence.relabel_needs_target", column=self.column)
 
     def _check_value(self, context: PublicContext) -> None:
         """Refuse a value that is no public class, or none where there are several."""
@@ -280,18 +267,14 @@ class PrevalenceScenario(Scenario):
             return
         if self.value is None:
             if len(classes) != 2:
-                raise ScenarioError(
-                    Statement(
-                        "prevalence.class_not_named",
-                        n_classes=len(classes),
-                        classes=list(classes),
-                    )
+                raise scenario_error(
+                    "prevalence.class_not_named",
+                    n_classes=len(classes),
+                    classes=list(classes),
                 )
         elif not any(bool(self.value == label) for label in classes):
-            raise ScenarioError(
-                Statement(
-                    "prevalence.class_unknown", classes=list(classes), value=self.value
-                )
+            raise scenario_error(
+                "prevalence.class_unknown", classes=list(classes), value=self.value
             )
 
     def worlds(
@@ -501,24 +484,18 @@ def ranking(
     """
     held = _target(y) if column is None else _column(X, column)
     if y is not None and (given := row_count(y)) != (n := row_count(X)):
-        raise ScenarioError(
-            Statement("prevalence.target_count_differs", given=given, n=n)
-        )
+        raise scenario_error("prevalence.target_count_differs", given=given, n=n)
     codes, labels = pd.factorize(held, sort=True)
     if np.any(codes < 0):
-        raise ScenarioError(Statement("prevalence.secret_column_missing_values"))
+        raise scenario_error("prevalence.secret_column_missing_values")
     if value is None:
         if len(labels) != 2:
-            raise ScenarioError(
-                Statement("prevalence.value_not_named", n_labels=len(labels))
-            )
+            raise scenario_error("prevalence.value_not_named", n_labels=len(labels))
         position = 1
     else:
         same = np.flatnonzero([cell_key(v) == cell_key(value) for v in labels])
         if len(same) != 1 or len(labels) < 2:
-            raise ScenarioError(
-                Statement("prevalence.value_not_in_column", value=value)
-            )
+            raise scenario_error("prevalence.value_not_in_column", value=value)
         position = int(same[0])
     has = codes == position
     shuffled = rng.permutation(len(has))
@@ -571,17 +548,17 @@ def _like(old: Any, cells: NDArray[Any]) -> Any:
 
 def _target(y: Any) -> NDArray[Any]:
     if y is None:
-        raise ScenarioError(Statement("prevalence.target_missing"))
+        raise scenario_error("prevalence.target_missing")
     held = np.asarray(y)
     if held.ndim != 1:
-        raise ScenarioError(Statement("prevalence.target_not_one_dimensional"))
+        raise scenario_error("prevalence.target_not_one_dimensional")
     return held
 
 
 def _column(X: Any, column: Any) -> NDArray[Any]:
     """Cells of a column, by name or position."""
     if sparse.issparse(X):
-        raise ScenarioError(Statement("prevalence.table_sparse"))
+        raise scenario_error("prevalence.table_sparse")
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         if column in frame.columns:
@@ -591,4 +568,4 @@ def _column(X: Any, column: Any) -> NDArray[Any]:
         by_position = not isinstance(column, str) and rows.ndim == 2
         if by_position and 0 <= column < rows.shape[1]:
             return np.array(rows[:, column])
-    raise ScenarioError(Statement("prevalence.column_unknown", column=column))
+    raise scenario_error("prevalence.column_unknown", column=column)

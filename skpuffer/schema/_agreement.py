@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.utils._bounds import check_bounds
 
 from ._cells import cell_key, is_missing
@@ -84,9 +84,7 @@ def check_same_book(schema: Schema, believed: Schema) -> None:
         ):
             wrong = Statement("schema.bounds_disjoint")
         if wrong is not None:
-            raise ValueError(
-                Statement("schema.belief_bins_disagree", name=name, wrong=wrong)
-            )
+            raise value_error("schema.belief_bins_disagree", name=name, wrong=wrong)
 
 
 def _check_amounts(schema: Schema, given: Any) -> None:
@@ -106,19 +104,17 @@ def _check_bounds(schema: Schema, given: Any) -> None:
         if isinstance(column := schema[name], Number)
     }
     if isinstance(given, str):
-        raise ValueError(Statement("schema.bounds_given_twice", given=given))
+        raise value_error("schema.bounds_given_twice", given=given)
     if isinstance(given, Mapping):
         _check_names("bounds", given, numbers, Statement("schema.not_numbers"))
         said = {name: tuple(map(float, pair)) for name, pair in given.items()}
     else:
         low, high = (np.asarray(side, dtype=float) for side in given)
         if max(low.size, high.size) not in (1, len(numbers)):
-            raise ValueError(
-                Statement(
-                    "schema.bounds_count_differs",
-                    size=max(low.size, high.size),
-                    n_numbers=len(numbers),
-                )
+            raise value_error(
+                "schema.bounds_count_differs",
+                size=max(low.size, high.size),
+                n_numbers=len(numbers),
             )
         lows, highs = (np.broadcast_to(s, len(numbers)).tolist() for s in (low, high))
         said = dict(zip(numbers, zip(lows, highs, strict=True), strict=True))
@@ -160,14 +156,12 @@ def _check_target_bounds(schema: Schema, given: Any) -> None:
 def _check_names(parameter: str, given: Any, known: Any, what: Statement) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise ValueError(
-            Statement(
-                "schema.parameter_unknown_columns",
-                parameter=parameter,
-                unknown=unknown,
-                what=what,
-                known=list(known),
-            )
+        raise value_error(
+            "schema.parameter_unknown_columns",
+            parameter=parameter,
+            unknown=unknown,
+            what=what,
+            known=list(known),
         )
 
 

@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.utils._reading import (
     cells_of,
     held_as_codes,
@@ -227,33 +227,25 @@ def refuse_ambiguous(levels: Sequence[Any], parameter: str = "levels") -> None:
     for level in levels:
         key = cell_key(level)
         if key is None:
-            raise ValueError(
-                Statement(
-                    "schema.level_reads_as_missing", parameter=parameter, level=level
-                )
+            raise value_error(
+                "schema.level_reads_as_missing", parameter=parameter, level=level
             )
         unstable = isinstance(key, str) and _UNSTABLE.fullmatch(key)
         if unstable or key in (math.inf, -math.inf):
-            raise ValueError(
-                Statement(
-                    "schema.level_reads_as_other", parameter=parameter, level=level
-                )
+            raise value_error(
+                "schema.level_reads_as_other", parameter=parameter, level=level
             )
         doubtful = isinstance(key, str) and _DOUBTFUL.fullmatch(key)
         if doubtful and not DATE.fullmatch(str(key)):
-            raise ValueError(
-                Statement(
-                    "schema.level_date_ambiguous", parameter=parameter, level=level
-                )
+            raise value_error(
+                "schema.level_date_ambiguous", parameter=parameter, level=level
             )
         if key in known:
-            raise ValueError(
-                Statement(
-                    "schema.levels_read_alike",
-                    parameter=parameter,
-                    known=known[key],
-                    level=level,
-                )
+            raise value_error(
+                "schema.levels_read_alike",
+                parameter=parameter,
+                known=known[key],
+                level=level,
             )
         known[key] = level
 
@@ -426,20 +418,16 @@ def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
             return [_array(X, frame, name) for name in held]
         lacking = [name for name in names if name not in held]
         if lacking:
-            raise ValueError(
-                Statement("schema.table_lacks_columns", lacking=lacking, held=held)
-            )
+            raise value_error("schema.table_lacks_columns", lacking=lacking, held=held)
         return [_array(X, frame, name) for name in names]
     if not hasattr(X, "dtype") or hasattr(X, "tocsr"):
-        raise TypeError(Statement("schema.table_sparse"))
+        raise type_error("schema.table_sparse")
     if X.shape[1] != len(names):
-        raise ValueError(
-            Statement(
-                "schema.array_column_count_differs",
-                n_columns=X.shape[1],
-                n_names=len(names),
-                names=list(names),
-            )
+        raise value_error(
+            "schema.array_column_count_differs",
+            n_columns=X.shape[1],
+            n_names=len(names),
+            names=list(names),
         )
     return list(np.asarray(X).T)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
 from skpuffer.schema._cells import (
     AT_ONCE,
@@ -106,9 +106,7 @@ class Number:
     def __post_init__(self) -> None:
         low, high = _number(low=self.low), _number(high=self.high)
         if not low < high:
-            raise ValueError(
-                Statement("schema.low_not_below_high", low=self.low, high=self.high)
-            )
+            raise value_error("schema.low_not_below_high", low=self.low, high=self.high)
         check_interval(np.asarray(low), np.asarray(high), "low, high")
         bins = self.bins
         if bins is not None and np.ndim(bins) == 0:
@@ -117,9 +115,9 @@ class Number:
             bins = _edges(bins)
         fill = self.fill
         if fill is not None and not low <= _number(fill=fill) <= high:
-            raise ValueError(Statement("schema.fill_outside_bounds", fill=fill))
+            raise value_error("schema.fill_outside_bounds", fill=fill)
         if (self.centre is None) != (self.spread is None):
-            raise ValueError(Statement("schema.centre_without_spread"))
+            raise value_error("schema.centre_without_spread")
         if self.centre is not None:
             _number(centre=self.centre)
             check_positive(spread=self.spread)
@@ -241,29 +239,27 @@ class Category:
     def __post_init__(self) -> None:
         given: object = self.levels
         if isinstance(given, str) or not np.iterable(given):
-            raise ValueError(Statement("schema.levels_not_a_list", levels=self.levels))
+            raise value_error("schema.levels_not_a_list", levels=self.levels)
         levels = tuple(_plain(level) for level in self.levels)
         if not levels:
-            raise ValueError(Statement("schema.levels_empty"))
+            raise value_error("schema.levels_empty")
         if any(is_missing(level) for level in levels):
-            raise ValueError(Statement("schema.levels_list_missing"))
+            raise value_error("schema.levels_list_missing")
         refuse_ambiguous(levels)
         missing = _codes(self.missing)
         keys = [cell_key(level) for level in levels]
         if both := [code for code in missing if cell_key(code) in keys]:
-            raise ValueError(Statement("schema.missing_names_levels", both=both))
+            raise value_error("schema.missing_names_levels", both=both)
         fill = _plain(self.fill)
         if fill is not None:
             if (key := cell_key(fill)) not in keys:
-                raise ValueError(Statement("schema.fill_not_a_level", fill=fill))
+                raise value_error("schema.fill_not_a_level", fill=fill)
             fill = levels[keys.index(key)]
         shares = self.shares
         if shares is not None:
             shares = tuple(_number(shares=share) for share in shares)
             if len(shares) != len(levels) or min(shares) < 0 or sum(shares) > 1 + 1e-9:
-                raise ValueError(
-                    Statement("schema.shares_invalid", shares=list(shares))
-                )
+                raise value_error("schema.shares_invalid", shares=list(shares))
         _set(
             self,
             shares=shares,
@@ -307,9 +303,7 @@ def as_column(name: Any, given: Any) -> Column:
     try:
         return _read(given)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            Statement("schema.column_invalid", name=name, error=error)
-        ) from None
+        raise value_error("schema.column_invalid", name=name, error=error) from None
 
 
 def _read(given: Any) -> Column:
@@ -323,29 +317,27 @@ def _read(given: Any) -> Column:
         return Number(*given)
     if isinstance(given, list | tuple | np.ndarray | pd.Index | range):
         return Category(tuple(given))
-    raise ValueError(Statement("schema.entry_kind_unknown", kinds=_KINDS, given=given))
+    raise value_error("schema.entry_kind_unknown", kinds=_KINDS, given=given)
 
 
 def _from_dict(given: dict[str, Any]) -> Column:
     if "bounds" in given:
         bounds = given.pop("bounds")
         if np.shape(bounds) != (2,) or {"low", "high"} & given.keys():
-            raise ValueError(Statement("schema.bounds_not_a_pair", bounds=bounds))
+            raise value_error("schema.bounds_not_a_pair", bounds=bounds)
         given |= dict(zip(("low", "high"), bounds, strict=True))
     kind = Category if "levels" in given else Number
     known = {field.name for field in fields(kind)}
     unknown = sorted(set(given) - known, key=str)
     if unknown:
-        raise ValueError(
-            Statement(
-                "schema.entry_fields_unknown",
-                unknown=unknown,
-                kind=kind.__name__,
-                known=list(sorted(known)),
-            )
+        raise value_error(
+            "schema.entry_fields_unknown",
+            unknown=unknown,
+            kind=kind.__name__,
+            known=list(sorted(known)),
         )
     if kind is Number and not {"low", "high"} <= given.keys():
-        raise ValueError(Statement("schema.entry_without_bounds_or_levels"))
+        raise value_error("schema.entry_without_bounds_or_levels")
     found: Column = kind(**given)
     return found
 
@@ -396,7 +388,7 @@ def _number(**named: Any) -> float:
         with contextlib.suppress(OverflowError):  # of a whole number beyond floats
             number = float(value)
     if not math.isfinite(number):
-        raise ValueError(Statement("schema.number_not_finite", name=name, value=value))
+        raise value_error("schema.number_not_finite", name=name, value=value)
     return number
 
 
@@ -404,7 +396,7 @@ def _edges(given: Any) -> tuple[float, ...]:
     edges = np.asarray(given, dtype=float)
     sound = edges.ndim == 1 and edges.size >= 2 and np.all(np.isfinite(edges))
     if not sound or not np.all(np.diff(edges) > 0):
-        raise ValueError(Statement("schema.bins_invalid", given=given))
+        raise value_error("schema.bins_invalid", given=given)
     return tuple(edges.tolist())
 
 
@@ -427,17 +419,15 @@ def entries(
     for parameter, given in named.items():
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise ValueError(
-                Statement(
-                    "schema.columns_not_in_table",
-                    parameter=parameter,
-                    unknown=unknown,
-                    names=names,
-                )
+            raise value_error(
+                "schema.columns_not_in_table",
+                parameter=parameter,
+                unknown=unknown,
+                names=names,
             )
     both = [name for name in categories if name in {*named["bounds"], *amounts}]
     if both:
-        raise ValueError(Statement("schema.category_and_number", both=both))
+        raise value_error("schema.category_and_number", both=both)
     check_bounds(bounds)
     numbers = [name for name in names if name not in categories]
     if isinstance(bounds, dict):
@@ -450,7 +440,7 @@ def entries(
         pairs = dict(zip(numbers, zip(found.low, found.high, strict=True), strict=True))
     lacking = [name for name in numbers if name not in pairs]
     if lacking:
-        raise ValueError(Statement("schema.columns_without_bounds", lacking=lacking))
+        raise value_error("schema.columns_without_bounds", lacking=lacking)
     return {
         name: Category(tuple(categories[name]))
         if name in categories

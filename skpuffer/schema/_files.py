@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_option
 from skpuffer.schema._cells import cell_numbers
 from skpuffer.schema._columns import Category, Column, Number
@@ -57,9 +57,7 @@ def unambiguous(data: Any) -> Any:
             isinstance(v, int | float) and not isinstance(v, bool) for v in entry
         )
         if numbers and len(entry) == 2:
-            raise ValueError(
-                Statement("schema.entry_bounds_or_levels", name=name, entry=entry)
-            )
+            raise value_error("schema.entry_bounds_or_levels", name=name, entry=entry)
     return data
 
 
@@ -67,11 +65,9 @@ def json_text(data: dict[str, Any]) -> str:
     """Write plain data as JSON."""
     names = data["columns"]
     if not all(isinstance(name, str) for name in names):
-        raise ValueError(
-            Statement(
-                "schema.names_not_texts",
-                names=[name for name in names if not isinstance(name, str)],
-            )
+        raise value_error(
+            "schema.names_not_texts",
+            names=[name for name in names if not isinstance(name, str)],
         )
     return json.dumps(data, indent=2, ensure_ascii=False)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import check_count
 from skpuffer.utils._reading import column_names, to_pandas
 
@@ -26,18 +26,16 @@ def columns_of(
 ) -> dict[Hashable, Column]:
     """Return an entry for each column of a public data frame."""
     if column_names(table) is None:
-        raise TypeError(
-            Statement("schema.public_table_not_frame", table_type=type(table).__name__)
+        raise type_error(
+            "schema.public_table_not_frame", table_type=type(table).__name__
         )
     frame = to_pandas(table)
     unknown = [name for name in amounts if name not in frame.columns]
     if unknown:
-        raise ValueError(
-            Statement(
-                "schema.amounts_unknown_columns",
-                unknown=unknown,
-                columns=frame.columns.tolist(),
-            )
+        raise value_error(
+            "schema.amounts_unknown_columns",
+            unknown=unknown,
+            columns=frame.columns.tolist(),
         )
     return {
         name: read(name, frame[name], amount=name in amounts) for name in frame.columns
@@ -70,7 +68,7 @@ def public_column(
     known = values[~(values.isna() | values.isin(missing))]
     codes = tuple(code for code in missing if values.eq(code).any())
     if known.empty:
-        raise ValueError(Statement("schema.public_column_empty", name=name))
+        raise value_error("schema.public_column_empty", name=name)
     has_gaps = len(known) < len(values)
     if isinstance(values.dtype, pd.CategoricalDtype):
         levels = [v for v in values.cat.categories.tolist() if v not in missing]
@@ -91,13 +89,11 @@ def public_column(
     distinct = known.drop_duplicates()
     if not numeric or (len(distinct) <= 2 and not amount):
         if len(distinct) > max_levels:
-            raise ValueError(
-                Statement(
-                    "schema.public_column_many_levels",
-                    name=name,
-                    n_distinct=len(distinct),
-                    max_levels=max_levels,
-                )
+            raise value_error(
+                "schema.public_column_many_levels",
+                name=name,
+                n_distinct=len(distinct),
+                max_levels=max_levels,
             )
         levels = sorted(distinct.tolist(), key=_order)
         shares = tuple(float(known.eq(level).mean()) for level in levels)

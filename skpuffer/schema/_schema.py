@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 
 from . import _columns as _parameters
 from . import _files, _public
@@ -89,17 +89,13 @@ class Schema:
         self, columns: Mapping[Hashable, Any], *, target: Hashable | None = None
     ) -> None:
         if not isinstance(columns, Mapping) or not columns:
-            raise ValueError(
-                Statement(
-                    "schema.columns_not_a_dict", columns_type=type(columns).__name__
-                )
+            raise value_error(
+                "schema.columns_not_a_dict", columns_type=type(columns).__name__
             )
         held = {name: as_column(name, given) for name, given in columns.items()}
         if target is not None and target not in held:
-            raise ValueError(
-                Statement(
-                    "schema.target_not_a_column", columns=list(held), target=target
-                )
+            raise value_error(
+                "schema.target_not_a_column", columns=list(held), target=target
             )
         self._columns: dict[Hashable, Column] = held
         self._target = target
@@ -164,16 +160,12 @@ class Schema:
         names = list(names)
         unknown = [name for name in names if name not in self._names]
         if self._target is not None and self._target in unknown:
-            raise ValueError(
-                Statement("schema.select_names_target", target=self._target)
-            )
+            raise value_error("schema.select_names_target", target=self._target)
         if unknown:
-            raise ValueError(
-                Statement(
-                    "schema.select_unknown_features",
-                    unknown=unknown,
-                    names=list(self._names),
-                )
+            raise value_error(
+                "schema.select_unknown_features",
+                unknown=unknown,
+                names=list(self._names),
             )
         kept = {name: self._columns[name] for name in names}
         if self._target is not None:
@@ -207,21 +199,17 @@ class Schema:
         """
         for name, unit in units.items():
             if name not in self:
-                raise ValueError(
-                    Statement(
-                        "schema.units_unknown_column",
-                        name=name,
-                        columns=list(self._columns),
-                    )
+                raise value_error(
+                    "schema.units_unknown_column",
+                    name=name,
+                    columns=list(self._columns),
                 )
             if self[name].unit != unit:
-                raise ValueError(
-                    Statement(
-                        "schema.units_differ",
-                        name=name,
-                        unit=unit,
-                        schema_unit=self[name].unit,
-                    )
+                raise value_error(
+                    "schema.units_differ",
+                    name=name,
+                    unit=unit,
+                    schema_unit=self[name].unit,
                 )
 
     # -- how tables are read by it ------------------------------------------------
@@ -295,10 +283,8 @@ class Schema:
     def _target_column(self, kind: type) -> Any:
         column = None if self._target is None else self._columns[self._target]
         if not isinstance(column, kind):
-            raise ValueError(
-                Statement(
-                    "schema.target_wrong_kind", kind=kind.__name__, target=self._target
-                )
+            raise value_error(
+                "schema.target_wrong_kind", kind=kind.__name__, target=self._target
             )
         return column
 
@@ -483,11 +469,9 @@ class Schema:
         mapping = isinstance(given, Mapping)
         unknown = set(given) - {"columns", "target"} if mapping else given
         if not mapping or unknown or "columns" not in given:
-            raise ValueError(
-                Statement(
-                    "schema.dict_form_invalid",
-                    given=sorted(map(str, given)) if mapping else given,
-                )
+            raise value_error(
+                "schema.dict_form_invalid",
+                given=sorted(map(str, given)) if mapping else given,
             )
         return cls(given["columns"], target=given.get("target"))
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.kernel.numbers import check_count, check_finite, check_probability
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario
@@ -137,7 +137,7 @@ atol=0.02))
         if self.bins is None or np.ndim(self.bins) == 0:
             super()._check_parameters(scenario)
         if isinstance(scenario, LawsScenario):
-            raise ScenarioError(Statement("summary.laws_for_grid_counts"))
+            raise scenario_error("summary.laws_for_grid_counts")
         if self.bins is None:
             return
         if np.ndim(self.bins) == 0:
@@ -146,13 +146,11 @@ atol=0.02))
             edges = check_finite(bins=self.bins)
             flat = edges.ndim == 1 and edges.size >= 3
             if not flat or not np.all(np.diff(edges) > 0):
-                raise ValueError(Statement("summary.cdf_bins_invalid", bins=self.bins))
+                raise value_error("summary.cdf_bins_invalid", bins=self.bins)
             n_bins = edges.size - 1
         if n_bins > MOST_BINS:
-            raise ValueError(
-                Statement(
-                    "summary.cdf_bins_too_many", n_bins=n_bins, most_bins=MOST_BINS
-                )
+            raise value_error(
+                "summary.cdf_bins_too_many", n_bins=n_bins, most_bins=MOST_BINS
             )
 
     def _grids(self, task: Task) -> list[Floats]:
@@ -162,7 +160,7 @@ atol=0.02))
             return [np.asarray(self.bins, dtype=float)] * context.n_features
         bounds = self._public_bounds(task)
         if bounds is None:
-            raise ValueError(Statement("summary.cdf_bounds_missing"))
+            raise value_error("summary.cdf_bounds_missing")
         n_bins = self.bins
         if n_bins is None:
             n_bins = quantile_bins(context.n_records)
@@ -172,14 +170,12 @@ atol=0.02))
         ]
         for position, grid in enumerate(grids):
             if not np.all(np.diff(grid) > 0):
-                raise ValueError(
-                    Statement(
-                        "summary.cdf_bins_finer_than_floats",
-                        n_bins=n_bins,
-                        position=position,
-                        low=grid[0],
-                        high=grid[-1],
-                    )
+                raise value_error(
+                    "summary.cdf_bins_finer_than_floats",
+                    n_bins=n_bins,
+                    position=position,
+                    low=grid[0],
+                    high=grid[-1],
                 )
         return grids
 
@@ -234,12 +230,10 @@ atol=0.02))
         check_is_fitted(self)
         x = np.asarray(values, dtype=float)
         if x.ndim != 2 or x.shape[1] != len(self.edges_):
-            raise ValueError(
-                Statement(
-                    "summary.cdf_values_shape_invalid",
-                    n_features=len(self.edges_),
-                    shape=x.shape,
-                )
+            raise value_error(
+                "summary.cdf_values_shape_invalid",
+                n_features=len(self.edges_),
+                shape=x.shape,
             )
         columns = [
             level_values(levels, edges, column)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.releases import Part, of_each_record
 from skpuffer.kernel.sensitivity import grouped_sensitivity, stacked_sensitivity
 from skpuffer.releases import Sensitivity
@@ -126,7 +126,7 @@ def _bins_of(x, edges):
     last = len(edges) - 2
     # the table had none when it was read
     if np.isnan(x).any():
-        raise ValueError(Statement("summary.memory_map_changed"))
+        raise value_error("summary.memory_map_changed")
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scale = (last + 1) / (edges[-1] - edges[0])
 
@@ -195,9 +195,6 @@ class Signs:
 
     A rate is the mean of an indicator in [0, 1]: it is centred and scaled as the mean
     of any bounded column is.
-
-    Parameters
-    ----------
     """
 
     positions: tuple[int, ...]
@@ -373,11 +370,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class Stacked:
-    """Contributions side by side.
-
-    Parameters
-    ----------
-    """
+    """Contributions side by side."""
 
     blocks: tuple
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.releases import PublicContext
 from skpuffer.schema import Number
@@ -466,40 +466,28 @@ def check_summary(summary: Any) -> None:
         names = as_list(names)
         unknown = [name for name in names if name not in NUMERIC]
         if unknown or (not names and not summary.by):
-            raise ValueError(
-                Statement(
-                    "summary.statistics_unknown",
-                    numeric=list(NUMERIC),
-                    names=names,
-                )
+            raise value_error(
+                "summary.statistics_unknown", numeric=list(NUMERIC), names=names
             )
     by = as_list(summary.by)
     columns = as_list(summary.columns)
     for parameter, names in (("by", by), ("columns", columns)):
         if not all(isinstance(name, Hashable) for name in names):
-            raise ValueError(
-                Statement(
-                    "summary.column_names_invalid", parameter=parameter, names=names
-                )
+            raise value_error(
+                "summary.column_names_invalid", parameter=parameter, names=names
             )
         if len(set(names)) < len(names):
-            raise ValueError(
-                Statement(
-                    "summary.column_named_twice", parameter=parameter, names=names
-                )
+            raise value_error(
+                "summary.column_named_twice", parameter=parameter, names=names
             )
     # a column that spans the groups is the same for all records of one
     both = set(by) & {*columns, *(asked if isinstance(asked, dict) else ())}
     if both:
-        raise ValueError(
-            Statement("summary.by_also_summarised", both=sorted(both, key=str))
-        )
+        raise value_error("summary.by_also_summarised", both=sorted(both, key=str))
     if isinstance(asked, dict) and not set(columns) <= set(asked):
-        raise ValueError(
-            Statement(
-                "summary.columns_without_statistics",
-                columns=[name for name in columns if name not in asked],
-            )
+        raise value_error(
+            "summary.columns_without_statistics",
+            columns=[name for name in columns if name not in asked],
         )
     for q in np.ravel(np.asarray(summary.quantiles, dtype=object)):
         check_probability(quantiles=q)
@@ -523,7 +511,7 @@ def _check_grid(grid):
         or not np.all(np.isfinite(edges))
         or not np.all(np.diff(edges) > 0)
     ):
-        raise ValueError(Statement("summary.bins_invalid", grid=grid))
+        raise value_error("summary.bins_invalid", grid=grid)
 
 
 def requested(statistics: Any, column: Column) -> tuple[str, ...]:
@@ -545,14 +533,12 @@ def requested(statistics: Any, column: Column) -> tuple[str, ...]:
     names = as_list(statistics.get(column.name) if named else statistics)
     impossible = [name for name in names if name not in possible]
     if named and impossible:
-        raise ValueError(
-            Statement(
-                "summary.statistic_impossible_for_column",
-                impossible=impossible,
-                name=column.name,
-                kind=kind,
-                possible=list(possible),
-            )
+        raise value_error(
+            "summary.statistic_impossible_for_column",
+            impossible=impossible,
+            name=column.name,
+            kind=kind,
+            possible=list(possible),
         )
     return tuple(name for name in dict.fromkeys(names) if name in possible)
 
@@ -621,7 +607,7 @@ def public_bounds(
         column.name for column in columns if column.name in needing - known.keys()
     ]
     if missing:
-        raise ValueError(Statement("summary.columns_without_bounds", missing=missing))
+        raise value_error("summary.columns_without_bounds", missing=missing)
     return {c.name: known[c.name] if c.name in needing else None for c in columns}
 
 

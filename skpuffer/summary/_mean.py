@@ -12,7 +12,12 @@ import numpy as np
 from skpuffer._template import _plan as _affine
 from skpuffer._template._lazy_tables import clipped, encoded, number
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    scenario_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.releases import Part, of_each_record
 from skpuffer.kernel.sensitivity import stacked_sensitivity
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -66,8 +71,8 @@ class BoundedColumnsMixin:
         # before the data is read, as nothing in it could help
         known = self.bounds is not None or self.schema is not None
         if not known and scenario.any_records:
-            raise UnsupportedError(
-                Statement("bounds.features_without_bounds", owner=type(self).__name__)
+            raise unsupported_error(
+                "bounds.features_without_bounds", owner=type(self).__name__
             )
 
     def _leaks(self) -> tuple[Statement, ...]:
@@ -96,9 +101,7 @@ class BoundedColumnsMixin:
     ) -> tuple[list[LazyColumn], None, tuple[str, ...]]:
         """Return the columns of a lazy data frame as they are read, and their names."""
         if y is not None:
-            raise ValueError(
-                Statement("summary.lazy_target_given", owner=type(self).__name__)
-            )
+            raise value_error("summary.lazy_target_given", owner=type(self).__name__)
         if encoding is not None:
             return encoded(table, encoding), None, encoding.schema.names
         return [number(table, name) for name in table.names], None, table.names
@@ -119,7 +122,7 @@ class BoundedColumnsMixin:
         context = replace(context, bounds=bounds)
         # distributions that a user states are of one output, and this would be another
         if bounds is not None and order > 1 and isinstance(scenario, LawsScenario):
-            raise ScenarioError(Statement("summary.laws_with_bounds"))
+            raise scenario_error("summary.laws_with_bounds")
         # Nothing bounds a record: only the distributions of the output can set noise.
         # The matrix lets a Gaussian prior find them.
         if bounds is None:
@@ -591,9 +594,6 @@ class Averages:
     """Matrix of the linear map from all records, stacked, to the column means.
 
     An array of its size is made only when a scenario asks for it.
-
-    Parameters
-    ----------
     """
 
     n_records: int

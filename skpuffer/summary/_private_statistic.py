@@ -14,7 +14,7 @@ from sklearn.isotonic import isotonic_regression
 from skpuffer._template import _plan as _affine
 from skpuffer._template._foreign_code import StatedSensitivityMixin, VectorQuery
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._silence import unquoted
 from skpuffer.utils._sklearn import Interval
@@ -179,8 +179,8 @@ class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
 
     def _check_parameters(self, scenario: Scenario) -> None:
         if self.statistic is not None and not callable(self.statistic):
-            raise ValueError(
-                Statement("summary.statistic_not_a_function", statistic=self.statistic)
+            raise value_error(
+                "summary.statistic_not_a_function", statistic=self.statistic
             )
         self._check_stated(scenario)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.kernel.numbers import check_positive, check_probability
 from skpuffer.kernel.run import noisy_scores
 from skpuffer.releases import SelectionRelease
@@ -396,19 +396,17 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         if isinstance(scenario, LawsScenario):
-            raise ScenarioError(Statement("quantile.laws_for_scores"))
+            raise scenario_error("quantile.laws_for_scores")
         levels = np.asarray(self.quantiles, dtype=object)
         if levels.ndim > 1 or levels.size == 0:
-            raise ValueError(
-                Statement("quantile.levels_out_of_range", quantiles=self.quantiles)
-            )
+            raise value_error("quantile.levels_out_of_range", quantiles=self.quantiles)
         for q in levels.ravel().tolist():
             check_probability(quantiles=q)
         if self.resolution is not None:
             steps = np.asarray(self.resolution, dtype=object)
             if steps.ndim > 1:
-                raise ValueError(
-                    Statement("quantile.resolution_invalid", resolution=self.resolution)
+                raise value_error(
+                    "quantile.resolution_invalid", resolution=self.resolution
                 )
             for step in steps.ravel().tolist():
                 check_positive(resolution=step)
@@ -417,7 +415,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         context: Any = task.context
         bounds = self._public_bounds(task)
         if bounds is None:
-            raise ValueError(Statement("quantile.bounds_missing"))
+            raise value_error("quantile.bounds_missing")
         # a level that is asked for twice is chosen once
         levels = tuple(np.unique(np.asarray(self.quantiles, float)).tolist())
         steps = self._resolutions(bounds)
@@ -441,25 +439,21 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
             return [None] * d
         given = np.asarray(self.resolution, dtype=float)
         if given.ndim and given.size != d:
-            raise ValueError(
-                Statement(
-                    "quantile.resolution_count_differs", size=given.size, n_features=d
-                )
+            raise value_error(
+                "quantile.resolution_count_differs", size=given.size, n_features=d
             )
         steps = np.broadcast_to(given, d).tolist()
         for low, high, step in zip(bounds.low, bounds.high, steps, strict=True):
             size = grid_size(low, high, step)
             if not 2 <= size <= MOST:
-                raise ValueError(
-                    Statement(
-                        "quantile.resolution_too_coarse"
-                        if size < 2
-                        else "quantile.resolution_too_fine",
-                        step=step,
-                        low=low,
-                        high=high,
-                        most=MOST,
-                    )
+                raise value_error(
+                    "quantile.resolution_too_coarse"
+                    if size < 2
+                    else "quantile.resolution_too_fine",
+                    step=step,
+                    low=low,
+                    high=high,
+                    most=MOST,
                 )
         return list(steps)
 

@@ -14,7 +14,7 @@ from skpuffer._template._reading import (
     without_secret,
 )
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.utils._reading import read_numbers, validate_rows
 from skpuffer.utils._sklearn import StrOptions
 
@@ -154,7 +154,7 @@ class PrivateStandardScaler(
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         if not self.with_mean and not self.with_std:
-            raise ValueError(Statement("summary.scaler_nothing_to_fit"))
+            raise value_error("summary.scaler_nothing_to_fit")
 
     def _release(self, task: Task) -> QueryRelease:
         # what is not released is not paid for
@@ -262,12 +262,10 @@ class PrivateStandardScaler(
         # a copy, as it is scaled in place
         X = np.array(read_numbers(X), dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(self.mean_):
-            raise ValueError(
-                Statement(
-                    "summary.scaler_shape_differs",
-                    n_features=len(self.mean_),
-                    shape=X.shape,
-                )
+            raise value_error(
+                "summary.scaler_shape_differs",
+                n_features=len(self.mean_),
+                shape=X.shape,
             )
         if self.with_std:
             X *= self.scale_

@@ -17,7 +17,7 @@ from skpuffer._template._lazy_tables import (
     number,
     number_of_book,
 )
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.schema import Encoding, Number
 from skpuffer.schema._cells import (
     AT_ONCE,
@@ -178,13 +178,11 @@ class TableEncoder:
             return [column.position for column in self.columns]
         if width == len(names):
             return list(range(width))
-        raise ValueError(
-            Statement(
-                "summary.table_width_differs",
-                width=width,
-                n_columns=self.n_columns,
-                names=names,
-            )
+        raise value_error(
+            "summary.table_width_differs",
+            width=width,
+            n_columns=self.n_columns,
+            names=names,
         )
 
 
@@ -229,15 +227,11 @@ def check_levels(name: Hashable, levels: Any) -> tuple[Any, ...]:
     """
     # a string would be taken for the list of its letters
     if isinstance(levels, str) or not np.iterable(levels):
-        raise ValueError(
-            Statement("summary.levels_not_listed", name=name, levels=levels)
-        )
+        raise value_error("summary.levels_not_listed", name=name, levels=levels)
     plain = tuple(None if is_missing(v) else _plain(v) for v in levels)
     # NaN, NaT and NA are all None here: missing values have one level at most
     if not plain or plain.count(None) > 1:
-        raise ValueError(
-            Statement("summary.levels_repeated", name=name, levels=list(plain))
-        )
+        raise value_error("summary.levels_repeated", name=name, levels=list(plain))
     refuse_ambiguous([level for level in plain if level is not None], "categories")
     return plain
 
@@ -276,12 +270,12 @@ def _numbers(column, values):
         return values
     # what cannot be compared is not missing, and refused as no number
     if missing_cells(values).any():
-        raise ValueError(Statement("summary.column_missing_values", name=column.name))
+        raise value_error("summary.column_missing_values", name=column.name)
     numbers = floats(values)
     if numbers is None:
-        raise ValueError(Statement("summary.column_not_numeric", name=column.name))
+        raise value_error("summary.column_not_numeric", name=column.name)
     if not np.all(np.isfinite(numbers)):
-        raise ValueError(Statement("summary.column_infinite", name=column.name))
+        raise value_error("summary.column_infinite", name=column.name)
     return numbers
 
 
@@ -292,9 +286,7 @@ def _write_codes(column, values, strict, out):
     for part in slices(len(out), AT_ONCE):
         places = level_places(column.levels, values[part])
         if strict and np.any(places == UNLISTED):
-            raise ValueError(
-                Statement("summary.prior_values_not_listed", name=column.name)
-            )
+            raise value_error("summary.prior_values_not_listed", name=column.name)
         out[part] = np.where(places < 0, other, places)
 
 

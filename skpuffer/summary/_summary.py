@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skpuffer._template import _plan as _affine
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.schema import Number
@@ -261,7 +261,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         # A scenario of explicit distributions states those of one vector. It cannot
         # know that of moments and counts stacked in an order the parameters decide.
         if isinstance(scenario, LawsScenario):
-            raise ScenarioError(Statement("summary.laws_for_stacked_moments"))
+            raise scenario_error("summary.laws_for_stacked_moments")
         named = [*as_list(self.by), *as_list(self.columns)]
         if isinstance(self.statistics, dict):
             named += list(self.statistics)
@@ -288,17 +288,15 @@ class PrivateSummary(PrivateEstimatorMixin):
         }.items():
             unknown = [name for name in names if name not in known]
             if unknown:
-                raise ValueError(
-                    Statement(
-                        "summary.columns_not_in_schema",
-                        parameter=parameter,
-                        unknown=unknown,
-                        known=known,
-                    )
+                raise value_error(
+                    "summary.columns_not_in_schema",
+                    parameter=parameter,
+                    unknown=unknown,
+                    known=known,
                 )
         for name in by:
             if isinstance(schema[name], Number):
-                raise ValueError(Statement("summary.by_is_number", name=name))
+                raise value_error("summary.by_is_number", name=name)
 
     def _read_by(self, schema):
         named = [*as_list(self.by), *as_list(self.columns)]
@@ -327,7 +325,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         if is_frame(X):
             validate_data(self, X, skip_check_array=True)
             if row_count(X) == 0:
-                raise ValueError(Statement("summary.table_empty"))
+                raise value_error("summary.table_empty")
         else:
             if not self.categories:
                 X = read_numbers(X)
@@ -340,7 +338,7 @@ class PrivateSummary(PrivateEstimatorMixin):
     def _lazy_columns(self, table, y, encoder):
         """Return the columns of a lazy data frame as they are read, and their names."""
         if y is not None:
-            raise ValueError(Statement("summary.summary_target_given"))
+            raise value_error("summary.summary_target_given")
         if encoder is not None:
             return encoder.lazy_columns(table), encoder, encoder.schema.names
         encoder = self._make_encoder(lazy_kinds(table))
@@ -371,12 +369,10 @@ class PrivateSummary(PrivateEstimatorMixin):
             # is in them would tell of that one record, so the list must be given.
             if name in by and levels is None:
                 if not boolean:
-                    raise ValueError(
-                        Statement("summary.by_levels_not_public", name=name)
-                    )
+                    raise value_error("summary.by_levels_not_public", name=name)
                 levels = (False, True)
             if levels is None and kinds[name] == "other":
-                raise ValueError(Statement("summary.column_not_numeric", name=name))
+                raise value_error("summary.column_not_numeric", name=name)
             found.append(Column(name, position, levels, boolean))
         return TableEncoder(tuple(found), len(names))
 
@@ -391,13 +387,11 @@ class PrivateSummary(PrivateEstimatorMixin):
                         raise _secret(name)
                 elif _is_secret(self.scenario, name):
                     continue  # public facts of the whole table, the secret included
-                raise ValueError(
-                    Statement(
-                        "summary.column_not_in_data",
-                        parameter=parameter,
-                        name=name,
-                        names=names,
-                    )
+                raise value_error(
+                    "summary.column_not_in_data",
+                    parameter=parameter,
+                    name=name,
+                    names=names,
                 )
 
     # -- the release --------------------------------------------------------------
@@ -411,7 +405,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         # Without groups 'count' is the public number of records: a release of no
         # coordinates, for which nobody should be told a budget was spent.
         if not layout.blocks:
-            raise ValueError(Statement("summary.nothing_private_asked"))
+            raise value_error("summary.nothing_private_asked")
         n = context.n_records
         contribution = layout.contribution
         # Counts alone are released as the whole numbers they are, so that discrete
@@ -456,12 +450,10 @@ class PrivateSummary(PrivateEstimatorMixin):
         # that is left with none was asked for by mistake, unless nobody named it.
         left_out = [name for name in order if not wanted[name]]
         if left_out and (self.columns is not None or len(left_out) == len(order)):
-            raise ValueError(
-                Statement(
-                    "summary.columns_statistics_inapplicable",
-                    left_out=left_out,
-                    categorical=list(CATEGORICAL),
-                )
+            raise value_error(
+                "summary.columns_statistics_inapplicable",
+                left_out=left_out,
+                categorical=list(CATEGORICAL),
             )
         grids = self.bins
         if self.schema is not None:
@@ -548,9 +540,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         """
         check_is_fitted(self)
         if len(as_list(self.by)) < 2:
-            raise ValueError(
-                Statement("summary.crosstab_needs_two_columns", by=self.by)
-            )
+            raise value_error("summary.crosstab_needs_two_columns", by=self.by)
         found = [
             key
             for key in self.result_.columns
@@ -558,14 +548,12 @@ class PrivateSummary(PrivateEstimatorMixin):
         ]
         if not found or (len(found) > 1 and statistic != "count"):
             known = list(self.result_.columns)
-            raise ValueError(
-                Statement(
-                    "summary.crosstab_statistic_not_unique",
-                    statistic=statistic,
-                    column=column,
-                    n_found=len(found),
-                    known=known,
-                )
+            raise value_error(
+                "summary.crosstab_statistic_not_unique",
+                statistic=statistic,
+                column=column,
+                n_found=len(found),
+                known=known,
             )
         values = self.result_[found[0]]
         table = values.unstack(list(values.index.names[1:]))

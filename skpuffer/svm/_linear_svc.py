@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.linear_model._base_linear import SignedRecord
 from skpuffer.linear_model._base_output import OutputClassifier
@@ -218,7 +218,7 @@ class PrivateLinearSVC(OutputClassifier):
         super()._check_parameters(scenario)
         check_positive(width=self.width)
         if self.solver == "output" and self.loss != "huber_hinge":
-            raise ValueError(Statement("svm.hinge_with_output_solver"))
+            raise value_error("svm.hinge_with_output_solver")
 
     # -- by gradients -------------------------------------------------------------
 
@@ -237,7 +237,7 @@ class PrivateLinearSVC(OutputClassifier):
         self, rows: ModelRows, **known: Any
     ) -> tuple[MinimiserConstants, ModelRecord]:
         if len(self.classes_) > 2:
-            raise ValueError(Statement("svm.multiclass_with_output_solver"))
+            raise value_error("svm.multiclass_with_output_solver")
         loss = HuberHinge(width=float(self.width))
         return MarginConstants(loss=loss, **known), SignedRecord(rows)
 

@@ -84,7 +84,7 @@ class TableCells:
         return column.levels if isinstance(column, Category) else ()
 
     def largest_table(self) -> tuple[int, tuple[Any, ...]]:
-        """Return the most cells of a table of two columns (and the target), and which."""
+        """Return the most cells of a table of two columns, and the columns."""
         sizes = dict(zip(self.names, self.n_cells, strict=True))
         first = () if self.target is None else (self.target,)
         others = [name for name in self.names if name != self.target]

@@ -23,7 +23,7 @@ from skpuffer._template._reading import (
 )
 from skpuffer.accountants._budget_split import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
-from skpuffer.exceptions import PrivacyWarning, Statement
+from skpuffer.exceptions import PrivacyWarning, Statement, type_error, value_error
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count, floats
 from skpuffer.releases import AdaptiveRelease, PublicContext
@@ -225,14 +225,12 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         _check_shares(self.shares)
         given = self.bounds is not None or self.categories is not None
         if self.schema is None and not given:
-            raise ValueError(Statement("synthesis.schema_missing"))
+            raise value_error("synthesis.schema_missing")
         if not isinstance(self.target, Hashable):
-            raise TypeError(
-                Statement("synthesis.target_not_a_name", target=self.target)
-            )
+            raise type_error("synthesis.target_not_a_name", target=self.target)
         named = tuple({self.target, getattr(self.schema, "target", None)} - {None})
         if named and scenario.secret_position(named, len(named)) is not None:
-            raise ValueError(Statement("synthesis.target_is_secret"))
+            raise value_error("synthesis.target_is_secret")
 
     def _read_by(self, schema: Schema) -> TableCells:
         """Map of the table to cells, by a code book without the secret."""
@@ -240,23 +238,19 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         if target is None and schema.classes is not None:
             target = schema.target
         if target is not None and target not in schema:
-            raise ValueError(
-                Statement(
-                    "synthesis.target_not_in_schema",
-                    target=target,
-                    names=list(schema.with_target(None).names),
-                )
+            raise value_error(
+                "synthesis.target_not_in_schema",
+                target=target,
+                names=list(schema.with_target(None).names),
             )
         cells = TableCells(schema.with_target(None), target, int(self.n_bins))
         most, names = cells.largest_table()
         if most > self.max_cells:
-            raise ValueError(
-                Statement(
-                    "synthesis.table_too_many_cells",
-                    names=list(names),
-                    most=most,
-                    max_cells=self.max_cells,
-                )
+            raise value_error(
+                "synthesis.table_too_many_cells",
+                names=list(names),
+                most=most,
+                max_cells=self.max_cells,
             )
         return cells
 
@@ -422,20 +416,16 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         plan = self._plan
         unknown = [name for name in names if name not in self.columns_]
         if unknown or len(set(names)) < len(names) or not names:
-            raise ValueError(
-                Statement(
-                    "synthesis.columns_invalid", known=self.columns_, columns=columns
-                )
+            raise value_error(
+                "synthesis.columns_invalid", known=self.columns_, columns=columns
             )
         at = [self.columns_.index(name) for name in names]
         n_cells = [plan.cells.n_cells[k] for k in at]
         if np.prod(n_cells, dtype=object) > self.max_cells:
-            raise ValueError(
-                Statement(
-                    "synthesis.columns_too_many_cells",
-                    prod=np.prod(n_cells, dtype=object),
-                    max_cells=self.max_cells,
-                )
+            raise value_error(
+                "synthesis.columns_too_many_cells",
+                prod=np.prod(n_cells, dtype=object),
+                max_cells=self.max_cells,
             )
         labels = [plan.cells.labels(k) for k in at]
         if len(at) == 1:
@@ -448,7 +438,7 @@ def _check_shares(shares: object) -> None:
     values = floats(shares)
     parts = values is not None and values.shape == (3,) and np.all(values > 0)
     if values is None or not parts or abs(float(np.sum(values)) - 1) > _DIGITS:
-        raise ValueError(Statement("synthesis.shares_invalid", shares=shares))
+        raise value_error("synthesis.shares_invalid", shares=shares)
 
 
 def _assumptions(cells: TableCells, scenario: Scenario) -> tuple[Statement, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_non_negative
 from skpuffer.training._rows import Rows, clip_factors, largest_factor
 from skpuffer.utils._clipping import least_norm
@@ -100,8 +100,8 @@ class Gradients(ABC):
         self.rows = Rows(X, data_norm)
         # read off `y`, it would tell whether the rarest class has a record
         if loss.indexed and n_classes is None:
-            raise ValueError(
-                Statement("training.n_classes_missing", loss_type=type(loss).__name__)
+            raise value_error(
+                "training.n_classes_missing", loss_type=type(loss).__name__
             )
         self.n_outputs: int = n_classes if loss.indexed else 1  # type: ignore[assignment]
         #: Records whose gradient is zero, None if there is none.
@@ -124,7 +124,7 @@ class Gradients(ABC):
         """Weights in the dtype of the rows; a longer gradient is not paid for."""
         fits = weights.shape == (self.rows.n_records,)
         if not fits or not np.all((weights >= 0) & (weights <= 1)):
-            raise ValueError(Statement("weights.out_of_unit_range"))
+            raise value_error("weights.out_of_unit_range")
         return weights.astype(self.rows.dtype)
 
     def _weigh(self, factors: Array, select: Any) -> Array:
@@ -140,21 +140,17 @@ class Gradients(ABC):
         """Targets in the loss's form: class indices, or numbers that stay finite."""
         y = np.asarray(y)
         if y.shape != (self.rows.n_records,):
-            raise ValueError(
-                Statement(
-                    "target.shape_not_one_per_row",
-                    n_records=self.rows.n_records,
-                    shape=y.shape,
-                )
+            raise value_error(
+                "target.shape_not_one_per_row",
+                n_records=self.rows.n_records,
+                shape=y.shape,
             )
         # NaN passes every comparison of norms, and so every clipping
         if not np.all(np.isfinite(y)):
-            raise ValueError(Statement("target.not_finite"))
+            raise value_error("target.not_finite")
         if self.loss.classification:
             if np.any((y != np.floor(y)) | (y < 0) | (y >= n_classes)):
-                raise ValueError(
-                    Statement("target.not_class_indices", n_classes=n_classes - 1)
-                )
+                raise value_error("target.not_class_indices", n_classes=n_classes - 1)
             # of the rows' dtype where it is computed with, so that float32 stays
             # float32
             return y.astype(np.intp if self.loss.indexed else self.rows.dtype)
@@ -307,21 +303,17 @@ def _check_release(
     """
     # other blocks would clip other parts than the noise was calibrated for
     if release.blocks not in (None, blocks):
-        raise ValueError(
-            Statement(
-                "gradient.release_blocks_differ", blocks=blocks, given=release.blocks
-            )
+        raise value_error(
+            "gradient.release_blocks_differ", blocks=blocks, given=release.blocks
         )
     norm = release.clip_norm
     # below, rounding is a large share of the norm that clipping leaves
     if (min(norm) if isinstance(norm, tuple) else norm) < least_norm(dtype):
-        raise ValueError(
-            Statement(
-                "gradient.clip_norm_too_small",
-                least_norm=least_norm(dtype),
-                name=np.dtype(dtype).name,
-                clip_norm=release.clip_norm,
-            )
+        raise value_error(
+            "gradient.clip_norm_too_small",
+            least_norm=least_norm(dtype),
+            name=np.dtype(dtype).name,
+            clip_norm=release.clip_norm,
         )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.draws import spawned
 from skpuffer.kernel.gradients import SCHEDULES, Recalibration
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
@@ -344,7 +344,7 @@ def train(
         parameters: Floats = run.result()
     # of noisy numbers alone, so the refusal tells no more than they do
     if not np.all(np.isfinite(parameters)):
-        raise ValueError(Statement("training.parameters_overflowed"))
+        raise value_error("training.parameters_overflowed")
     return parameters
 
 
@@ -398,41 +398,35 @@ def _check(
     """Check that release, gradients, noise and initial parameters belong together."""
     # optional in a release, as accounting needs none; execution does
     if release.optimiser is None:
-        raise ValueError(Statement("training.optimiser_missing", name=release.name))
+        raise value_error("training.optimiser_missing", name=release.name)
     if release.optimiser.recalibration is not None and not gradients.is_linear:
-        raise ValueError(Statement("training.recalibration_needs_linear_model"))
+        raise value_error("training.recalibration_needs_linear_model")
     # the larger of the two, as a batch drawn with replacement may exceed the table
     gradients.rows.check_size(max(release.n_records, release.batch_size))  # type: ignore[type-var, arg-type] # not None
     # rates and divisors, and so the noise, rest on this number
     if gradients.rows.n_records != release.n_records:
-        raise ValueError(
-            Statement(
-                "training.record_count_differs",
-                n_records=release.n_records,
-                n_rows=gradients.rows.n_records,
-            )
+        raise value_error(
+            "training.record_count_differs",
+            n_records=release.n_records,
+            n_rows=gradients.rows.n_records,
         )
     # what bounds moves of gradients must be about these, or the noise is too little
     if release.record is not None:
         release.record.check(gradients)
     for name, dim in (("release", release.dim), ("noise", noise.dim)):
         if dim not in (None, gradients.dim):
-            raise ValueError(
-                Statement(
-                    "training.dimension_differs",
-                    name=name,
-                    dim=dim,
-                    n_parameters=gradients.dim,
-                )
+            raise value_error(
+                "training.dimension_differs",
+                name=name,
+                dim=dim,
+                n_parameters=gradients.dim,
             )
     if initial is None:
         return
     initial = np.asarray(initial, dtype=np.float64)
     if initial.shape != (gradients.dim,) or not np.all(np.isfinite(initial)):
-        raise ValueError(
-            Statement(
-                "training.initial_invalid", dim=gradients.dim, shape=initial.shape
-            )
+        raise value_error(
+            "training.initial_invalid", dim=gradients.dim, shape=initial.shape
         )
 
 

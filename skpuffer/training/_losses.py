@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 from sklearn.utils.extmath import softmax
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_option, check_positive
 
 if TYPE_CHECKING:
@@ -665,13 +665,11 @@ def make_loss(name: str, n_classes: int | None = None, **parameters: float) -> L
             k for k, (one, _) in LOSSES.items() if one.classification == classifier
         ]
         kind = "classification" if classifier else "regression"
-        raise ValueError(
-            Statement(
-                "training.loss_unknown",
-                fitting=tuple(map(repr, fitting)),
-                kind=kind,
-                name=name,
-            )
+        raise value_error(
+            "training.loss_unknown",
+            fitting=tuple(map(repr, fitting)),
+            kind=kind,
+            name=name,
         )
     # the number of classes is public, so it may decide how many scores there are
     several = n_classes is not None and n_classes > 2

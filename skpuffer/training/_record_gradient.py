@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_non_negative, check_positive
 from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.training._base import LinearGradients
@@ -93,12 +93,10 @@ class RecordGradient:
             least, most = (2, math.inf) if self.loss.indexed else (2, 2)
             fits = self.n_classes is not None and least <= self.n_classes <= most
         if not fits:
-            raise ValueError(
-                Statement(
-                    "training.n_classes_unfit_for_loss",
-                    loss=self.loss,
-                    n_classes=self.n_classes,
-                )
+            raise value_error(
+                "training.n_classes_unfit_for_loss",
+                loss=self.loss,
+                n_classes=self.n_classes,
             )
 
     @property
@@ -249,24 +247,22 @@ class RecordGradient:
             gradients.loss,
             gradients.intercept_scale,
         ):
-            raise ValueError(
-                Statement(
-                    "gradient.record_of_other_gradients",
-                    loss=self.loss,
-                    intercept=self.intercept,
-                )
+            raise value_error(
+                "gradient.record_of_other_gradients",
+                loss=self.loss,
+                intercept=self.intercept,
             )
         if gradients.weights is not None:
-            raise ValueError(Statement("gradient.record_with_unit_weights"))
+            raise value_error("gradient.record_with_unit_weights")
         # roundings of a float32 sum are not covered by a small move
         if gradients.rows.dtype != np.float64:
-            raise ValueError(Statement("gradient.record_needs_float64"))
+            raise value_error("gradient.record_needs_float64")
         # up to the rounding of norms, which are rounded up
         longest = gradients.rows.norms(2).max(initial=0.0)
         if self.n_classes is None:
             longest = max(longest, np.abs(gradients.y).max(initial=0.0))
         if longest > 1 + 1e-9:
-            raise ValueError(Statement("gradient.record_rows_not_scaled"))
+            raise value_error("gradient.record_rows_not_scaled")
 
 
 @dataclass(frozen=True)

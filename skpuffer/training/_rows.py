@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.utils._clipping import (
     clip_rows,
     joint_norms,
@@ -328,7 +328,7 @@ class Rows:
         for order, lengths in self._measured.items():
             # NaN is not shorter either
             if not np.all(upper_norms(rows, order) <= lengths[select]):
-                raise ValueError(Statement("gradient.memory_map_changed"))
+                raise value_error("gradient.memory_map_changed")
 
     def padded(self, rows: Matrix) -> Matrix:
         """Return the rows of the last block, followed by others for :func:`products`.
@@ -462,7 +462,7 @@ class Rows:
         # the same bound for float64, with the block sums added up one after the other,
         # which takes no fewer additions than by parts
         if 2.0**-53 * n_rows * (size + n_rows / size + 4) > _WIDE_SLACK:
-            raise ValueError(Statement("gradient.sum_rounds_too_much", n_rows=n_rows))
+            raise value_error("gradient.sum_rounds_too_much", n_rows=n_rows)
 
 
 def aligned(n_rows: int) -> int:

@@ -9,7 +9,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr, ndtri
 from scipy.stats import chi2
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     Floats,
     check_at_least_one,
@@ -93,18 +93,16 @@ def gaussian_wasserstein(
     """
     order, norm = check_real(p=p), check_at_least_one(ord=ord)
     if order not in (2.0, math.inf):
-        raise ValueError(Statement("transport.gaussian_order_unsupported", p=p))
+        raise value_error("transport.gaussian_order_unsupported", p=p)
     if order == 2 and norm != 2:
-        raise ValueError(Statement("transport.gaussian_norm_not_two", order=ord))
+        raise value_error("transport.gaussian_norm_not_two", order=ord)
     mean_u, cov_u = _mean_and_covariance("u", mean_u, cov_u)
     mean_v, cov_v = _mean_and_covariance("v", mean_v, cov_v)
     if mean_u.shape != mean_v.shape:
-        raise ValueError(
-            Statement(
-                "transport.gaussian_mean_lengths_differ",
-                n_mean_u=len(mean_u),
-                n_mean_v=len(mean_v),
-            )
+        raise value_error(
+            "transport.gaussian_mean_lengths_differ",
+            n_mean_u=len(mean_u),
+            n_mean_v=len(mean_v),
         )
     shift = float(lengths_of(mean_u - mean_v, norm))
     if order == 2:
@@ -125,17 +123,15 @@ def _mean_and_covariance(
     cov = np.asarray(cov, dtype=float)
     cov = cov.reshape(1, 1) if cov.ndim == 0 else cov
     if mean.ndim != 1 or not np.isfinite(mean).all():
-        raise ValueError(
-            Statement("transport.gaussian_mean_invalid", side=side, shape=mean.shape)
+        raise value_error(
+            "transport.gaussian_mean_invalid", side=side, shape=mean.shape
         )
     if cov.shape != (len(mean), len(mean)):
-        raise ValueError(
-            Statement(
-                "transport.gaussian_covariance_shape_differs",
-                side=side,
-                n_mean=len(mean),
-                shape=cov.shape,
-            )
+        raise value_error(
+            "transport.gaussian_covariance_shape_differs",
+            side=side,
+            n_mean=len(mean),
+            shape=cov.shape,
         )
     return mean, check_covariance(**{f"cov_{side}": cov})  # type: ignore[arg-type] # not `least`
 

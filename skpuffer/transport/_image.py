@@ -13,7 +13,7 @@ from numbers import Rational
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Integers, check_at_least_one, check_real
 
 from ._line import _atoms, _merge, wasserstein_distance
@@ -242,7 +242,7 @@ def _fraction(delta: float | Fraction) -> Fraction:
     if not isinstance(delta, Rational):
         check_real(delta=delta)
     if not 0 <= delta < 1:
-        raise ValueError(Statement("audit.delta_out_of_range", delta=delta))
+        raise value_error("audit.delta_out_of_range", delta=delta)
     if isinstance(delta, Rational):
         return Fraction(delta)
     delta = float(delta)

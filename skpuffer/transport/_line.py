@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.stats import rv_continuous
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import (
     Floats,
     Integers,
@@ -199,10 +199,8 @@ def _values(**named: ArrayLike) -> Floats:
     if values.dtype != np.float32:
         values = values.astype(float, copy=False)
     if values.ndim != 1 or len(values) == 0:
-        raise ValueError(
-            Statement(
-                "transport.values_not_one_dimensional", name=name, shape=values.shape
-            )
+        raise value_error(
+            "transport.values_not_one_dimensional", name=name, shape=values.shape
         )
     return values
 
@@ -211,7 +209,7 @@ def _check_ends(x: Floats, y: Floats) -> None:
     """Raise on values that are not finite: a sort leaves those at the ends."""
     for name, values in (("u_values", x), ("v_values", y)):
         if not math.isfinite(values[0]) or not math.isfinite(values[-1]):
-            raise ValueError(Statement("transport.values_not_finite", name=name))
+            raise value_error("transport.values_not_finite", name=name)
 
 
 def _atoms(
@@ -413,8 +411,8 @@ def _radius(u: Any, v: Any, delta: float, rtol: float) -> float:
     rtol = check_probability(rtol=rtol)
     for name, frozen in (("u", u), ("v", v)):
         if not isinstance(getattr(frozen, "dist", None), rv_continuous):
-            raise TypeError(
-                Statement("transport.not_frozen_continuous", name=name, frozen=frozen)
+            raise type_error(
+                "transport.not_frozen_continuous", name=name, frozen=frozen
             )
     # W_inf where it is known in closed form.
     whole = _within_family(u, v)

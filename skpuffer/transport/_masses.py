@@ -16,7 +16,7 @@ from numbers import Rational
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Indices, Integers
 from skpuffer.utils._checks import check_masses
 
@@ -192,23 +192,16 @@ def read_masses(n: int, **named: ArrayLike | None) -> MeantMasses:
 
 def _from_rationals(n: int, values: NDArray[np.object_], name: str) -> Integers:
     if values.shape != (n,):
-        raise ValueError(
-            Statement(
-                "transport.masses_count_differs",
-                name=name,
-                n=n,
-                shape=values.shape,
-            )
+        raise value_error(
+            "transport.masses_count_differs", name=name, n=n, shape=values.shape
         )
     if min(values) < 0 or not any(values):
-        raise ValueError(Statement("transport.masses_invalid", name=name))
+        raise value_error("transport.masses_invalid", name=name)
     denominator = math.lcm(*(int(w.denominator) for w in values))
     # A sum of fractions is exact: no tolerance. Over a denominator of one they are
     # counts, as integers are.
     if denominator > 1 and sum(values) != 1:
-        raise ValueError(
-            Statement("transport.masses_not_sum_one", name=name, total=sum(values))
-        )
+        raise value_error("transport.masses_not_sum_one", name=name, total=sum(values))
     masses = np.empty(n, dtype=object)
     masses[:] = [int(w * denominator) for w in values]
     return masses
@@ -303,36 +296,30 @@ def check_points(
     for name, raw in named.items():
         points = np.asarray(raw, dtype=float)
         if points.ndim != 2 or 0 in points.shape:
-            raise ValueError(
-                Statement(
-                    "transport.points_shape_invalid", name=name, shape=points.shape
-                )
+            raise value_error(
+                "transport.points_shape_invalid", name=name, shape=points.shape
             )
         if not np.isfinite(points).all():
-            raise ValueError(Statement("transport.values_not_finite", name=name))
+            raise value_error("transport.values_not_finite", name=name)
         checked.append(points)
     first, second = checked
     if first.shape[1] != second.shape[1]:
         one, other = named
-        raise ValueError(
-            Statement(
-                "transport.points_column_counts_differ",
-                first=one,
-                second=other,
-                n_first=first.shape[1],
-                n_second=second.shape[1],
-            )
+        raise value_error(
+            "transport.points_column_counts_differ",
+            first=one,
+            second=other,
+            n_first=first.shape[1],
+            n_second=second.shape[1],
         )
     if coordinate_scale is None:
         return first, second
     scale = np.asarray(coordinate_scale, dtype=float)
     if scale.shape != first.shape[1:] or not np.all((scale > 0) & np.isfinite(scale)):
-        raise ValueError(
-            Statement(
-                "transport.coordinate_scale_invalid",
-                shape=first.shape[1],
-                coordinate_scale=coordinate_scale,
-            )
+        raise value_error(
+            "transport.coordinate_scale_invalid",
+            shape=first.shape[1],
+            coordinate_scale=coordinate_scale,
         )
     # scaled as they are, points far from zero would round by more than they are apart
     first, second, _ = moved_to_zero(first, second)

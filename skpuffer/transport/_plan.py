@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import (
     Booleans,
     Floats,
@@ -310,7 +310,7 @@ def _check_cost(cost: Cost) -> Cost:
         return cost
     power = check_real(cost=cost)
     if not 0 < power < math.inf:
-        raise ValueError(Statement("transport.cost_invalid", cost=cost))
+        raise value_error("transport.cost_invalid", cost=cost)
     return power
 
 
@@ -321,12 +321,10 @@ def _costs(
     if callable(cost):
         costs = np.asarray(cost(U[:, None] - V), dtype=float)
         if costs.shape != (len(U), len(V)):
-            raise ValueError(
-                Statement(
-                    "transport.cost_shape_invalid",
-                    expected=(len(U), len(V)),
-                    shape=costs.shape,
-                )
+            raise value_error(
+                "transport.cost_shape_invalid",
+                expected=(len(U), len(V)),
+                shape=costs.shape,
             )
     else:
         # displacements of all pairs hold d numbers each: block by block
@@ -339,7 +337,7 @@ def _costs(
         )
         costs = (lengths / (lengths.max() or 1.0)) ** cost
     if not np.isfinite(costs).all():
-        raise ValueError(Statement("transport.cost_not_finite"))
+        raise value_error("transport.cost_not_finite")
     # _TIGHT is a fraction of the largest cost
     largest = np.abs(costs).max()
     return costs / largest if largest > 0 else costs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import (
     Floats,
     Numbers,
@@ -133,13 +133,8 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | N
         for column, pair in bounds.items():
             found = check_bounds(pair, f"{name}[{column!r}]")
             if found is None or any(side.ndim for side in found):
-                raise ValueError(
-                    Statement(
-                        "bounds.column_pair_invalid",
-                        name=name,
-                        column=column,
-                        pair=pair,
-                    )
+                raise value_error(
+                    "bounds.column_pair_invalid", name=name, column=column, pair=pair
                 )
         return None
     if isinstance(bounds, str):
@@ -150,33 +145,25 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | N
         low, high = bounds
         low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(
-            Statement("bounds.not_pair_or_dict", name=name, bounds=bounds)
-        ) from None
+        raise value_error("bounds.not_pair_or_dict", name=name, bounds=bounds) from None
     if max(low.ndim, high.ndim) > 1:
-        raise ValueError(
-            Statement(
-                "bounds.shapes_invalid", name=name, shape=low.shape, shape2=high.shape
-            )
+        raise value_error(
+            "bounds.shapes_invalid", name=name, shape=low.shape, shape2=high.shape
         )
     if low.ndim and high.ndim and low.shape != high.shape:
-        raise ValueError(
-            Statement(
-                "bounds.counts_unequal", name=name, size=low.size, size2=high.size
-            )
+        raise value_error(
+            "bounds.counts_unequal", name=name, size=low.size, size2=high.size
         )
     # an infinite bound would clip nothing, and leave the sensitivity infinite
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high))):
-        raise ValueError(Statement("bounds.not_finite", name=name, bounds=bounds))
+        raise value_error("bounds.not_finite", name=name, bounds=bounds)
     if not np.all(low < high):
-        raise ValueError(
-            Statement("bounds.low_not_below_high", name=name, bounds=bounds)
-        )
+        raise value_error("bounds.low_not_below_high", name=name, bounds=bounds)
     # half a range is a unit of the noise: it must be of a size that can be squared
     check_interval(low, high, name)
     # the one case in which both readings have the right shape: better to ask
     if low.shape == high.shape == (2,) and _looks_like_pairs(bounds):
-        raise ValueError(Statement("bounds.layout_ambiguous", name=name, bounds=bounds))
+        raise value_error("bounds.layout_ambiguous", name=name, bounds=bounds)
     return low, high
 
 
@@ -254,10 +241,8 @@ def _by_column(
         # a fit, which has column names, has a scenario
         declared = declared_bounds(cast(DeclaresBounds, scenario), context, n_features)
         if declared is None:
-            raise ValueError(
-                Statement(
-                    "bounds.columns_without_pair", missing=missing, bounds=list(bounds)
-                )
+            raise value_error(
+                "bounds.columns_without_pair", missing=missing, bounds=list(bounds)
             )
         # the dict wins where both speak of a column
         pairs = zip(declared.low, declared.high, strict=True)
@@ -290,7 +275,7 @@ def declared_bounds(
     low, high = (np.asarray(side, dtype=float) for side in declared)
     # a prior is checked here, as it was not given as bounds
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high))):
-        raise ValueError(Statement("bounds.prior_not_finite"))
+        raise value_error("bounds.prior_not_finite")
     _of_length(low, high, n_features, _DECLARED)
     return _widened(low, high)
 
@@ -300,13 +285,11 @@ def _of_length(low: Floats, high: Floats, n_features: int, what: Statement) -> B
     # a single number stands for all features
     for side in (low, high):
         if side.ndim and side.size != n_features:
-            raise ValueError(
-                Statement(
-                    "bounds.count_differs_from_features",
-                    what=what,
-                    size=side.size,
-                    n_features=n_features,
-                )
+            raise value_error(
+                "bounds.count_differs_from_features",
+                what=what,
+                size=side.size,
+                n_features=n_features,
             )
     low, high = (np.broadcast_to(side, n_features) for side in (low, high))
     return Bounds(tuple(low.tolist()), tuple(high.tolist()))

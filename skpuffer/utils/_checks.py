@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import (
     _LEAST_SIZE,
     Floats,
@@ -54,7 +54,7 @@ def check_jobs(**named: Any) -> int | None:
     integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
     # more than that joblib cannot count
     if value is not None and (not integer or not 0 < abs(value) < 2**31):
-        raise ValueError(Statement("parameter.jobs_invalid", name=name, value=value))
+        raise value_error("parameter.jobs_invalid", name=name, value=value)
     return None if value is None else int(value)
 
 
@@ -62,7 +62,7 @@ def check_name(**named: Any) -> str | None:
     """Return the one named value if it is a text that names something, or None."""
     name, value = _one(named)
     if value is not None and not (isinstance(value, str) and value.strip()):
-        raise ValueError(Statement("parameter.name_not_text", name=name, value=value))
+        raise value_error("parameter.name_not_text", name=name, value=value)
     return value
 
 
@@ -86,10 +86,8 @@ def check_masses(
     refuse_mask(raw, name)
     values = floats(raw)
     if values is not None and values.shape != (n,):
-        raise ValueError(
-            Statement(
-                "transport.masses_count_differs", name=name, n=n, shape=values.shape
-            )
+        raise value_error(
+            "transport.masses_count_differs", name=name, n=n, shape=values.shape
         )
     if (
         values is None
@@ -97,17 +95,15 @@ def check_masses(
         or np.any(values < 0)
         or (total := float(values.sum())) <= 0
     ):
-        raise ValueError(Statement("transport.masses_invalid", name=name))
+        raise value_error("transport.masses_invalid", name=name)
     # counts sum to any number, masses to one: a sum that is neither is a mistake
     read_as_counts = counts and np.issubdtype(np.asarray(raw).dtype, np.integer)
     if not read_as_counts and abs(total - 1.0) > tol:
-        raise ValueError(
-            Statement(
-                "parameter.masses_not_sum_one",
-                name=name,
-                counts=Statement("parameter.integers_are_counts") if counts else "",
-                total=total,
-            )
+        raise value_error(
+            "parameter.masses_not_sum_one",
+            name=name,
+            counts=Statement("parameter.integers_are_counts") if counts else "",
+            total=total,
         )
     # again, as a sum within the tolerance is not yet one
     return values / total
@@ -138,15 +134,15 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
     name, _ = _one(named)
     array = check_finite(**named)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
-        raise ValueError(
-            Statement("parameter.covariance_not_square", name=name, shape=array.shape)
+        raise value_error(
+            "parameter.covariance_not_square", name=name, shape=array.shape
         )
     # by standard deviations, so that large units of one coordinate excuse nothing
     # elsewhere
     spreads = np.sqrt(np.maximum(np.diag(array), 0))
     slack = 1e-9 * np.outer(spreads, spreads) + 1e-12 * np.abs(array).max()
     if np.any(np.abs(array - array.T) > slack):
-        raise ValueError(Statement("parameter.covariance_not_symmetric", name=name))
+        raise value_error("parameter.covariance_not_symmetric", name=name)
     # exactly symmetric from here on: factorisations read one half only
     array = np.where(array == array.T, array, (array + array.T) / 2)
     low, high = _extreme_eigenvalues(array)
@@ -155,14 +151,12 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
         kind: Statement | str = "semi-definite"
         if least > 0:
             kind = Statement("parameter.covariance_condition_number", most=1 / least)
-        raise ValueError(
-            Statement(
-                "parameter.covariance_not_positive_definite",
-                name=name,
-                kind=kind,
-                low=low,
-                high=high,
-            )
+        raise value_error(
+            "parameter.covariance_not_positive_definite",
+            name=name,
+            kind=kind,
+            low=low,
+            high=high,
         )
     return array
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Numbers, check_positive
 
 __all__ = [
@@ -267,7 +267,7 @@ def check_clipping(norm: float, ord: float) -> float:
         If `norm` is not in (0, inf) or `ord` is not 1, 2 or inf.
     """
     if np.ndim(ord) or not any(ord == known for known in (1, 2, np.inf)):
-        raise ValueError(Statement("clipping.norm_order_unknown", ord=ord))
+        raise value_error("clipping.norm_order_unknown", ord=ord)
     return check_positive(norm=norm)
 
 
@@ -318,13 +318,11 @@ def clip_rows(X: Any, norm: float, ord: float = 2) -> Any:
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     if norm < least_norm(X.dtype):
-        raise ValueError(
-            Statement(
-                "clipping.norm_too_small",
-                least_norm=least_norm(X.dtype),
-                name=X.dtype.name,
-                norm=norm,
-            )
+        raise value_error(
+            "clipping.norm_too_small",
+            least_norm=least_norm(X.dtype),
+            name=X.dtype.name,
+            norm=norm,
         )
     if sparse.issparse(X):
         if not X.has_canonical_format:
@@ -357,7 +355,7 @@ def _clipped(X: Any, norm: float, ord: float) -> Any:
         largest = row_norms(X[far], np.inf)
         # quoting nothing: the row is private
         if not np.all(np.isfinite(largest)):
-            raise ValueError(Statement("clipping.rows_not_finite"))
+            raise value_error("clipping.rows_not_finite")
         # a power of two that brings any length into range, exactly
         units = np.ones(len(lengths))
         units[far] = np.ldexp(1.0, np.frexp(largest)[1] - 1)

@@ -225,11 +225,7 @@ def begin_carrying(parts: Iterable[Any], listener: Listener) -> str:
 
 
 def end_carrying(parts: Iterable[Any], fit: str) -> None:
-    """Undo :func:`begin_carrying`.
-
-    Parameters
-    ----------
-    """
+    """Undo :func:`begin_carrying`."""
     _going_on.discard(fit)
     for part in parts:
         kept = [

@@ -20,7 +20,7 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.numbers import Booleans, Indices, floats
 
 __all__ = [
@@ -96,7 +96,7 @@ def is_lazy(X: Any) -> bool:
 def refuse_lazy(X: Any) -> None:
     """Refuse a lazy data frame where rows are read."""
     if is_lazy(X):
-        raise TypeError(Statement("table.lazy_frame", collect=COLLECT))
+        raise type_error("table.lazy_frame", collect=COLLECT)
 
 
 def as_table(X: Any) -> Any:
@@ -167,8 +167,8 @@ def row_count(X: Any) -> int:
     try:
         return len(X)
     except TypeError:
-        raise ValueError(
-            Statement("table.not_rows_of_records", x_type=type(X).__name__)
+        raise value_error(
+            "table.not_rows_of_records", x_type=type(X).__name__
         ) from None
 
 
@@ -296,9 +296,7 @@ def read_table(X: Any) -> Any:
     X = _as_array(X, "X")
     if X.ndim < 2:
         what = "scalar" if X.ndim == 0 else f"{X.ndim}D"
-        raise ValueError(
-            Statement("table.not_two_dimensional", what=what, dtype=X.dtype)
-        )
+        raise value_error("table.not_two_dimensional", what=what, dtype=X.dtype)
     return X
 
 
@@ -356,7 +354,7 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
         return y
     # scikit-learn refuses some by itself, and quotes their cells
     if sparse.issparse(y):
-        raise TypeError(Statement("target.sparse_matrix"))
+        raise type_error("target.sparse_matrix")
     # where what is no target counts as nothing, a complex number is none either
     y = _as_array(y, "y", refuse_complex=not missing)
     if numeric:
@@ -366,7 +364,7 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
         return y.astype(object) if y.dtype.kind == "c" else y
     # infinity is missing as well: no loss of it is finite
     if np.any(~np.isfinite(y) if y.dtype.kind == "f" else missing_cells(y)):
-        raise ValueError(Statement("target.missing_values", dtype=y.dtype))
+        raise value_error("target.missing_values", dtype=y.dtype)
     if y.dtype == object and y.ndim == 1:
         # whole numbers among objects, as which scikit-learn takes no labels
         y = pd.Series(y).infer_objects().to_numpy()
@@ -394,15 +392,13 @@ def read_secret(secret: Any, name: str = "secret") -> NDArray[Any]:
     refuse_mask(secret, name)
     values = None if sparse.issparse(secret) else np.asarray(secret)
     if values is None or values.ndim != 1:
-        raise ValueError(
-            Statement(
-                "table.secret_not_one_per_record",
-                name=name,
-                secret_type=type(secret).__name__,
-                found=""
-                if values is None
-                else Statement("table.of_shape", shape=values.shape),
-            )
+        raise value_error(
+            "table.secret_not_one_per_record",
+            name=name,
+            secret_type=type(secret).__name__,
+            found=""
+            if values is None
+            else Statement("table.of_shape", shape=values.shape),
         )
     return values
 
@@ -426,10 +422,10 @@ def read_groups(groups: Any) -> Indices:
     """
     held = read_secret(groups, "groups")
     if held.dtype == object and not all(of.__hash__ for of in set(map(type, held))):
-        raise TypeError(Statement("table.groups_not_comparable"))
+        raise type_error("table.groups_not_comparable")
     codes: Indices = pd.factorize(held)[0]
     if np.any(codes < 0):
-        raise ValueError(Statement("table.groups_missing_values"))
+        raise value_error("table.groups_missing_values")
     return codes
 
 
@@ -474,14 +470,14 @@ def as_numbers(values: NDArray[Any], where: Callable[[], Statement]) -> NDArray[
         if any(issubclass(h, (np.datetime64, np.timedelta64)) for h in others):
             kind = "M"
         elif others:
-            raise TypeError(Statement("table.objects_of_other_types", where=told()))
+            raise type_error("table.objects_of_other_types", where=told())
     if kind in "mMV":
-        raise ValueError(Statement("table.dates_or_structures", where=told()))
+        raise value_error("table.dates_or_structures", where=told())
     numbers = np.full(values.shape, np.nan)
     # without the missing ones, such as pandas' NA, which no cast takes
     read = floats(present)
     if read is None:
-        raise ValueError(Statement("table.text_or_beyond_floats", where=told()))
+        raise value_error("table.text_or_beyond_floats", where=told())
     numbers[~missing] = read
     return numbers
 
@@ -533,13 +529,11 @@ def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
         return values
     refuse_mask(values, name)
     if isinstance(values, np.matrix):
-        raise TypeError(Statement("table.numpy_matrix", name=name))
+        raise type_error("table.numpy_matrix", name=name)
     array = _plain_array(values)
     if array is None:
-        raise ValueError(
-            Statement(
-                "table.not_an_array", name=name, values_type=type(values).__name__
-            )
+        raise value_error(
+            "table.not_an_array", name=name, values_type=type(values).__name__
         )
     if refuse_complex:
         _refuse_complex(array, partial(Statement, "table.where_parameter", name=name))
@@ -567,9 +561,7 @@ def _refuse_complex(array: Any, where: Callable[[], Statement]) -> None:
         kinds = set(map(type, array.flat))
     # every real number is a complex one to Python
     if any(issubclass(k, Complex) and not issubclass(k, Real) for k in kinds):
-        raise ValueError(
-            Statement("table.complex_numbers", where=where(), dtype=array.dtype)
-        )
+        raise value_error("table.complex_numbers", where=where(), dtype=array.dtype)
 
 
 def _numeric_frame(X: Any) -> Any:
@@ -632,7 +624,7 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     # before scikit-learn: what it refuses, it quotes
     X = read_numbers(X)
     if column_names(X) == ():
-        raise ValueError(Statement("table.without_columns"))
+        raise value_error("table.without_columns")
     numeric = options.get("y_numeric", False)
     targets = [read_labels(v, numeric=numeric) for v in y]
     if hasattr(estimator, "feature_map_"):
@@ -645,7 +637,7 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         checked = validate_data(estimator, X, *targets, **options)
     if not all_finite(checked[0] if targets else checked):
         name = type(estimator).__name__
-        raise ValueError(Statement("table.not_finite", name=name))
+        raise value_error("table.not_finite", name=name)
     # what a step makes of a record must not end the fit of the next one
     return checked if options.get("reset", True) else bounded(checked)
 
@@ -659,9 +651,7 @@ def validate_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:
     classes = ordered_labels(y, "y")
     check_classification_targets(y)
     if len(classes) < 2:
-        raise ValueError(
-            Statement("target.one_class_only", estimator=type(estimator).__name__)
-        )
+        raise value_error("target.one_class_only", estimator=type(estimator).__name__)
     # last: an attribute that only a sound target sets
     estimator.classes_ = classes
     return X, np.searchsorted(classes, y)
@@ -673,11 +663,11 @@ def ordered_labels(labels: Any, name: str) -> NDArray[Any]:
         return np.unique(labels)
     except TypeError:
         pass
-    raise ValueError(Statement("target.label_types_mixed", name=name))
+    raise value_error("target.label_types_mixed", name=name)
 
 
 def refuse_mask(values: object, name: str) -> None:
     """Refuse a masked array, whose masked values would be read."""
     # `asarray` drops the mask, and what was hidden would be computed with
     if np.ma.is_masked(values):
-        raise ValueError(Statement("table.masked_array", name=name))
+        raise value_error("table.masked_array", name=name)

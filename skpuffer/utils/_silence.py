@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.utils._listeners import unheard
 
 __all__ = [
@@ -203,14 +203,12 @@ def unquoted(owner: object, call: Callable[..., Any], *args: Any) -> Any:
         raise raised
     if kind is not None:
         # outside of `except`, so that the error is not chained to this one
-        raise ValueError(
-            Statement(
-                "table.error_text_withheld",
-                owner=owner,
-                kind=kind,
-                given=_given(args),
-                withheld=_WITHHELD,
-            )
+        raise value_error(
+            "table.error_text_withheld",
+            owner=owner,
+            kind=kind,
+            given=_given(args),
+            withheld=_WITHHELD,
         )
     return returned
 

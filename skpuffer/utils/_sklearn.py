@@ -23,7 +23,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
 from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 
 __all__ = [
     "SETTINGS",
@@ -125,14 +125,12 @@ class NestedParametersMixin:
             name, nested, _ = key.partition("__")
             value = params.get(name, held.get(name))
             if nested and name in held and not hasattr(value, "set_params"):
-                raise ValueError(
-                    Statement(
-                        "parameter.nested_not_settable",
-                        name=name,
-                        owner=type(self).__name__,
-                        value_type=type(value).__name__,
-                        key=key,
-                    )
+                raise value_error(
+                    "parameter.nested_not_settable",
+                    name=name,
+                    owner=type(self).__name__,
+                    value_type=type(value).__name__,
+                    key=key,
                 )
         changed: Self = super().set_params(**params)  # type: ignore[misc]
         return changed

@@ -19,7 +19,7 @@ from skpuffer.distributions._distributions import (
 )
 from skpuffer.distributions._lattice_sum import largest_near_gap, on_one_lattice
 from skpuffer.distributions._weak_cache import remembered_with
-from skpuffer.exceptions import InfiniteDistanceError, Statement
+from skpuffer.exceptions import InfiniteDistanceError, Statement, value_error
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import MARGIN, check_option, check_probability, lengths_of
@@ -169,18 +169,18 @@ class ApproximateWasserstein(_AdditiveAccountant):
             # of delta the event is a part, and the rest is left to the noise given it
             event = check_probability(event_delta=self.event_delta)
             if self.delta is not None and event > self.delta:
-                raise ValueError(
-                    Statement("event.delta_above_delta", event=event, delta=self.delta)
+                raise value_error(
+                    "event.delta_above_delta", event=event, delta=self.delta
                 )
         # the published term alone may use up the budget: say so before anything is
         # bound
         if self.bound == "paper":
             if self.delta is not None:
-                raise ValueError(Statement("event.paper_bound_with_delta"))
+                raise value_error("event.paper_bound_with_delta")
             self._paper_budget(self._event_deltas(0.0)[0])
         whole = self.event_delta is not None and self.event_delta == self.delta
         if whole and not noise.has_bounded_loss:
-            raise ValueError(Statement("event.delta_takes_all", family=noise.family))
+            raise value_error("event.delta_takes_all", family=noise.family)
 
     # -- the protocol -------------------------------------------------------------
 
@@ -289,13 +289,11 @@ class ApproximateWasserstein(_AdditiveAccountant):
         """Budget that this term leaves to the noise."""
         budget = self.epsilon - self._paper_term(event)
         if budget <= 0:
-            raise ValueError(
-                Statement(
-                    "event.paper_bound_above_epsilon",
-                    paper_term=self._paper_term(event),
-                    event=event,
-                    epsilon=self.epsilon,
-                )
+            raise value_error(
+                "event.paper_bound_above_epsilon",
+                paper_term=self._paper_term(event),
+                event=event,
+                epsilon=self.epsilon,
             )
         return budget
 

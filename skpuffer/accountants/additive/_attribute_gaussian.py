@@ -9,7 +9,12 @@ import numpy as np
 from skpuffer.accountants._base import Found
 from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import Floats, root_above
@@ -120,11 +125,9 @@ class AttributeGaussian(_AdditiveAccountant):
     def _check_parameters(self, noise: Noise) -> None:
         super()._check_parameters(noise)
         if not isinstance(self.use_prior_variance, (bool, np.bool_)):
-            raise TypeError(
-                Statement(
-                    "parameter.use_prior_variance_not_bool",
-                    use_prior_variance=self.use_prior_variance,
-                )
+            raise type_error(
+                "parameter.use_prior_variance_not_bool",
+                use_prior_variance=self.use_prior_variance,
             )
 
     # -- the protocol -------------------------------------------------------------
@@ -175,9 +178,7 @@ class AttributeGaussian(_AdditiveAccountant):
         if not self.use_prior_variance:
             return super()._certify(fact, release, bound, noise)
         if not isinstance(noise, GaussianNoise):
-            raise ValueError(
-                Statement("gaussian.prior_variance_other_noise", noise=noise)
-            )
+            raise value_error("gaussian.prior_variance_other_noise", noise=noise)
         sensitivity = self._sensitivity_bound(fact, release, bound, noise.norm)
         pairs = self._pairs(fact, release)
         return self._prior_certificate(noise, sensitivity, pairs, release, bound)
@@ -188,9 +189,7 @@ class AttributeGaussian(_AdditiveAccountant):
     def _pairs(fact: Any, release: QueryRelease) -> _Pairs:
         """Return the means' difference and the common covariance of each pair."""
         if release.total_slack(2.0) > 0:
-            raise UnsupportedError(
-                Statement("gaussian.output_inexact", name=release.name)
-            )
+            raise unsupported_error("gaussian.output_inexact", name=release.name)
         pairs: _Pairs = []
         for *_, u, v in fact.pairs_of_distributions():
             # W_inf between two Gaussians is finite if and only if their covariances
@@ -199,7 +198,7 @@ class AttributeGaussian(_AdditiveAccountant):
             if not known or math.isinf(
                 cached_distribution_distance(u, v, 2.0, None, math.inf)
             ):
-                raise UnsupportedError(Statement("gaussian.covariances_differ"))
+                raise unsupported_error("gaussian.covariances_differ")
             covariance = fact.scale**2 * (1 - _SAME) * u.covariance
             pairs.append((fact.scale * (u.mean - v.mean), covariance))
         return pairs

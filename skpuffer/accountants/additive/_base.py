@@ -19,7 +19,11 @@ from skpuffer.accountants._base import (
 from skpuffer.distributions._distributions import (
     largest_distance,
 )
-from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.exceptions import (
+    InfiniteDistanceError,
+    Statement,
+    unsupported_error,
+)
 from skpuffer.kernel.answers import SELECTION_FIELDS, selection_curve, selection_noises
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import arbitrary_coupling
@@ -153,13 +157,11 @@ class _AdditiveAccountant(Accountant):
     ) -> Account:
         # one output's distributions say nothing of a query that is chosen by another
         if type(fact) is not Adjacency:
-            raise UnsupportedError(
-                Statement(
-                    "accountant.stages_without_adjacency",
-                    owner=type(self).__name__,
-                    name=release.name,
-                    fact_type=type(fact).__name__,
-                )
+            raise unsupported_error(
+                "accountant.stages_without_adjacency",
+                owner=type(self).__name__,
+                name=release.name,
+                fact_type=type(fact).__name__,
             )
         account = self._account_of_query(fact, release, bound)
 
@@ -187,9 +189,7 @@ class _AdditiveAccountant(Accountant):
         sensitivity = self._sensitivity_bound(fact, release, bound, noise.norm)
         # no noise at all only for what is known: in a sample, rare moves are missing
         if sensitivity.radius == 0 and not sensitivity.certified:
-            raise UnsupportedError(
-                Statement("noise.samples_do_not_move", name=release.name)
-            )
+            raise unsupported_error("noise.samples_do_not_move", name=release.name)
         # a budget too small for the event is refused before any scale is searched for
         delta = None
         if self.delta is not None:
@@ -311,12 +311,12 @@ def pure_account(
     """
     name = type(accountant).__name__
     if accountant.delta is not None or not math.isinf(accountant._order):
-        raise UnsupportedError(
-            Statement("selection.pure_promises_alone", owner=name, name=release.name)
+        raise unsupported_error(
+            "selection.pure_promises_alone", owner=name, name=release.name
         )
     if not fact.count_is_certain:
-        raise UnsupportedError(
-            Statement("selection.pure_count_uncertain", owner=name, name=release.name)
+        raise unsupported_error(
+            "selection.pure_count_uncertain", owner=name, name=release.name
         )
     count, relation = int(fact.count), fact.relation
 

@@ -16,7 +16,7 @@ from skpuffer.distributions import Discrete, Distribution, Gaussian, Support
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_sum import monotone_gaps, on_one_lattice
 from skpuffer.distributions._weak_cache import remembered_with
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.curves import DEFAULT_ORDERS
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import (
@@ -690,7 +690,7 @@ class GaussianMoves(Plain, kind="gaussian_moves"):
 
     def widened(self, distance: float) -> Moves:
         """Refuse: there is no Gaussian coupling with longer moves."""
-        raise UnsupportedError(Statement("gaussian.unequal_covariance_not_widened"))
+        raise unsupported_error("gaussian.unequal_covariance_not_widened")
 
     @property
     def _line(self) -> tuple[float, float]:

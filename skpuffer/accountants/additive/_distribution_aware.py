@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from skpuffer.accountants._base import Found
-from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.exceptions import (
+    InfiniteDistanceError,
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.numbers import check_real, root_above
 from skpuffer.kernel.sums import (
@@ -142,11 +147,11 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
     def _check_parameters(self, noise: Noise) -> None:
         q = check_real(q=self.q)
         if not 1 <= q < math.inf:
-            raise ValueError(Statement("parameter.q_below_one", q=self.q))
+            raise value_error("parameter.q_below_one", q=self.q)
         super()._check_parameters(noise)
         # (Theorem 4.5 tends to the cost of the longest move as alpha does to infinity)
         if self.delta is None and math.isinf(self._order):
-            raise ValueError(Statement("parameter.alpha_infinite_mean_order"))
+            raise value_error("parameter.alpha_infinite_mean_order")
 
     @property
     def _mean_order(self) -> float:
@@ -188,9 +193,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         # Zero noise is right only where it is known that nothing moves. Samples that
         # happen to coincide would leave the secret bare.
         if found == 0 and not aware.certified:
-            raise UnsupportedError(
-                Statement("noise.samples_hardly_move", name=release.name)
-            )
+            raise unsupported_error("noise.samples_hardly_move", name=release.name)
         noise = _scaled(unit, found if _smaller(found, worst) else worst)
         # a gain of rounding errors only is not worth the assumptions of the mean
         if moves is None or not _smaller(found, worst):

@@ -11,7 +11,7 @@ import numpy as np
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import remembered_with
-from skpuffer.exceptions import InfiniteDistanceError, Statement
+from skpuffer.exceptions import InfiniteDistanceError, Statement, value_error
 from skpuffer.kernel.numbers import (
     MARGIN,
     check_positive,
@@ -116,9 +116,7 @@ class Kantorovich(_AdditiveAccountant):
         if self.delta is not None:
             check_probability(delta=self.delta)
         if not noise.has_bounded_loss:
-            raise ValueError(
-                Statement("noise.no_finite_pure_cost", family=noise.family)
-            )
+            raise value_error("noise.no_finite_pure_cost", family=noise.family)
 
     def _sensitivity_bound(
         self, fact: Any, release: QueryRelease, bound: BoundScenario, norm: float

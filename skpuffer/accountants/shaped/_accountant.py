@@ -22,7 +22,12 @@ from skpuffer.accountants.shaped._programme import (
     span_of,
     with_room,
 )
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import (
@@ -184,23 +189,17 @@ class ShapedWasserstein(_AdditiveAccountant):
         floor = check_non_negative(floor=self.floor, finite=True)
         check_count(rounds=self.rounds)
         if not isinstance(self.allow_degenerate, (bool, np.bool_)):
-            raise TypeError(
-                Statement(
-                    "parameter.allow_degenerate_not_bool",
-                    allow_degenerate=self.allow_degenerate,
-                )
+            raise type_error(
+                "parameter.allow_degenerate_not_bool",
+                allow_degenerate=self.allow_degenerate,
             )
         if floor == 0 and self.slack is None and not self.allow_degenerate:
-            raise ValueError(Statement("shaped.directions_without_noise_refused"))
+            raise value_error("shaped.directions_without_noise_refused")
         if self.event_delta is not None:
             event = check_probability(event_delta=self.event_delta)
             if self.delta is not None and event >= self.delta:
-                raise ValueError(
-                    Statement(
-                        "shaped.event_delta_not_below_delta",
-                        event=event,
-                        delta=self.delta,
-                    )
+                raise value_error(
+                    "shaped.event_delta_not_below_delta", event=event, delta=self.delta
                 )
 
     # -- the protocol -------------------------------------------------------------
@@ -216,9 +215,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         """Set shape and scale of noise to the least that keeps the promise."""
         outputs, whole = self._outputs(fact, release, bound)
         if whole.radius == 0:
-            raise UnsupportedError(
-                Statement("shaped.secret_does_not_move", name=release.name)
-            )
+            raise unsupported_error("shaped.secret_does_not_move", name=release.name)
         # a budget too small for the event is refused before any shape is sought
         target = self._target(fact)
         units = np.broadcast_to(release.unit_array, (outputs.dim,))
@@ -241,21 +238,17 @@ class ShapedWasserstein(_AdditiveAccountant):
         """Find what a given noise promises."""
         outputs, whole = self._outputs(fact, release, bound)
         if type(noise) not in GAUSSIAN:
-            raise UnsupportedError(
-                Statement(
-                    "shaped.noise_not_gaussian",
-                    owner=type(self).__name__,
-                    family=noise.family,
-                )
+            raise unsupported_error(
+                "shaped.noise_not_gaussian",
+                owner=type(self).__name__,
+                family=noise.family,
             )
         if noise.dim not in (None, outputs.dim):
-            raise ValueError(
-                Statement(
-                    "shaped.noise_dimension_mismatch",
-                    dim=outputs.dim,
-                    name=release.name,
-                    noise_dim=noise.dim,
-                )
+            raise value_error(
+                "shaped.noise_dimension_mismatch",
+                dim=outputs.dim,
+                name=release.name,
+                noise_dim=noise.dim,
             )
         covered = self._covered(noise, outputs, whole, fact, release)
         return self._stated(noise, *covered, whole, outputs, fact, release, bound)
@@ -301,13 +294,11 @@ class ShapedWasserstein(_AdditiveAccountant):
         whole = self._sensitivity_bound(fact, release, bound, 2.0)
         outputs = moves_of(fact, release)
         if outputs.dim > _LARGEST_DIM:
-            raise UnsupportedError(
-                Statement(
-                    "shaped.too_many_coordinates",
-                    name=release.name,
-                    dim=outputs.dim,
-                    largest_dim=_LARGEST_DIM,
-                )
+            raise unsupported_error(
+                "shaped.too_many_coordinates",
+                name=release.name,
+                dim=outputs.dim,
+                largest_dim=_LARGEST_DIM,
             )
         return outputs, whole
 
@@ -355,8 +346,8 @@ class ShapedWasserstein(_AdditiveAccountant):
         inside = basis.T @ shape @ basis
         values = np.linalg.eigvalsh(inside)
         if basis.shape[1] == len(shape) or values[0] * _CONDITION <= values[-1]:
-            raise UnsupportedError(
-                Statement("shaped.covariance_ill_conditioned", condition=_CONDITION)
+            raise unsupported_error(
+                "shaped.covariance_ill_conditioned", condition=_CONDITION
             )
         root = np.linalg.cholesky((inside + inside.T) / 2)
         factor: Any = units[:, None] * (basis @ root)

@@ -10,7 +10,7 @@ import numpy as np
 from skpuffer.distributions import Discrete, Distribution, Gaussian, PointMass, Support
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_sum import on_one_lattice
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error
 from skpuffer.kernel.curves import GaussianCurve
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import Floats
@@ -184,7 +184,7 @@ class OutputMoves:
 @singledispatch
 def moves_of(fact: Fact, release: QueryRelease) -> OutputMoves:
     """Return the moves of the output that a fact tells."""
-    raise TypeError(Statement("shaped.moves_unknown", fact_type=type(fact).__name__))
+    raise type_error("shaped.moves_unknown", fact_type=type(fact).__name__)
 
 
 @moves_of.register

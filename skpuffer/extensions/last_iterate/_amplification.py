@@ -11,7 +11,11 @@ import numpy as np
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants._base import check_order_or_delta
 from skpuffer.accountants.composition import _CompositionAccountant
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.extensions.last_iterate._iteration import last_iterate_mu
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.composed import Reading
@@ -80,10 +84,8 @@ class IteratedSteps(GradientSteps, kind=None):
         super().check()
         largest = largest_batch(self.release)
         if largest is None:
-            raise UnsupportedError(
-                Statement(
-                    "iteration.batch_size_unknown", sampling=str(self.release.sampling)
-                )
+            raise unsupported_error(
+                "iteration.batch_size_unknown", sampling=str(self.release.sampling)
             )
         check_hidden(self.release)
         check_contracts(self.release, largest)
@@ -107,12 +109,10 @@ class IteratedSteps(GradientSteps, kind=None):
         """Bound the trade-off of the last iterates; see the base class."""
         once = self.curve_of(noise, 1)
         if once.gaussian_mu is None or np.ndim(noise.scale):
-            raise UnsupportedError(
-                Statement(
-                    "iteration.noise_not_gaussian",
-                    release_type=type(self.release).__name__,
-                    noise=noise,
-                )
+            raise unsupported_error(
+                "iteration.noise_not_gaussian",
+                release_type=type(self.release).__name__,
+                noise=noise,
             )
         clip = self.release.total_clip_norm
         mu = self._unit_mu * (once.gaussian_mu / clip)
@@ -380,7 +380,7 @@ class IterationAmplification(_CompositionAccountant):
         check_positive(epsilon=self.epsilon)
         # Gaussian noise has no largest loss
         if self._promised_order == math.inf:
-            raise ValueError(Statement("iteration.alpha_infinite"))
+            raise value_error("iteration.alpha_infinite")
 
     def longest_step(self, release: GradientRelease) -> float:
         """Longest step that brings no two runs apart, zero if none is known.
@@ -476,17 +476,17 @@ def check_hidden(release: GradientRelease) -> None:
         With a clause that names the setting that would do.
     """
     if release.published != "result":
-        raise UnsupportedError(Statement("iteration.iterates_may_be_seen"))
+        raise unsupported_error("iteration.iterates_may_be_seen")
     optimiser = release.optimiser
     # by exact type: a subclass may take other steps than the ones that are read here
     if type(optimiser) is not Optimiser:
-        raise UnsupportedError(Statement("iteration.optimiser_not_stated"))
+        raise unsupported_error("iteration.optimiser_not_stated")
     if optimiser.momentum or optimiser.nesterov:
-        raise UnsupportedError(Statement("iteration.momentum_carried"))
+        raise unsupported_error("iteration.momentum_carried")
     if optimiser.restart or optimiser.recalibration is not None:
-        raise UnsupportedError(Statement("iteration.restart_or_recalibration"))
+        raise unsupported_error("iteration.restart_or_recalibration")
     if optimiser.average:
-        raise UnsupportedError(Statement("iteration.mean_of_iterates_released"))
+        raise unsupported_error("iteration.mean_of_iterates_released")
 
 
 def check_contracts(release: GradientRelease, largest_batch: int) -> None:
@@ -505,17 +505,17 @@ def check_contracts(release: GradientRelease, largest_batch: int) -> None:
         With a clause that names the setting that would do.
     """
     if release.clip_order != 2:
-        raise UnsupportedError(
-            Statement("iteration.clip_order_not_two", clip_order=release.clip_order)
+        raise unsupported_error(
+            "iteration.clip_order_not_two", clip_order=release.clip_order
         )
     if release.blocks is not None:
-        raise UnsupportedError(Statement("iteration.blocks_clipped_apart"))
+        raise unsupported_error("iteration.blocks_clipped_apart")
     record = release.record
     if not hasattr(record, "step_obstacle"):
-        raise UnsupportedError(Statement("iteration.loss_not_stated_convex"))
+        raise unsupported_error("iteration.loss_not_stated_convex")
     obstacle = record.step_obstacle(release.clip_norm)
     if obstacle is not None:
-        raise UnsupportedError(Statement("iteration.steps_expand", obstacle=obstacle))
+        raise unsupported_error("iteration.steps_expand", obstacle=obstacle)
     longest = longest_step(release, largest_batch)
     step = max(release.optimiser.step_sizes(release.n_steps))  # type: ignore[union-attr] # checked
     if step > longest:
@@ -529,14 +529,12 @@ def check_contracts(release: GradientRelease, largest_batch: int) -> None:
                 divisor=release.divisor,
             )
             remedy = Statement("iteration.remedy_other_sampling", rate=rate)
-        raise UnsupportedError(
-            Statement(
-                "iteration.step_too_long",
-                step=step,
-                longest=longest,
-                beyond=beyond,
-                remedy=remedy,
-            )
+        raise unsupported_error(
+            "iteration.step_too_long",
+            step=step,
+            longest=longest,
+            beyond=beyond,
+            remedy=remedy,
         )
 
 

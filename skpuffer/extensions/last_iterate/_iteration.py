@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from skpuffer.exceptions import PrivacyWarning, Statement
+from skpuffer.exceptions import PrivacyWarning, Statement, value_error
 from skpuffer.kernel.numbers import (
     Floats,
     Indices,
@@ -374,7 +374,7 @@ def gaussian_prior_shifts(
     smoothness = check_positive(smoothness=smoothness)
     lipschitz = check_positive(lipschitz=lipschitz, finite=False)
     if math.isinf(gap) and math.isinf(lipschitz):
-        raise ValueError(Statement("iteration.gap_infinite"))
+        raise value_error("iteration.gap_infinite")
     # Regression on the secret record i: given its value the others have means linear in
     # it, of slope cov(x[i], x[j]) / var(x[i]), and a covariance that does not depend on
     # it. So moving them by slope times gap couples the two conditional distributions.
@@ -578,19 +578,15 @@ def _by_step(noise_cost: Callable[[float, float, float], float]) -> _Price:
 def _check_steps(shifts: ArrayLike, scales: ArrayLike) -> tuple[Floats, Floats]:
     shifts, scales = np.asarray(shifts, dtype=float), np.asarray(scales, dtype=float)
     if shifts.ndim != 1 or not shifts.size:
-        raise ValueError(Statement("iteration.shifts_shape_wrong", shape=shifts.shape))
+        raise value_error("iteration.shifts_shape_wrong", shape=shifts.shape)
     if not np.all((shifts >= 0) & (shifts < math.inf)):
-        raise ValueError(
-            Statement("iteration.shifts_negative_or_infinite", shifts=shifts)
-        )
+        raise value_error("iteration.shifts_negative_or_infinite", shifts=shifts)
     if scales.shape not in ((), shifts.shape):
-        raise ValueError(
-            Statement(
-                "iteration.scales_shape_wrong", shape=shifts.shape, shape2=scales.shape
-            )
+        raise value_error(
+            "iteration.scales_shape_wrong", shape=shifts.shape, shape2=scales.shape
         )
     if not np.all((scales > 0) & (scales < math.inf)):
-        raise ValueError(Statement("iteration.scales_not_positive", scales=scales))
+        raise value_error("iteration.scales_not_positive", scales=scales)
     return shifts, np.broadcast_to(scales, shifts.shape)
 
 
@@ -600,17 +596,13 @@ def _check_contraction(contraction: ArrayLike, shifts: Floats) -> Floats:
         check_real(contraction=contraction)
     factors = np.asarray(contraction, dtype=float)
     if factors.shape not in ((), shifts.shape):
-        raise ValueError(
-            Statement(
-                "iteration.contraction_shape_wrong",
-                shape=shifts.shape,
-                shape2=factors.shape,
-            )
+        raise value_error(
+            "iteration.contraction_shape_wrong",
+            shape=shifts.shape,
+            shape2=factors.shape,
         )
     if not np.all((factors >= 0) & (factors <= 1)):
-        raise ValueError(
-            Statement("iteration.contraction_out_of_range", contraction=contraction)
-        )
+        raise value_error("iteration.contraction_out_of_range", contraction=contraction)
     return np.broadcast_to(factors, shifts.shape)
 
 
@@ -618,7 +610,7 @@ def _check_covariance(covariance: ArrayLike) -> Floats:
     checked: Floats = check_covariance(least=-1e-9, covariance=covariance)
     spreads = np.sqrt(np.maximum(np.diag(checked), 0))
     if not np.all(spreads > 0):
-        raise ValueError(Statement("iteration.variance_not_positive"))
+        raise value_error("iteration.variance_not_positive")
     # once more as correlations: the unit of one record must not hide that of another
     correlations = checked / spreads / spreads[:, None]
     check_covariance(least=-1e-9, covariance=correlations)

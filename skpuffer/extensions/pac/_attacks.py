@@ -10,7 +10,13 @@ from scipy.stats import multivariate_normal
 
 from skpuffer.audit import clopper_pearson
 from skpuffer.audit._released import gaussian_noise
-from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    UncertifiedError,
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.extensions.pac.information._atoms import Atoms
 from skpuffer.extensions.pac.information._channel import MixtureChannel
 from skpuffer.information import fano_bound, posterior_success
@@ -308,7 +314,7 @@ def pool_attack(
     confidence = check_probability(confidence=confidence)
     rng = np.random.default_rng(check_count(least=0, random_state=random_state))
     if outputs.memberships is None or outputs.secret != "record":
-        raise ValueError(Statement("audit.outputs_without_single_records"))
+        raise value_error("audit.outputs_without_single_records")
     members = np.asarray(outputs.memberships, dtype=bool)
     n, dim = points.shape
     simulated = np.ones(n, dtype=bool)
@@ -345,10 +351,8 @@ def pool_attack(
 def _read(outputs: Any) -> tuple[Floats, Floats]:
     """Outputs of tables, and their weights."""
     if not isinstance(outputs, OutputSamples):
-        raise TypeError(
-            Statement(
-                "audit.outputs_not_output_samples", outputs_type=type(outputs).__name__
-            )
+        raise type_error(
+            "audit.outputs_not_output_samples", outputs_type=type(outputs).__name__
         )
     weights = np.asarray(outputs.weights, dtype=float)
     return np.asarray(outputs.draws, dtype=float), weights / weights.sum()
@@ -357,7 +361,7 @@ def _read(outputs: Any) -> tuple[Floats, Floats]:
 def _full_rank(noise: Noise | Calibration, dim: int) -> GaussianNoise:
     law = gaussian_noise(noise)
     if np.linalg.matrix_rank(law.covariance_matrix(dim)) < dim:
-        raise UnsupportedError(Statement("audit.noise_not_full_rank"))
+        raise unsupported_error("audit.noise_not_full_rank")
     return law
 
 
@@ -405,9 +409,7 @@ def _log_density(
 ) -> Floats:
     """Log density of noisy outputs by a normal distribution fitted to some points."""
     if np.count_nonzero(kept) < _FEW * points.shape[1]:
-        raise ValueError(
-            Statement("audit.too_few_tables_with_record", shape=points.shape[1])
-        )
+        raise value_error("audit.too_few_tables_with_record", shape=points.shape[1])
     mass = weights[kept] / weights[kept].sum()
     mean = mass @ points[kept]
     centred = points[kept] - mean
@@ -510,9 +512,7 @@ def fano_audit(
     hits = check_count(least=0, hits=hits)
     n_classes = check_count(least=2, n_classes=n_classes)
     if hits > n_guesses:
-        raise ValueError(
-            Statement("audit.hits_above_guesses", hits=hits, n_guesses=n_guesses)
-        )
+        raise value_error("audit.hits_above_guesses", hits=hits, n_guesses=n_guesses)
     confidence = check_probability(confidence=confidence)
     allowed = budget_of(certificate, "dataset")
     low, _ = clopper_pearson(hits, n_guesses, 1 - confidence)

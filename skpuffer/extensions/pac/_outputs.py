@@ -8,7 +8,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import entr, rel_entr
 
-from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError, reason_of
+from skpuffer.exceptions import (
+    reason_of,
+    scenario_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.extensions.pac.information._atoms import Atoms, Bank
 from skpuffer.extensions.pac.information._certification import (
     InformationBound,
@@ -55,11 +60,7 @@ _SECRETS = ("dataset", "record", "groups")
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What accountants of mutual information read of a fact and a release.
-
-    Parameters
-    ----------
-    """
+    """What accountants of mutual information read of a fact and a release."""
 
     fact: OutputSamples
     release: QueryRelease
@@ -67,32 +68,30 @@ class Outputs:
     def __post_init__(self) -> None:
         fact, name = self.fact, self.release.name
         if fact.regime not in _REGIMES or fact.secret not in _SECRETS:
-            raise UnsupportedError(
-                Statement(
-                    "pac.regime_or_secret_unknown",
-                    name=name,
-                    regime=fact.regime,
-                    secret=fact.secret,
-                )
+            raise unsupported_error(
+                "pac.regime_or_secret_unknown",
+                name=name,
+                regime=fact.regime,
+                secret=fact.secret,
             )
         if fact.delta:
-            raise UnsupportedError(
-                Statement("pac.outputs_outside_event", name=name, delta=fact.delta)
+            raise unsupported_error(
+                "pac.outputs_outside_event", name=name, delta=fact.delta
             )
         shape = np.shape(fact.draws)
         if len(shape) != 2 or self.release.dim not in (None, shape[1]):
             dim = "dim" if self.release.dim is None else self.release.dim
-            raise ScenarioError(
-                Statement("pac.outputs_of_wrong_shape", name=name, dim=dim, shape=shape)
+            raise scenario_error(
+                "pac.outputs_of_wrong_shape", name=name, dim=dim, shape=shape
             )
         if not shape[1]:
-            raise ScenarioError(Statement("pac.outputs_empty", name=name))
+            raise scenario_error("pac.outputs_empty", name=name)
         ball = self.release.ball
         if ball is not None and not ball.holds(np.asarray(fact.draws)):
-            raise ScenarioError(Statement("pac.output_outside_ball", name=name))
+            raise scenario_error("pac.output_outside_ball", name=name)
         if self.by_column and fact.memberships is None:
-            raise ScenarioError(
-                Statement("pac.memberships_missing", name=name, secret=fact.secret)
+            raise scenario_error(
+                "pac.memberships_missing", name=name, secret=fact.secret
             )
 
     @property
@@ -120,18 +119,14 @@ class Outputs:
         varied = np.ptp(draws, axis=0) > 0
         if np.any(varied & (np.ptp(self.in_units(draws), axis=0) == 0)):
             # it would be taken for a constant, and be released as it is
-            raise ScenarioError(
-                Statement("pac.coordinate_lost_in_units", name=self.release.name)
-            )
+            raise scenario_error("pac.coordinate_lost_in_units", name=self.release.name)
         try:
             return Atoms(self.in_units(self.fact.draws), self.fact.weights, memberships)
         except ValueError as error:
-            raise ScenarioError(
-                Statement(
-                    "pac.outputs_no_finite_prior",
-                    name=self.release.name,
-                    reason=reason_of(error),
-                )
+            raise scenario_error(
+                "pac.outputs_no_finite_prior",
+                name=self.release.name,
+                reason=reason_of(error),
             ) from None
 
     def in_units(self, draws: Floats) -> Floats:
@@ -165,9 +160,7 @@ class Outputs:
         """Variance that any direction has at least, of which there is but a sample."""
         largest = float(np.diag(self.atoms.covariance).max())
         if largest == 0:
-            raise UnsupportedError(
-                Statement("pac.samples_do_not_vary", name=self.release.name)
-            )
+            raise unsupported_error("pac.samples_do_not_vary", name=self.release.name)
         return _FLOOR * largest
 
     @property
@@ -195,8 +188,8 @@ class Outputs:
             return GaussianLaw(self.covariance_of(noise))
         scales = np.broadcast_to(np.asarray(noise.scale, dtype=float), self.units.shape)
         if np.any(scales <= 0):
-            raise UnsupportedError(
-                Statement("pac.laplace_scale_not_positive", name=self.release.name)
+            raise unsupported_error(
+                "pac.laplace_scale_not_positive", name=self.release.name
             )
         return ProductLaw(LaplaceMarginal(), scales / self.units)
 
@@ -254,15 +247,13 @@ def covariance_of(noise: Noise, dim: int) -> Floats:
         CorrelatedGaussianNoise,
         DegenerateGaussianNoise,
     ):
-        raise UnsupportedError(Statement("pac.noise_not_gaussian", family=noise.family))
+        raise unsupported_error("pac.noise_not_gaussian", family=noise.family)
     assert isinstance(noise, GaussianNoise)  # and so has a covariance
     if noise.dim not in (None, dim):
-        raise ValueError(
-            Statement("pac.noise_dimension_mismatch", dim=dim, noise_dim=noise.dim)
-        )
+        raise value_error("pac.noise_dimension_mismatch", dim=dim, noise_dim=noise.dim)
     found = noise.covariance_matrix(dim)
     if not math.isfinite(float(np.sum(found))):
-        raise ValueError(Statement("pac.noise_covariance_not_finite"))
+        raise value_error("pac.noise_covariance_not_finite")
     return np.asarray(found)
 
 

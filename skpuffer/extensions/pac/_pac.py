@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike
 
 from skpuffer.accountants import Accountant
 from skpuffer.accountants._base import Account, Found, accounts_for
-from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.exceptions import (
+    Statement,
+    UnsupportedError,
+    reason_of,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.extensions.pac._outputs import Outputs
 from skpuffer.extensions.pac.information._atoms import Bank
 from skpuffer.extensions.pac.information._channel import MixtureChannel
@@ -411,11 +417,11 @@ class PAC(_InformationAccountant):
         super()._check_parameters(noise)
         check_option(_METHODS, method=self.method)
         if self.method == "algorithm1" and self.confidence is not None:
-            raise ValueError(Statement("pac.confidence_with_algorithm1"))
+            raise value_error("pac.confidence_with_algorithm1")
         check_option((None, *_CORRECTIONS), correction=self.correction)
         asked = self.method == "confidence" or self.correction == "donsker_varadhan"
         if self.confidence is not None and not asked:
-            raise ValueError(Statement("pac.confidence_without_its_method"))
+            raise value_error("pac.confidence_without_its_method")
         for name, method in (
             ("n_tables", "confidence"),
             ("basis", "efficient"),
@@ -423,13 +429,11 @@ class PAC(_InformationAccountant):
             ("security", "algorithm1"),
         ):
             if getattr(self, name) is not None and self.method != method:
-                raise ValueError(
-                    Statement(
-                        "pac.parameter_of_other_method",
-                        name=name,
-                        method=method,
-                        given=self.method,
-                    )
+                raise value_error(
+                    "pac.parameter_of_other_method",
+                    name=name,
+                    method=method,
+                    given=self.method,
                 )
         if self.confidence is not None:
             check_probability(confidence=self.confidence)
@@ -488,12 +492,10 @@ class PAC(_InformationAccountant):
 
     def _check_correction(self, outputs: Outputs) -> None:
         if self.correction is not None and not outputs.exact:
-            raise UnsupportedError(
-                Statement(
-                    "pac.correction_needs_exact_covariance",
-                    correction=self.correction,
-                    name=outputs.release.name,
-                )
+            raise unsupported_error(
+                "pac.correction_needs_exact_covariance",
+                correction=self.correction,
+                name=outputs.release.name,
             )
 
     def _corrected(
@@ -629,9 +631,7 @@ def check_ball(release: QueryRelease, who: str) -> None:
     UnsupportedError
     """
     if release.ball is None:
-        raise UnsupportedError(
-            Statement("pac.ball_missing", owner=who, name=release.name)
-        )
+        raise unsupported_error("pac.ball_missing", owner=who, name=release.name)
 
 
 def fresh_draws(outputs: Outputs, n: int, rng: Any) -> Floats:
@@ -648,15 +648,11 @@ def fresh_draws(outputs: Outputs, n: int, rng: Any) -> Floats:
     """
     release = outputs.release
     if outputs.fact.again is None:
-        raise UnsupportedError(
-            Statement("pac.fresh_tables_not_drawn", name=release.name)
-        )
+        raise unsupported_error("pac.fresh_tables_not_drawn", name=release.name)
     found = np.asarray(outputs.fact.again(n, rng), dtype=float)
     good = found.shape == (n, len(outputs.units)) and np.all(np.isfinite(found))
     if not good or not release.ball.holds(found):
-        raise UnsupportedError(
-            Statement("pac.fresh_outputs_malformed", name=release.name)
-        )
+        raise unsupported_error("pac.fresh_outputs_malformed", name=release.name)
     return outputs.in_units(found)
 
 

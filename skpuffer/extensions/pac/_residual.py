@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement, UncertifiedError, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    UncertifiedError,
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
@@ -169,7 +175,7 @@ class ResidualPAC(_InformationAccountant):
         check_option(("gaussian", "laplace"), noise=self.noise)
         others = self.family, self.certificate, self.cost, self.max_secret_leakage
         if self.noise == "laplace" and others != ("scale", "exact_prior", None, None):
-            raise ValueError(Statement("pac.laplace_with_other_options"))
+            raise value_error("pac.laplace_with_other_options")
         check_count(n_draws=self.n_draws, least=100)
         check_count(n_tables=self.n_tables, least=100)
         if self.cost is not None:
@@ -177,11 +183,8 @@ class ResidualPAC(_InformationAccountant):
         if self.max_secret_leakage is not None:
             check_positive(max_secret_leakage=self.max_secret_leakage)
         if not isinstance(self.allow_no_noise, bool | np.bool_):
-            raise TypeError(
-                Statement(
-                    "parameter.allow_no_noise_not_bool",
-                    allow_no_noise=self.allow_no_noise,
-                )
+            raise type_error(
+                "parameter.allow_no_noise_not_bool", allow_no_noise=self.allow_no_noise
             )
 
     def _check_release(self, release: QueryRelease) -> None:
@@ -256,20 +259,15 @@ class ResidualPAC(_InformationAccountant):
 
     def _check_regime(self, outputs: Outputs) -> None:
         if outputs.exact and self.certificate == "sampled_prior":
-            raise UnsupportedError(
-                Statement(
-                    "pac.sampled_certificate_for_known_outputs",
-                    name=outputs.release.name,
-                )
+            raise unsupported_error(
+                "pac.sampled_certificate_for_known_outputs", name=outputs.release.name
             )
 
         if not outputs.exact and self.noise != "gaussian":
-            raise UnsupportedError(
-                Statement(
-                    "pac.exact_noise_for_drawn_outputs",
-                    noise=self.noise,
-                    name=outputs.release.name,
-                )
+            raise unsupported_error(
+                "pac.exact_noise_for_drawn_outputs",
+                noise=self.noise,
+                name=outputs.release.name,
             )
 
     def _cost(self, outputs: Outputs) -> Floats | None:
@@ -279,13 +277,11 @@ class ResidualPAC(_InformationAccountant):
         units = outputs.units
         cost = check_covariance(cost=self.cost, least=1e-12)
         if cost.shape != (len(units),) * 2:
-            raise ValueError(
-                Statement(
-                    "pac.cost_of_wrong_shape",
-                    n_units=len(units),
-                    name=outputs.release.name,
-                    shape=cost.shape,
-                )
+            raise value_error(
+                "pac.cost_of_wrong_shape",
+                n_units=len(units),
+                name=outputs.release.name,
+                shape=cost.shape,
             )
         return np.asarray(cost * np.outer(units, units))
 
@@ -314,14 +310,12 @@ class ResidualPAC(_InformationAccountant):
         # the least noise that was tried may still be what keeps it
         if ExactPrior(outputs.atoms, by_column=True).bare() > float(self.budget):
             return
-        raise UnsupportedError(
-            Statement(
-                "pac.budget_kept_without_noise",
-                budget=float(self.budget),
-                secret=outputs.fact.secret.removesuffix("s"),
-                name=outputs.release.name,
-                output_entropy=outputs.atoms.output_entropy,
-            )
+        raise unsupported_error(
+            "pac.budget_kept_without_noise",
+            budget=float(self.budget),
+            secret=outputs.fact.secret.removesuffix("s"),
+            name=outputs.release.name,
+            output_entropy=outputs.atoms.output_entropy,
         )
 
     def _until_certified(

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.stats import binom
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     check_count,
     check_order,
@@ -117,7 +117,7 @@ def monte_carlo_caps(
         or not values.size
         or not np.all((values >= 0) & (values <= size))
     ):
-        raise ValueError(Statement("papers.draws_out_of_range", batch_size=size))
+        raise value_error("papers.draws_out_of_range", batch_size=size)
     n_draws = values.shape[1]
     # Hoeffding's inequality, both ways and for all instances at once
     slack = math.sqrt(math.log(2 * count / failure) / (2 * n_draws))
@@ -245,9 +245,7 @@ def realised_mean_square(n_records: int, count: int, rate: float) -> float:
     n = check_count(n_records=n_records)
     count, rate = check_count(count=count), check_probability(rate=rate)
     if count > n:
-        raise ValueError(
-            Statement("papers.count_exceeds_records", n_records=n, count=count)
-        )
+        raise value_error("papers.count_exceeds_records", n_records=n, count=count)
     differ, same = np.arange(count + 1)[:, None], np.arange(n - count + 1)
     masses = binom.pmf(differ, count, rate) * binom.pmf(same, n - count, rate)
     shares = differ / np.maximum(1, differ + same)
@@ -293,9 +291,7 @@ def tail_route_epsilon(
         check_probability(exceeded=exceeded),
     )
     if exceeded >= delta:
-        raise ValueError(
-            Statement("papers.delta_below_exceeded", delta=delta, exceeded=exceeded)
-        )
+        raise value_error("papers.delta_below_exceeded", delta=delta, exceeded=exceeded)
     return epsilon + math.log(1 / (delta - exceeded)) / (alpha - 1)
 
 

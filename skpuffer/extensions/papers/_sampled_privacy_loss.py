@@ -11,7 +11,12 @@ from scipy.optimize import brentq
 
 from skpuffer.accountants import Accountant
 from skpuffer.accountants._base import Account, Found, accounts_for
-from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.exceptions import (
+    Statement,
+    UnsupportedError,
+    reason_of,
+    unsupported_error,
+)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.notions import Notion
@@ -252,14 +257,12 @@ class SampledPrivacyLoss(Accountant):
             steps = steps_of(release, fact)
             self._check_sampled(steps)
         except UnsupportedError as error:
-            raise UnsupportedError(
-                Statement(
-                    "allocation.losses_not_sampled",
-                    owner=type(self).__name__,
-                    name=release.name,
-                    scenario_type=type(bound.scenario).__name__,
-                    reason=reason_of(error),
-                )
+            raise unsupported_error(
+                "allocation.losses_not_sampled",
+                owner=type(self).__name__,
+                name=release.name,
+                scenario_type=type(bound.scenario).__name__,
+                reason=reason_of(error),
             ) from None
         return steps
 
@@ -312,25 +315,17 @@ class SampledPrivacyLoss(Accountant):
         # direction may cost more.
         dim = steps.release.dim
         if steps.event:
-            raise UnsupportedError(
-                Statement(
-                    "papers.loss_event_not_certain",
-                    event=steps.event,
-                    count=steps.count,
-                )
+            raise unsupported_error(
+                "papers.loss_event_not_certain", event=steps.event, count=steps.count
             )
         if dim != 1:
-            raise UnsupportedError(
-                Statement("papers.loss_several_coordinates", dim=dim)
-            )
+            raise unsupported_error("papers.loss_several_coordinates", dim=dim)
         if type(steps.dominated(self._chosen_noise()).pair) not in _SAMPLED:
-            raise UnsupportedError(
-                Statement(
-                    "papers.loss_sampling_unsupported",
-                    name=steps.release.sampling.name,
-                    relation=steps.relation,
-                    count=steps.count,
-                )
+            raise unsupported_error(
+                "papers.loss_sampling_unsupported",
+                name=steps.release.sampling.name,
+                relation=steps.relation,
+                count=steps.count,
             )
 
     def _seed(self, random_state: RandomState) -> int:
@@ -388,12 +383,8 @@ class SampledPrivacyLoss(Accountant):
         seed: int,
     ) -> Claim:
         if noise.dim not in (None, 1):
-            raise UnsupportedError(
-                Statement(
-                    "papers.loss_needs_one_scale",
-                    owner=type(self).__name__,
-                    noise=noise,
-                )
+            raise unsupported_error(
+                "papers.loss_needs_one_scale", owner=type(self).__name__, noise=noise
             )
         release = steps.release
         return Claim(
@@ -427,6 +418,4 @@ def _unit_shift(noise: Noise, shift: Any) -> tuple[float, float]:
         # deviation, which need not be the scale alone
         mu: Any = noise.curve(shift).gaussian_mu  # None for other families only
         return 2.0, mu / math.sqrt(2)
-    raise UnsupportedError(
-        Statement("papers.loss_noise_family_unsupported", family=noise.family)
-    )
+    raise unsupported_error("papers.loss_noise_family_unsupported", family=noise.family)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.special import gammainccinv
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.inspection import equivalent_noises
 from skpuffer.inspection._drawing import line_options, pyplot
 from skpuffer.inspection._noise_family import check_betas, density
@@ -297,16 +297,16 @@ def _wins(votes, noise, i):
 def _check_votes(votes):
     votes = np.asarray(votes, dtype=float)
     if votes.ndim != 2 or votes.shape[1] < 2:
-        raise ValueError(Statement("pate.votes_of_wrong_shape", shape=votes.shape))
+        raise value_error("pate.votes_of_wrong_shape", shape=votes.shape)
     if not np.all(np.isfinite(votes)) or np.any(votes < 0):
-        raise ValueError(Statement("pate.votes_negative_or_infinite"))
+        raise value_error("pate.votes_negative_or_infinite")
     return votes
 
 
 def _check_gaps(gaps):
     low, high = (check_non_negative(gaps=gap) for gap in gaps)
     if not low <= high <= 100:
-        raise ValueError(Statement("papers.gaps_not_percentages", gaps=gaps))
+        raise value_error("papers.gaps_not_percentages", gaps=gaps)
     return low, high
 
 
@@ -470,12 +470,10 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
         n_queries = [check_count(n_queries=n) for n in np.ravel(n_queries).tolist()]
         n_votes = np.ravel(n_votes).tolist()
         if len(n_votes) not in (1, len(n_queries)):
-            raise ValueError(
-                Statement(
-                    "papers.n_votes_count_mismatch",
-                    n_queries=len(n_queries),
-                    n_votes=len(n_votes),
-                )
+            raise value_error(
+                "papers.n_votes_count_mismatch",
+                n_queries=len(n_queries),
+                n_votes=len(n_votes),
             )
         votes = [check_count(n_votes=n) for n in n_votes]
         votes = votes * len(n_queries) if len(votes) == 1 else votes

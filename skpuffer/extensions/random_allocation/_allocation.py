@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, cast
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.extensions.random_allocation.loss._correlated import (
     CorrelatedAllocationPair,
 )
@@ -89,20 +89,16 @@ def check_bins(release: GradientRelease, count: int) -> None:
         With a clause that gives the reason and the remedy.
     """
     if type(release.sampling) not in _BINS:
-        raise UnsupportedError(
-            Statement(
-                "allocation.scheme_draws_no_bins",
-                sampling=str(release.sampling),
-                sampling_type=type(release.sampling).__name__,
-            )
+        raise unsupported_error(
+            "allocation.scheme_draws_no_bins",
+            sampling=str(release.sampling),
+            sampling_type=type(release.sampling).__name__,
         )
     if count > 1:
-        raise UnsupportedError(
-            Statement(
-                "allocation.group_without_bound",
-                count=count,
-                sampling=str(release.sampling),
-            )
+        raise unsupported_error(
+            "allocation.group_without_bound",
+            count=count,
+            sampling=str(release.sampling),
         )
 
 
@@ -133,27 +129,25 @@ class AllocationSteps(GradientSteps, kind=None):
         check_bins(self.release, self.count)
         super().check()
         if self.method == "exact" and self.release.noise_correlation is not None:
-            raise UnsupportedError(Statement("allocation.noise_correlated"))
+            raise unsupported_error("allocation.noise_correlated")
         # all records are in one bin: nothing is left to a method
         if type(self.release.sampling) is FullBatchSampling:
             return
         if self.relation == "replace" and self.method in _ONE_SIDED:
-            raise UnsupportedError(
-                Statement("allocation.method_without_replace", method=self.method)
+            raise unsupported_error(
+                "allocation.method_without_replace", method=self.method
             )
         parts = bins_of(self.release, strategy_of(self.release))
         if self.method == "conditional" and sum(part.times for part in parts) > 1:
-            raise UnsupportedError(Statement("allocation.conditional_over_epochs"))
+            raise unsupported_error("allocation.conditional_over_epochs")
 
     def dominated(self, noise: Noise) -> Dominated:
         """Return the dominating pairs of these steps; see the base class."""
         if self.curve_of(noise, 1).gaussian_mu is None:
-            raise UnsupportedError(
-                Statement(
-                    "allocation.noise_not_gaussian",
-                    name=self.release.name,
-                    family=noise.family,
-                )
+            raise unsupported_error(
+                "allocation.noise_not_gaussian",
+                name=self.release.name,
+                family=noise.family,
             )
         independent = self.release.noise_correlation is None
         if independent and self.method in ("best", "exact"):
@@ -367,22 +361,18 @@ def check_correlated(release: GradientRelease) -> None:
     scheme = release.sampling
     # by exact type: what a subclass does with its bins is not known
     if type(scheme) not in _ACCOUNTED:
-        raise UnsupportedError(
-            Statement("correlation.sampling_scheme_unfit", scheme=str(scheme))
-        )
+        raise unsupported_error("correlation.sampling_scheme_unfit", scheme=str(scheme))
     strategy = release.noise_correlation
     each = strategy.strategy if type(strategy) is Restarted else strategy
     # by exact type as well: what a subclass does to the noise is not known
     if type(each) not in _STRATEGIES:
-        raise UnsupportedError(
-            Statement("correlation.strategy_unknown", each_type=type(each).__name__)
+        raise unsupported_error(
+            "correlation.strategy_unknown", each_type=type(each).__name__
         )
     if type(scheme) is FreshBinsSampling and not _begins_with_bins(release):
-        raise UnsupportedError(
-            Statement(
-                "correlation.bins_redrawn_across_epochs",
-                steps_per_epoch=release.steps_per_epoch,
-            )
+        raise unsupported_error(
+            "correlation.bins_redrawn_across_epochs",
+            steps_per_epoch=release.steps_per_epoch,
         )
 
 
@@ -451,10 +441,8 @@ def correlated_pairs(
     # what is released is a linear map of independent draws, whose law no other family
     # keeps
     if once.gaussian_mu is None:
-        raise UnsupportedError(
-            Statement(
-                "correlation.noise_not_gaussian", name=release.name, family=noise.family
-            )
+        raise unsupported_error(
+            "correlation.noise_not_gaussian", name=release.name, family=noise.family
         )
     if type(release.sampling) is FullBatchSampling:
         # every record is in the one batch of each step: one Gaussian mechanism, however

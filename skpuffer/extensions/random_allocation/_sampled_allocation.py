@@ -8,7 +8,13 @@ import numpy as np
 
 from skpuffer.accountants import Accountant
 from skpuffer.accountants._base import Account, Found, accounts_for
-from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.exceptions import (
+    Statement,
+    UnsupportedError,
+    reason_of,
+    type_error,
+    unsupported_error,
+)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.facts import arbitrary_coupling
@@ -138,9 +144,7 @@ class SampledAllocation(Accountant):
         check_count(n_samples=self.n_samples, least=100)
         check_probability(confidence=self.confidence)
         if not isinstance(self.abstain, bool | np.bool_):
-            raise TypeError(
-                Statement("parameter.abstain_not_bool", abstain=self.abstain)
-            )
+            raise type_error("parameter.abstain_not_bool", abstain=self.abstain)
 
     # -- the protocol -------------------------------------------------------------
 
@@ -152,14 +156,12 @@ class SampledAllocation(Accountant):
         try:
             steps = self._steps(fact, release)
         except UnsupportedError as error:
-            raise UnsupportedError(
-                Statement(
-                    "allocation.losses_not_sampled",
-                    owner=type(self).__name__,
-                    name=release.name,
-                    scenario_type=type(bound.scenario).__name__,
-                    reason=reason_of(error),
-                )
+            raise unsupported_error(
+                "allocation.losses_not_sampled",
+                owner=type(self).__name__,
+                name=release.name,
+                scenario_type=type(bound.scenario).__name__,
+                reason=reason_of(error),
             ) from None
         return Account(
             partial(self._calibrate, steps, fact, bound),
@@ -173,12 +175,10 @@ class SampledAllocation(Accountant):
         steps: StepsOfRelease = steps_of(release, fact, correlated=True)
         assert isinstance(steps, GradientSteps)
         if steps.event:
-            raise UnsupportedError(
-                Statement("allocation.count_uncertain", event=steps.event)
-            )
+            raise unsupported_error("allocation.count_uncertain", event=steps.event)
         parts = bins_of(release, strategy_of(release))
         if len(parts) > 1 or parts[0].times > 1:
-            raise UnsupportedError(Statement("allocation.bins_redrawn_each_epoch"))
+            raise unsupported_error("allocation.bins_redrawn_each_epoch")
         return steps
 
     def _calibrate(
@@ -209,13 +209,11 @@ class SampledAllocation(Accountant):
         )
         part = crossing(excess, 1.0, guess)
         if math.isinf(part):
-            raise UnsupportedError(
-                Statement(
-                    "allocation.samples_show_no_noise",
-                    owner=type(self).__name__,
-                    n_samples=int(self.n_samples),
-                    delta=delta,
-                )
+            raise unsupported_error(
+                "allocation.samples_show_no_noise",
+                owner=type(self).__name__,
+                n_samples=int(self.n_samples),
+                delta=delta,
             )
         noise = unit.with_scale(clip * part * units)
         certificate = self._certify(steps, fact, bound, seed, noise)
@@ -291,12 +289,10 @@ class SampledAllocation(Accountant):
         release = steps.release
         mu = steps.curve_of(noise, 1).gaussian_mu
         if mu is None:
-            raise UnsupportedError(
-                Statement(
-                    "allocation.sampled_noise_not_gaussian",
-                    owner=type(self).__name__,
-                    family=noise.family,
-                )
+            raise unsupported_error(
+                "allocation.sampled_noise_not_gaussian",
+                owner=type(self).__name__,
+                family=noise.family,
             )
         # the bound is the trivial one from a finite distance on
         return min(float(mu), 1e6) ** 2 * _unit_gram(release)
@@ -349,15 +345,13 @@ class SampledAllocation(Accountant):
             seed = int(rng.integers(2**63)) ^ 0x5EED
             excess = self._excess(gram, float(self.epsilon), way, seed, searching=False)
             if excess > 1:
-                raise UnsupportedError(
-                    Statement(
-                        "allocation.noise_not_verified",
-                        owner=type(self).__name__,
-                        name=release.name,
-                        n_samples=int(self.n_samples),
-                        epsilon=float(self.epsilon),
-                        delta=float(self.delta),
-                    )
+                raise unsupported_error(
+                    "allocation.noise_not_verified",
+                    owner=type(self).__name__,
+                    name=release.name,
+                    n_samples=int(self.n_samples),
+                    epsilon=float(self.epsilon),
+                    delta=float(self.delta),
                 )
 
     def _epsilon(self, gram: Floats, steps: GradientSteps, seed: int) -> float:

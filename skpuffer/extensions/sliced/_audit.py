@@ -10,7 +10,11 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skpuffer.audit._released import Released, gaussian_noise, read_outputs
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_order
 
 from ._divergences import averaged_divergence, joint_divergence
@@ -142,24 +146,20 @@ def slice_divergences(
     """
     given = read_outputs(outputs)
     if len(given.distributions) != 2:
-        raise ValueError(
-            Statement(
-                "audit.slices_not_two_secrets", n_distributions=len(given.distributions)
-            )
+        raise value_error(
+            "audit.slices_not_two_secrets", n_distributions=len(given.distributions)
         )
     alpha = check_order(alpha=alpha)
     if math.isinf(alpha):
-        raise ValueError(Statement("history.alpha_infinite"))
+        raise value_error("history.alpha_infinite")
     if not isinstance(profile, SliceProfile):
-        raise TypeError(Statement("audit.profile_not_slice_profile", profile=profile))
+        raise type_error("audit.profile_not_slice_profile", profile=profile)
     if profile.directions is None:
-        raise UnsupportedError(Statement("audit.profile_infinitely_many_slices"))
+        raise unsupported_error("audit.profile_infinitely_many_slices")
     dim = given.distributions[0].dim
     if profile.dim != dim:
-        raise ValueError(
-            Statement(
-                "audit.profile_dimension_mismatch", profile_dim=profile.dim, dim=dim
-            )
+        raise value_error(
+            "audit.profile_dimension_mismatch", profile_dim=profile.dim, dim=dim
         )
     added = gaussian_noise(noise)
     first, second = (
@@ -173,7 +173,7 @@ def _along(u: Floats, first: Released, second: Released, alpha: float) -> float:
     """Rényi divergence of the projections on one direction."""
     variances = [float(u @ world.covariance @ u) for world in (first, second)]
     if min(variances) <= _NONE * max(np.trace(first.covariance), max(variances)):
-        raise ValueError(Statement("audit.slice_without_noise"))
+        raise value_error("audit.slice_without_noise")
     unit = math.sqrt(variances[1])
     p, q = (world.atoms @ u / unit for world in (first, second))
     ratio = math.sqrt(variances[0] / variances[1])
@@ -196,7 +196,7 @@ def _along(u: Floats, first: Released, second: Released, alpha: float) -> float:
         if abs(found - before) <= _AGREED * max(1.0, abs(found)):
             return max(found, 0.0)
         step, before = step / 2, found
-    raise ValueError(Statement("audit.divergence_off_grid"))
+    raise value_error("audit.divergence_off_grid")
 
 
 def _ends(

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.extensions.sliced._divergences import joint_shift_divergence
 from skpuffer.extensions.sliced.history._run import layer_caps
 from skpuffer.kernel.curves import PrivacyCurve, conversion_terms, renyi_to_delta
@@ -498,7 +498,7 @@ def sliced_variance(
     """
     squares = np.asarray(caps, float)
     if squares.ndim != 2 or not squares.size or not np.all(squares >= 0):
-        raise ValueError(Statement("papers.caps_shape_wrong", shape=squares.shape))
+        raise value_error("papers.caps_shape_wrong", shape=squares.shape)
     epsilon, alpha = check_positive(epsilon=epsilon), check_order(alpha=alpha)
     weights = check_masses(squares.shape[1], slice_weights=slice_weights)
     check_option(("joint", "averaged", "exact"), bound=bound)
@@ -525,11 +525,7 @@ def sliced_variance(
 
 
 class GroupPrivacyCosts(NamedTuple):
-    """Rényi costs of a group of records that come or go, by different accounts.
-
-    Parameters
-    ----------
-    """
+    """Rényi costs of a group of records that come or go, by different accounts."""
 
     naive: float
     subsampled: float
@@ -577,7 +573,7 @@ def group_privacy_costs(
     count, n_steps = check_count(count=count), check_count(n_steps=n_steps)
     alpha = check_order(alpha=alpha)
     if not 2 <= alpha < math.inf:
-        raise ValueError(Statement("papers.group_order_below_two", alpha=alpha))
+        raise value_error("papers.group_order_below_two", alpha=alpha)
     curve = GaussianNoise(scale).curve(1.0)
 
     def sampled(size: int, order: float) -> float:

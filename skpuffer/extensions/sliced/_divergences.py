@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     Floats,
     check_at_least_one,
@@ -170,7 +170,7 @@ def sliced_gaussian_divergences(
     [2.0, 8.0]
     """
     if profile.directions is None:
-        raise ValueError(Statement("distribution.profile_infinite"))
+        raise value_error("distribution.profile_infinite")
     means = [np.atleast_1d(np.asarray(m, dtype=float)) for m in (mean_p, mean_q)]
     covariances = [
         np.atleast_2d(np.asarray(c, dtype=float)) for c in (covariance_p, covariance_q)
@@ -179,7 +179,7 @@ def sliced_gaussian_divergences(
     if any(m.shape != (dim,) for m in means) or any(
         c.shape != (dim, dim) for c in covariances
     ):
-        raise ValueError(Statement("sliced.gaussian_shapes_wrong", dim=dim))
+        raise value_error("sliced.gaussian_shapes_wrong", dim=dim)
     return np.array(
         [
             gaussian_renyi_divergence(
@@ -314,7 +314,7 @@ def _counted(
     values = np.asarray(divergences, dtype=float)
     # a NaN is not at least zero either
     if values.ndim != 1 or not values.size or not np.all(values >= 0):
-        raise ValueError(Statement("sliced.divergences_invalid", shape=values.shape))
+        raise value_error("sliced.divergences_invalid", shape=values.shape)
     masses = check_masses(len(values), weights=weights)
     return values[masses > 0], masses[masses > 0]
 

@@ -13,7 +13,11 @@ from skpuffer.distributions import Discrete, Distribution, Gaussian, Samples, Su
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._lattice_sum import LatticeSum, step_gap
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import Floats
 from skpuffer.releases import QueryRelease
@@ -75,15 +79,13 @@ def sliced_distribution_distances(
     Zhang and Vorobeychik (2025), Sliced Rényi Pufferfish Privacy, equation 6.
     """
     if profile.directions is None:
-        raise ValueError(Statement("distribution.profile_infinite"))
+        raise value_error("distribution.profile_infinite")
     for distribution in (one for pair in pairs for one in pair):
         if distribution.dim != profile.dim:
-            raise ValueError(
-                Statement(
-                    "distribution.profile_dimension_mismatch",
-                    profile_dim=profile.dim,
-                    dim=distribution.dim,
-                )
+            raise value_error(
+                "distribution.profile_dimension_mismatch",
+                profile_dim=profile.dim,
+                dim=distribution.dim,
             )
     scale = np.ones(profile.dim) if units is None else np.asarray(units, dtype=float)
     key = ("sliced_distribution_distances", profile.name, tuple(scale.tolist()))
@@ -259,7 +261,7 @@ def moves_along(
     ndarray of shape (n_pairs, n_slices)
         In the units of the release, without its `slack`.
     """
-    raise TypeError(Statement("sliced.moves_unknown", fact_type=type(fact).__name__))
+    raise type_error("sliced.moves_unknown", fact_type=type(fact).__name__)
 
 
 @moves_along.register
@@ -342,7 +344,7 @@ def sampled_worlds(fact: Fact, release: QueryRelease) -> SampledWorlds | None:
     if fact.certified or fact.reads_private_rows:
         return None
     if isinstance(fact, CoupledSamples):
-        raise UnsupportedError(Statement("sliced.confidence_with_pair_draws"))
+        raise unsupported_error("sliced.confidence_with_pair_draws")
     if not isinstance(fact, OutputDistributions):
         return None
     pairs = _unordered(fact)
@@ -352,7 +354,7 @@ def sampled_worlds(fact: Fact, release: QueryRelease) -> SampledWorlds | None:
     # draws with weights are not independent draws of one distribution
     draws = [one for one in worlds.values() if isinstance(one, Samples)]
     if fact.common_part_removed or any(one.weights is not None for one in draws):
-        raise UnsupportedError(Statement("sliced.confidence_with_partial_draws"))
+        raise unsupported_error("sliced.confidence_with_partial_draws")
     place = {key: at for at, key in enumerate(worlds)}
     return SampledWorlds(
         tuple(fact.scale * one.points for one in draws),

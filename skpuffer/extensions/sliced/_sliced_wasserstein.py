@@ -14,7 +14,13 @@ from skpuffer.accountants.additive._base import _AdditiveAccountant
 from skpuffer.accountants.additive._couplings import has_masses, mass_error
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._weak_cache import remembered_with
-from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.exceptions import (
+    InfiniteDistanceError,
+    Statement,
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.extensions.sliced._costs import (
     AveragedSlices,
     JointSlices,
@@ -222,23 +228,19 @@ class SlicedWasserstein(Accountant):
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
         if check_order(alpha=self.alpha) == math.inf:
-            raise ValueError(Statement("history.alpha_infinite"))
+            raise value_error("history.alpha_infinite")
         check_option(("average", "joint"), aggregation=self.aggregation)
         check_option((None, "closed", "exact"), method=self.method)
         if self.aggregation == "average" and self.method == "exact":
-            raise ValueError(Statement("sliced.method_with_average"))
+            raise value_error("sliced.method_with_average")
         if not isinstance(self.per_pair, bool | np.bool_):
-            raise TypeError(
-                Statement("parameter.per_pair_not_bool", per_pair=self.per_pair)
-            )
+            raise type_error("parameter.per_pair_not_bool", per_pair=self.per_pair)
         if not isinstance(self.profile, SliceProfile):
             check_option((None, "basis", "uniform"), profile=self.profile)
         if self.confidence is not None:
             check_probability(confidence=self.confidence)
         if self.support is not None and not isinstance(self.support, Ball | Box):
-            raise TypeError(
-                Statement("sliced.support_not_box_or_ball", support=self.support)
-            )
+            raise type_error("sliced.support_not_box_or_ball", support=self.support)
         if self.n_slices is not None:
             check_count(n_slices=self.n_slices)
 
@@ -258,25 +260,21 @@ class SlicedWasserstein(Accountant):
         """Profile that the promise about a release is about."""
         dim, given = release.dim, self.profile
         if dim is None:
-            raise UnsupportedError(
-                Statement(
-                    "sliced.release_length_unknown",
-                    owner=type(self).__name__,
-                    name=release.name,
-                )
+            raise unsupported_error(
+                "sliced.release_length_unknown",
+                owner=type(self).__name__,
+                name=release.name,
             )
         if isinstance(given, SliceProfile):
             if given.dim != dim:
-                raise UnsupportedError(
-                    Statement(
-                        "sliced.profile_dimension_mismatch",
-                        profile_dim=given.dim,
-                        name=release.name,
-                        dim=dim,
-                    )
+                raise unsupported_error(
+                    "sliced.profile_dimension_mismatch",
+                    profile_dim=given.dim,
+                    name=release.name,
+                    dim=dim,
                 )
             if given.rank < dim:
-                raise UnsupportedError(Statement("sliced.profile_not_spanning"))
+                raise unsupported_error("sliced.profile_not_spanning")
             return given
         if given is None:
             return self._drawn(dim)
@@ -308,10 +306,8 @@ class SlicedWasserstein(Accountant):
         """Bound the moves along slices, by the fact and the parameters."""
         profile = self._profile_of(release)
         if fact.delta:
-            raise UnsupportedError(
-                Statement(
-                    "sliced.moves_outside_event", name=release.name, delta=fact.delta
-                )
+            raise unsupported_error(
+                "sliced.moves_outside_event", name=release.name, delta=fact.delta
             )
         drawn = None if self.confidence is None else sampled_worlds(fact, release)
         slack, assumptions = release.total_slack(2.0), fact.assumptions
@@ -352,9 +348,7 @@ class SlicedWasserstein(Accountant):
 
     def _declared(self, release: QueryRelease) -> Ball | Box:
         if self.support is None:
-            raise UnsupportedError(
-                Statement("sliced.support_not_declared", name=release.name)
-            )
+            raise unsupported_error("sliced.support_not_declared", name=release.name)
         return self.support
 
     def _along_slices(
@@ -371,8 +365,8 @@ class SlicedWasserstein(Accountant):
             failure = 1 - float(self.confidence)
         everywhere = not profile.is_finite
         if everywhere and self.confidence is None:
-            raise UnsupportedError(
-                Statement("sliced.profile_of_all_directions", name=release.name)
+            raise unsupported_error(
+                "sliced.profile_of_all_directions", name=release.name
             )
         along = self._drawn(profile.dim) if everywhere else profile
         assert along.directions is not None and along.weights is not None  # finite
@@ -436,9 +430,7 @@ class SlicedWasserstein(Accountant):
         squares = self._variances(scaled(1.0), known, release)
         least, most = np.sqrt(known.costs.bracket(squares) * alpha / (2 * epsilon))
         if most == 0:
-            raise UnsupportedError(
-                Statement("sliced.secrets_do_not_move", name=release.name)
-            )
+            raise unsupported_error("sliced.secrets_do_not_move", name=release.name)
 
         # of the very noise that is returned, as a certificate will see it
         def cost(scale: float) -> float:
@@ -522,14 +514,12 @@ class SlicedWasserstein(Accountant):
         """
         # by exact type: another Gaussian noise may have another covariance
         if type(noise) not in (GaussianNoise, CorrelatedGaussianNoise):
-            raise UnsupportedError(
-                Statement("sliced.noise_not_gaussian", family=noise.family)
-            )
+            raise unsupported_error("sliced.noise_not_gaussian", family=noise.family)
         assert isinstance(noise, GaussianNoise)  # and so has a covariance
         dim = known.profile.dim
         deviations = np.asarray(noise.std(dim)) / release.unit_array
         if not np.all(deviations > 0):
-            raise UnsupportedError(Statement("sliced.noise_scale_not_positive"))
+            raise unsupported_error("sliced.noise_scale_not_positive")
         if known.directions is None:
             covariance = noise.covariance_matrix(dim)
             units = np.broadcast_to(release.unit_array, (dim,))
@@ -647,13 +637,11 @@ def _entropic_sensitivity(
     pairs = list(fact.pairs_of_distributions())
     for _, i, j, u, v in pairs:
         if not (has_masses(u) and has_masses(v)) or mass_error(u, v):
-            raise UnsupportedError(
-                Statement(
-                    "transport.sinkhorn_points_missing",
-                    name=release.name,
-                    secret=fact.secrets[i],
-                    other=fact.secrets[j],
-                )
+            raise unsupported_error(
+                "transport.sinkhorn_points_missing",
+                name=release.name,
+                secret=fact.secrets[i],
+                other=fact.secrets[j],
             )
     if not fact.scale:
         return distribution_sensitivity(fact, 0.0, release, norm)

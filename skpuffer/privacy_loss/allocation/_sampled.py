@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import rel_entr
 from sklearn.utils import gen_batches
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
@@ -106,11 +106,11 @@ def check_gram(gram: Any) -> Floats:
     """
     values = check_finite(gram=gram)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
-        raise ValueError(Statement("allocation.gram_not_square", shape=values.shape))
+        raise value_error("allocation.gram_not_square", shape=values.shape)
     if np.any(values < 0):
-        raise ValueError(Statement("allocation.gram_negative", least=values.min()))
+        raise value_error("allocation.gram_negative", least=values.min())
     if np.any(np.abs(values - values.T) > 1e-9 * values.max()):
-        raise ValueError(Statement("allocation.gram_not_symmetric"))
+        raise value_error("allocation.gram_not_symmetric")
     # the larger of two entries that differ by rounding: the safe one
     return np.maximum(values, values.T)
 
@@ -445,13 +445,11 @@ def abstention_threshold(delta: float, n_samples: int, largest: float = 1.0) -> 
     """
     if abstention_delta(0.0, n_samples, largest) > delta:
         least = math.ceil(largest * (math.log(1 / delta) + 3) / delta)
-        raise ValueError(
-            Statement(
-                "allocation.n_samples_too_small",
-                delta=delta,
-                least=least,
-                n_samples=n_samples,
-            )
+        raise value_error(
+            "allocation.n_samples_too_small",
+            delta=delta,
+            least=least,
+            n_samples=n_samples,
         )
     low, high = 0.0, delta
     for _ in range(60):

@@ -15,7 +15,7 @@ import scipy
 from scipy.optimize import brentq
 from scipy.spatial.distance import squareform
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import GaussianCurve
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import Floats, Indices, check_non_negative, check_real
@@ -102,17 +102,17 @@ class PairwiseOverlap(Overlap, kind="pairwise_overlap"):
     def __post_init__(self) -> None:
         costs = np.array(self.costs, float)
         if costs.ndim != 2 or len(costs) != len(costs.T) or not len(costs):
-            raise ValueError(Statement("belief.costs_not_square", shape=costs.shape))
+            raise value_error("belief.costs_not_square", shape=costs.shape)
         # a unit in the last place is from dividing by the largest
         if not np.all((costs >= 0) & (costs <= 1 + ROUNDING)):
-            raise ValueError(Statement("belief.costs_out_of_range"))
+            raise value_error("belief.costs_out_of_range")
         if not np.array_equal(costs, costs.T):
-            raise ValueError(Statement("belief.costs_not_symmetric"))
+            raise value_error("belief.costs_not_symmetric")
         n_values = {len(part.first) for part in self.overlaps}
         n_values |= {len(part.second) for part in self.overlaps}
         groups = range(len(costs)) if self.groups is None else self.groups
         if n_values != {len(groups)} or not set(groups) <= set(range(len(costs))):
-            raise ValueError(Statement("belief.overlaps_values_mismatch"))
+            raise value_error("belief.overlaps_values_mismatch")
         # no fields: found once
         self._group: Indices
         self._metric: Floats
@@ -288,7 +288,7 @@ class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
 
     def __post_init__(self) -> None:
         if self.curve.gaussian_mu is None:
-            raise ValueError(Statement("belief.curve_not_gaussian"))
+            raise value_error("belief.curve_not_gaussian")
 
     def delta(self, epsilon: float) -> float:
         """Return the delta at an epsilon, rounded up."""

@@ -7,7 +7,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from skpuffer.exceptions import PrivacyWarning, ScenarioError, Statement
+from skpuffer.exceptions import PrivacyWarning, Statement, scenario_error
 from skpuffer.kernel.facts import Adjacency, Fact, RecordBelief
 from skpuffer.privacy_loss.overlap import (
     Overlap,
@@ -120,26 +120,22 @@ class BoundBelief(BoundScenario):
         # a table whose width is known and whose columns are not
         unnamed = context.feature_names is None and context.n_features is not None
         if unnamed and isinstance(scenario.column, str):
-            raise ScenarioError(
-                Statement("attribute.data_without_column_names", column=scenario.column)
+            raise scenario_error(
+                "attribute.data_without_column_names", column=scenario.column
             )
         if context.target_name is not None and scenario.column == context.target_name:
-            raise ScenarioError(
-                Statement("attribute.secret_is_target", column=scenario.column)
-            )
+            raise scenario_error("attribute.secret_is_target", column=scenario.column)
         if context.feature_names is not None and not isinstance(scenario.column, str):
-            raise ScenarioError(
-                Statement("attribute.position_for_named_data", column=scenario.column)
+            raise scenario_error(
+                "attribute.position_for_named_data", column=scenario.column
             )
         check_target(scenario, context)
         encoded, self._doubtful = self._named_after()
         if encoded:
-            raise ScenarioError(
-                Statement(
-                    "attribute.secret_encoded_columns",
-                    encoded=encoded,
-                    column=scenario.column,
-                )
+            raise scenario_error(
+                "attribute.secret_encoded_columns",
+                encoded=encoded,
+                column=scenario.column,
             )
         for belief in scenario._beliefs():
             belief.check_covers(scenario, context)

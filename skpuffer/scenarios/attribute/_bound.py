@@ -15,7 +15,11 @@ from skpuffer.distributions._distributions import (
     largest_distance,
 )
 from skpuffer.distributions._weak_cache import is_data, life_of, remembered_with
-from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError, Statement
+from skpuffer.exceptions import (
+    EmpiricalPriorWarning,
+    Statement,
+    scenario_error,
+)
 from skpuffer.kernel.facts import (
     Adjacency,
     CoupledSamples,
@@ -92,7 +96,7 @@ def _contribution_distributions(life, rows, n_secrets, contribution, prior_as):
     """Distributions of a record's contribution by secret, and a digest of values."""
     values = np.asarray(contribution(rows.X, rows.y), dtype=float)
     if not np.all(np.isfinite(values)):
-        raise ScenarioError(Statement("attribute.query_not_finite_on_prior"))
+        raise scenario_error("attribute.query_not_finite_on_prior")
     kind = DISTRIBUTION_TYPES[prior_as]
     distributions = []
     for code in range(n_secrets):
@@ -116,13 +120,11 @@ class BoundAttribute(BoundScenario):
         secrets = set().union(*(secret_values(t, scenario.column) for t in tables))
         self.secrets = tuple(ordered(secrets))
         if self._empirical and len(self.secrets) > MAX_SECRETS:
-            raise ScenarioError(
-                Statement(
-                    "attribute.too_many_secret_values",
-                    column=scenario.column,
-                    n_secrets=len(self.secrets),
-                    max_secrets=MAX_SECRETS,
-                )
+            raise scenario_error(
+                "attribute.too_many_secret_values",
+                column=scenario.column,
+                n_secrets=len(self.secrets),
+                max_secrets=MAX_SECRETS,
             )
         self.pairs = resolve_pairs(
             scenario.pairs,
@@ -138,7 +140,7 @@ class BoundAttribute(BoundScenario):
             if not any(np.isin(pair, rows.codes).all() for rows in self.priors)
         ]
         if len(self._uncovered) == len(self.pairs):
-            raise ScenarioError(Statement("attribute.no_pair_possible"))
+            raise scenario_error("attribute.no_pair_possible")
 
     # -- meeting the public facts -------------------------------------------------
 
@@ -153,13 +155,11 @@ class BoundAttribute(BoundScenario):
                 target = context.target_name if known else None
             return tables, target
         if context.empirical is None:
-            raise ScenarioError(Statement("attribute.empirical_prior_outside_fit"))
+            raise scenario_error("attribute.empirical_prior_outside_fit")
         X, y, secret = context.empirical
         if secret is None:
-            raise ScenarioError(
-                Statement(
-                    "attribute.empirical_secret_not_passed", column=scenario.column
-                )
+            raise scenario_error(
+                "attribute.empirical_secret_not_passed", column=scenario.column
             )
         warn(
             Statement("attribute.empirical_prior_leaks"),
@@ -289,11 +289,8 @@ class BoundAttribute(BoundScenario):
                 # independent records: 1 - (1 - delta)^n, the mass of some bad event
                 delta = -math.expm1(self.context.n_records * math.log1p(-delta))
             if delta >= 1:
-                raise ScenarioError(
-                    Statement(
-                        "attribute.prior_confidence_vacuous",
-                        confidence=scenario.confidence,
-                    )
+                raise scenario_error(
+                    "attribute.prior_confidence_vacuous", confidence=scenario.confidence
                 )
             trust |= {"delta": delta, "confidence": float(scenario.confidence)}
         return trust

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.numbers import (
     Floats,
     Indices,
@@ -203,9 +203,7 @@ class AttributeScenario(Scenario):
         if not isinstance(self.column, Hashable):
             raise _not_one(self.column)
         if not isinstance(self.target, Hashable):
-            raise ScenarioError(
-                Statement("attribute.target_not_one_column", target=self.target)
-            )
+            raise scenario_error("attribute.target_not_one_column", target=self.target)
         if isinstance(self.prior, str):
             check_option(("empirical",), prior=self.prior)
             return
@@ -220,23 +218,19 @@ class AttributeScenario(Scenario):
                     several = isinstance(name, tuple) and which == "column"
                     if several and set(name) <= set(table.columns):
                         raise _not_one(name)
-                    raise ScenarioError(
-                        Statement(
-                            "prior.column_missing",
-                            which=which,
-                            name=name,
-                            columns=list(table.columns),
-                        )
+                    raise scenario_error(
+                        "prior.column_missing",
+                        which=which,
+                        name=name,
+                        columns=list(table.columns),
                     )
             secrets.update(secret_values(table, self.column))
         if len(secrets) > MAX_SECRETS:
-            raise ScenarioError(
-                Statement(
-                    "prior.too_many_secret_values",
-                    column=self.column,
-                    n_secrets=len(secrets),
-                    max_secrets=MAX_SECRETS,
-                )
+            raise scenario_error(
+                "prior.too_many_secret_values",
+                column=self.column,
+                n_secrets=len(secrets),
+                max_secrets=MAX_SECRETS,
             )
         resolve_pairs(
             self.pairs,
@@ -284,24 +278,18 @@ class AttributeScenario(Scenario):
         """Refuse what says nothing beside a declared belief."""
         beliefs = self._beliefs()
         if len(beliefs) < len(self._priors()):
-            raise ScenarioError(Statement("prior.beliefs_and_tables_mixed"))
+            raise scenario_error("prior.beliefs_and_tables_mixed")
         if sum(isinstance(belief, BinnedLaw) for belief in beliefs) > 1:
-            raise ScenarioError(Statement("prior.several_binned_laws"))
+            raise scenario_error("prior.several_binned_laws")
         of_rows = [b for b in beliefs if isinstance(b, RowBelief)]
         column = self.column
         counted = isinstance(column, Integral) and not isinstance(column, bool)
         if not isinstance(column, str) and not (counted and column >= 0):
-            raise ScenarioError(
-                Statement("attribute.column_not_name_or_position", column=column)
-            )
+            raise scenario_error("attribute.column_not_name_or_position", column=column)
         if counted and any(belief.is_named for belief in of_rows):
-            raise ScenarioError(
-                Statement("attribute.position_for_named_rows", column=column)
-            )
+            raise scenario_error("attribute.position_for_named_rows", column=column)
         if self.level != "record" and of_rows:
-            raise ScenarioError(
-                Statement("attribute.level_not_record", level=self.level)
-            )
+            raise scenario_error("attribute.level_not_record", level=self.level)
         for belief in beliefs:
             belief.check(self)
         if all(isinstance(belief, RowBelief) for belief in beliefs):
@@ -314,17 +302,17 @@ class AttributeScenario(Scenario):
         }
         for name, default in said.items():
             if not default:
-                raise ScenarioError(Statement("prior.parameter_needs_table", name=name))
+                raise scenario_error("prior.parameter_needs_table", name=name)
 
     def _tables(self):
         """The priors as reference tables; callables are run with the public seed."""
         priors = self._priors()
         if not priors:
-            raise ScenarioError(Statement("prior.empty_list"))
+            raise scenario_error("prior.empty_list")
         out = []
         for prior in priors:
             if prior is None:
-                raise ScenarioError(Statement("prior.is_none"))
+                raise scenario_error("prior.is_none")
             if callable(prior):
                 prior = prior(np.random.default_rng(int(self.random_state)))
             shared = isinstance(prior, ReferenceTable)
@@ -354,12 +342,10 @@ class AttributeScenario(Scenario):
             if isinstance(belief, RowBelief):
                 return belief.position(self, n_features)
         if self.column >= n_features:
-            raise ScenarioError(
-                Statement(
-                    "attribute.position_out_of_range",
-                    column=self.column,
-                    n_features=n_features,
-                )
+            raise scenario_error(
+                "attribute.position_out_of_range",
+                column=self.column,
+                n_features=n_features,
             )
         return int(self.column)
 
@@ -379,10 +365,8 @@ class AttributeScenario(Scenario):
         for columns in layouts or [counted]:
             rest = [c for c in columns if c != self.column and c in labels]
             if list(labels) != (columns if there else rest) and (there or not numbered):
-                raise ScenarioError(
-                    Statement(
-                        "attribute.numbered_columns_ambiguous", column=self.column
-                    )
+                raise scenario_error(
+                    "attribute.numbered_columns_ambiguous", column=self.column
                 )
 
     def check_secret(self, secret: ArrayLike) -> None:
@@ -401,18 +385,14 @@ class AttributeScenario(Scenario):
             return
         held = set(map(cell_key, np.asarray(secret)))
         if self.level == "dataset" and len(held) > 1:
-            raise ScenarioError(
-                Statement(
-                    "attribute.several_values_at_dataset_level", column=self.column
-                )
+            raise scenario_error(
+                "attribute.several_values_at_dataset_level", column=self.column
             )
         if self.needs_empirical:
             return
         known = set().union(*(secret_values(t, self.column) for t in self._tables()))
         if not held <= set(map(cell_key, known)):
-            raise ScenarioError(
-                Statement("attribute.values_not_in_prior", column=self.column)
-            )
+            raise scenario_error("attribute.values_not_in_prior", column=self.column)
 
     def check_groups(self, groups: Indices) -> None:
         """Refuse ids that repeat at ``level='record'``: one person, one record."""
@@ -559,7 +539,7 @@ class AttributeScenario(Scenario):
         """
         self.check()
         if not self._beliefs():
-            raise ScenarioError(Statement("attribute.explain_needs_declared_belief"))
+            raise scenario_error("attribute.explain_needs_declared_belief")
         return explained(*believed(self), epsilon, delta)
 
     def bind(self, context: PublicContext) -> BoundScenario:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 
 from skpuffer.distributions._distributions import Gaussian
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.facts import (
     Adjacency,
     Fact,
@@ -74,7 +74,7 @@ def slopes_of(covariance: Floats, secret: Sequence[int]) -> Floats:
             raise np.linalg.LinAlgError
         factor = cho_factor(inner)
     except np.linalg.LinAlgError:
-        raise ScenarioError(Statement("gaussian.secret_covariance_singular")) from None
+        raise scenario_error("gaussian.secret_covariance_singular") from None
     # Sigma_{II} S' = Sigma_{I.}, solved for S'
     return cho_solve(factor, covariance[secret]).T
 
@@ -120,8 +120,8 @@ class BoundGaussian(BoundScenario):
         self.n_columns = size
         if self.series:
             if size % n:
-                raise ScenarioError(
-                    Statement("gaussian.covariance_not_whole_columns", size=size, n=n)
+                raise scenario_error(
+                    "gaussian.covariance_not_whole_columns", size=size, n=n
                 )
             self.n_columns = size // n
         self.secret = scenario._secret_positions(self.n_columns)
@@ -138,12 +138,10 @@ class BoundGaussian(BoundScenario):
         if context.feature_names is not None and names is not None:
             missing = [c for c in context.feature_names if c not in names]
             if missing:
-                raise ScenarioError(
-                    Statement(
-                        "gaussian.columns_missing_in_covariance",
-                        missing=missing,
-                        names=names,
-                    )
+                raise scenario_error(
+                    "gaussian.columns_missing_in_covariance",
+                    missing=missing,
+                    names=names,
                 )
             return [names.index(name) for name in context.feature_names]
         # without names: the data has all columns, or all except the secret ones
@@ -152,12 +150,10 @@ class BoundGaussian(BoundScenario):
         for columns in (everything, others):
             if context.n_features in (None, len(columns)):
                 return columns
-        raise ScenarioError(
-            Statement(
-                "gaussian.column_count_differs",
-                n_features=context.n_features,
-                n_columns=self.n_columns,
-            )
+        raise scenario_error(
+            "gaussian.column_count_differs",
+            n_features=context.n_features,
+            n_columns=self.n_columns,
         )
 
     # -- moves --------------------------------------------------------------------
@@ -235,14 +231,12 @@ class BoundGaussian(BoundScenario):
         matrix = np.asarray(release.linear, dtype=float)
         n, d = self.context.n_records, len(self.features)
         if matrix.ndim != 2 or matrix.shape[1] != n * d:
-            raise ScenarioError(
-                Statement(
-                    "gaussian.release_matrix_shape_differs",
-                    name=release.name,
-                    shape=matrix.shape,
-                    n_records=n,
-                    n_numbers=n * d,
-                )
+            raise scenario_error(
+                "gaussian.release_matrix_shape_differs",
+                name=release.name,
+                shape=matrix.shape,
+                n_records=n,
+                n_numbers=n * d,
             )
         return matrix.reshape(len(matrix), n, d)
 
@@ -594,9 +588,7 @@ class DiffusionScenario(Scenario):
             or times[0] < 0
             or np.any(np.diff(times) <= 0)
         ):
-            raise ScenarioError(
-                Statement("diffusion.times_not_increasing", times=self.times)
-            )
+            raise scenario_error("diffusion.times_not_increasing", times=self.times)
 
     def record_shifts(self) -> Floats:
         """Largest distance of the records of two starts, by time.
@@ -614,7 +606,7 @@ class DiffusionScenario(Scenario):
         with np.errstate(over="ignore"):
             shifts = float(self.diameter) * np.exp(-float(self.curvature) * times)
         if not np.all(np.isfinite(shifts)):
-            raise ScenarioError(Statement("diffusion.paths_overflow"))
+            raise scenario_error("diffusion.paths_overflow")
         # a distance of zero would be a release without any noise
         return np.maximum(shifts, _LEAST_SHIFT)
 
@@ -643,12 +635,10 @@ class DiffusionScenario(Scenario):
         """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         if len(self.times) != context.n_records:
-            raise ScenarioError(
-                Statement(
-                    "diffusion.times_differ_from_records",
-                    n_times=len(self.times),
-                    n_records=context.n_records,
-                )
+            raise scenario_error(
+                "diffusion.times_differ_from_records",
+                n_times=len(self.times),
+                n_records=context.n_records,
             )
         return _BoundDiffusion(self, context)
 
@@ -686,13 +676,11 @@ class _BoundDiffusion(BoundScenario):
         shifts = self.scenario.record_shifts()
         matrix = np.asarray(release.linear, dtype=float)
         if matrix.ndim != 2 or matrix.shape[1] % len(shifts):
-            raise ScenarioError(
-                Statement(
-                    "diffusion.release_matrix_not_whole_records",
-                    name=release.name,
-                    shape=matrix.shape,
-                    n_shifts=len(shifts),
-                )
+            raise scenario_error(
+                "diffusion.release_matrix_not_whole_records",
+                name=release.name,
+                shape=matrix.shape,
+                n_shifts=len(shifts),
             )
         if release.units is not None:
             matrix = matrix / np.reshape(release.units, (-1, 1))

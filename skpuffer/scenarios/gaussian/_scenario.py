@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.numbers import check_option
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import BoundScenario, Scenario, stated
@@ -134,20 +134,16 @@ class GaussianScenario(Scenario):
         self._mean(len(covariance))
         if self.covariance_of == "columns":
             if self.protected is not None:
-                raise ScenarioError(
-                    Statement("gaussian.protected_needs_record_covariance")
-                )
+                raise scenario_error("gaussian.protected_needs_record_covariance")
             secret = self._secret_positions(len(covariance))
             slopes_of(covariance, secret)
             self._moves(len(secret))
         elif self.level == "dataset":
-            raise ScenarioError(
-                Statement("gaussian.dataset_level_needs_column_covariance")
-            )
+            raise scenario_error("gaussian.dataset_level_needs_column_covariance")
 
     def _covariance(self):
         if self.covariance is None:
-            raise ScenarioError(Statement("gaussian.covariance_missing"))
+            raise scenario_error("gaussian.covariance_missing")
         covariance = stated(check_covariance, covariance=self.covariance)
         # variances bound the other entries from above; from below nothing does, as the
         # dependence in a long series may fade
@@ -159,9 +155,7 @@ class GaussianScenario(Scenario):
         if self.mean is not None:
             mean = stated(check_sizes, mean=self.mean)
         if mean.shape != (size,):
-            raise ScenarioError(
-                Statement("gaussian.mean_invalid", size=size, shape=mean.shape)
-            )
+            raise scenario_error("gaussian.mean_invalid", size=size, shape=mean.shape)
         return mean
 
     def _names(self):
@@ -170,23 +164,21 @@ class GaussianScenario(Scenario):
         if names is None and self.covariance_of == "columns":
             names = getattr(self.covariance, "columns", None)
         if names is not None and (isinstance(names, str) or not np.iterable(names)):
-            raise ScenarioError(Statement("gaussian.columns_not_names", names=names))
+            raise scenario_error("gaussian.columns_not_names", names=names)
         return None if names is None else list(names)
 
     def _secret_positions(self, n_columns):
         """Positions of the secret among the columns of one record."""
         if self.secret is None:
             if self.covariance_of == "columns":
-                raise ScenarioError(Statement("gaussian.secret_missing"))
+                raise scenario_error("gaussian.secret_missing")
             return list(range(n_columns))
         names = self._names()
         if names is not None and len(names) != n_columns:
-            raise ScenarioError(
-                Statement(
-                    "gaussian.column_names_count_differs",
-                    n_names=len(names),
-                    n_columns=n_columns,
-                )
+            raise scenario_error(
+                "gaussian.column_names_count_differs",
+                n_names=len(names),
+                n_columns=n_columns,
             )
         several = isinstance(self.secret, list | tuple | np.ndarray)
         several = several and np.iterable(self.secret)  # no array of one number
@@ -200,13 +192,9 @@ class GaussianScenario(Scenario):
                 known = names or Statement(
                     "gaussian.secret_positions_known", n_columns=n_columns - 1
                 )
-                raise ScenarioError(
-                    Statement("gaussian.secret_unknown", name=name, known=known)
-                )
+                raise scenario_error("gaussian.secret_unknown", name=name, known=known)
         if not found or len(set(found)) < len(found):
-            raise ScenarioError(
-                Statement("gaussian.secret_repeated", secret=self.secret)
-            )
+            raise scenario_error("gaussian.secret_repeated", secret=self.secret)
         return found
 
     def _moves(self, n_secret):
@@ -220,7 +208,7 @@ class GaussianScenario(Scenario):
             One of each pair of opposite differences, or the diameter of a ball.
         """
         if self.domain is None:
-            raise ScenarioError(Statement("gaussian.domain_missing"))
+            raise scenario_error("gaussian.domain_missing")
         read = {
             "box": self._box_moves,
             "ball": self._ball_moves,
@@ -233,20 +221,16 @@ class GaussianScenario(Scenario):
         except (TypeError, ValueError) as error:
             if isinstance(error, ScenarioError):
                 raise
-            raise ScenarioError(
-                Statement(
-                    "gaussian.domain_unreadable_for_shape",
-                    shape=self.shape,
-                    error=error,
-                )
+            raise scenario_error(
+                "gaussian.domain_unreadable_for_shape", shape=self.shape, error=error
             ) from None
         return middle, moves
 
     def _ball_moves(self, n_secret):
         radius = check_sizes(domain=self.domain)
         if radius.ndim or radius <= 0:
-            raise ScenarioError(
-                Statement("gaussian.ball_radius_not_positive", domain=self.domain)
+            raise scenario_error(
+                "gaussian.ball_radius_not_positive", domain=self.domain
             )
         return None, 2 * float(radius)
 
@@ -256,15 +240,11 @@ class GaussianScenario(Scenario):
             np.broadcast_to(check_sizes(domain=side), n_secret) for side in (low, high)
         )
         if not np.all(low < high):
-            raise ScenarioError(
-                Statement(
-                    "gaussian.box_bounds_invalid", n_secret=n_secret, domain=self.domain
-                )
+            raise scenario_error(
+                "gaussian.box_bounds_invalid", n_secret=n_secret, domain=self.domain
             )
         if n_secret > MOST_CORNERS:
-            raise ScenarioError(
-                Statement("gaussian.box_too_many_corners", n_secret=n_secret)
-            )
+            raise scenario_error("gaussian.box_too_many_corners", n_secret=n_secret)
         # a convex function is largest at a corner; a norm is equal at the opposite one
         return (low + high) / 2, half_the_signs(n_secret) * (high - low)
 
@@ -272,14 +252,12 @@ class GaussianScenario(Scenario):
         points = check_sizes(domain=self.domain)
         points = points[:, None] if points.ndim == 1 else points
         if points.shape[1:] != (n_secret,):
-            raise ScenarioError(
-                Statement(
-                    "gaussian.points_invalid", n_secret=n_secret, shape=points.shape
-                )
+            raise scenario_error(
+                "gaussian.points_invalid", n_secret=n_secret, shape=points.shape
             )
         points = np.unique(points, axis=0)
         if len(points) < 2:
-            raise ScenarioError(Statement("gaussian.points_fewer_than_two"))
+            raise scenario_error("gaussian.points_fewer_than_two")
         # distances depend on differences only, so equal ones are listed once
         i, j = np.triu_indices(len(points), 1)
         return None, np.unique(points[j] - points[i], axis=0)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from skpuffer.distributions._weak_cache import remembered_with
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Booleans, Floats, Indices, Integers
 
 __all__ = [
@@ -93,7 +93,7 @@ def stationary_distribution(
         if all(reachable[y, x] for y in np.flatnonzero(reachable[x]))
     ]
     if not all(reachable[recurrent[0], x] for x in recurrent):
-        raise ValueError(Statement("markov.stationary_not_unique"))
+        raise value_error("markov.stationary_not_unique")
     m = len(recurrent)
     p = [[rows[x][y] for y in recurrent] for x in recurrent]
     for last in range(m - 1, 0, -1):

@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike
 
 from skpuffer.distributions._lattice_sum import LatticeSum, mass_error
 from skpuffer.distributions._weak_cache import MEMORY, remembered_with
-from skpuffer.exceptions import ScenarioError, Statement, UnsupportedError
+from skpuffer.exceptions import (
+    ScenarioError,
+    Statement,
+    scenario_error,
+    unsupported_error,
+)
 from skpuffer.kernel.facts import MaxInfluence
 from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.kernel.plain import to_plain
@@ -167,7 +172,7 @@ def mixing(transition: Floats) -> tuple[float, float]:
         second = values[1] if len(values) > 1 else 0.0
         gap = 1.0 - second**2 - relative_error(len(stationary), len(stationary))
     if gap <= 1e-9:
-        raise UnsupportedError(Statement("markov.no_spectral_gap"))
+        raise unsupported_error("markov.no_spectral_gap")
     return float(stationary.min()), float(gap)
 
 
@@ -211,7 +216,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         self._pairs = (self._pairs | self._pairs.T) & ~np.eye(k, dtype=bool)
         self._marginals = settling_marginals(self.initial, self.transition, n_records)
         if not len(self._concerned()):
-            raise ScenarioError(Statement("quilt.no_protected_record_varies"))
+            raise scenario_error("quilt.no_protected_record_varies")
 
     @property
     def _settled(self):

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from skpuffer.distributions._lattice_sum import lattice_of
 from skpuffer.distributions._weak_cache import life_of, remembered_with
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.facts import (
     Adjacency,
     Fact,
@@ -199,18 +199,16 @@ class MarkovChainScenario(Scenario):
         if array.ndim == 2:
             array = array[None]
         if array.ndim != 3 or array.size == 0 or array.shape[1] != array.shape[2]:
-            raise ScenarioError(
-                Statement("markov.transition_not_square", shape=np.shape(array))
-            )
+            raise scenario_error("markov.transition_not_square", shape=np.shape(array))
         if array.shape[1] < 2:
-            raise ScenarioError(Statement("markov.transition_one_state"))
+            raise scenario_error("markov.transition_one_state")
         for matrix in array:
             for a, row in enumerate(matrix):
                 try:
                     check_masses(len(row), counts=False, transition=row)
                 except ValueError as error:
-                    raise ScenarioError(
-                        Statement("markov.transition_row_invalid", row=a, error=error)
+                    raise scenario_error(
+                        "markov.transition_row_invalid", row=a, error=error
                     ) from None
         # distributions sum to one up to the round-off of their entries, which errors
         # allow for
@@ -222,7 +220,7 @@ class MarkovChainScenario(Scenario):
         """Distributions of the first record, None where it is the stationary one."""
         given = self.initial
         if given is None:
-            raise ScenarioError(Statement("markov.initial_missing"))
+            raise scenario_error("markov.initial_missing")
         several = (
             not isinstance(given, str)
             and np.iterable(given)
@@ -230,12 +228,8 @@ class MarkovChainScenario(Scenario):
         )
         listed = list(given) if several else [given] * n_chains
         if len(listed) != n_chains:
-            raise ScenarioError(
-                Statement(
-                    "markov.initial_count_differs",
-                    n_listed=len(listed),
-                    n_chains=n_chains,
-                )
+            raise scenario_error(
+                "markov.initial_count_differs", n_listed=len(listed), n_chains=n_chains
             )
         return [self._initial_distribution(one, n_states) for one in listed]
 
@@ -247,8 +241,8 @@ class MarkovChainScenario(Scenario):
         try:
             return check_masses(n_states, counts=False, initial=given)
         except (TypeError, ValueError) as error:
-            raise ScenarioError(
-                Statement("markov.initial_invalid", n_states=n_states, error=error)
+            raise scenario_error(
+                "markov.initial_invalid", n_states=n_states, error=error
             ) from None
 
     @staticmethod
@@ -256,7 +250,7 @@ class MarkovChainScenario(Scenario):
         try:
             return np.array(stationary_distribution(matrix))
         except ValueError:
-            raise ScenarioError(Statement("markov.stationary_needs_initial")) from None
+            raise scenario_error("markov.stationary_needs_initial") from None
 
     def _states(self):
         """The records that states stand for, of shape (n_states, n_features)."""
@@ -267,11 +261,9 @@ class MarkovChainScenario(Scenario):
         states = stated(check_sizes, states=self.states)
         states = states[:, None] if states.ndim == 1 else states
         if states.ndim != 2 or len(states) != k:
-            raise ScenarioError(
-                Statement("markov.states_shape_invalid", k=k, shape=states.shape)
-            )
+            raise scenario_error("markov.states_shape_invalid", k=k, shape=states.shape)
         if len(np.unique(states, axis=0)) < k:
-            raise ScenarioError(Statement("markov.states_repeated"))
+            raise scenario_error("markov.states_repeated")
         return states
 
     def _state_rows(self, context):
@@ -279,12 +271,10 @@ class MarkovChainScenario(Scenario):
         rows, names = self._states(), context.feature_names
         if names is not None:
             if len(names) != rows.shape[1]:
-                raise ScenarioError(
-                    Statement(
-                        "markov.states_features_differ",
-                        names=list(names),
-                        n_features=rows.shape[1],
-                    )
+                raise scenario_error(
+                    "markov.states_features_differ",
+                    names=list(names),
+                    n_features=rows.shape[1],
                 )
             rows = pd.DataFrame(rows, columns=list(names))
         return bound_arrays(context, rows)[0]
@@ -448,7 +438,7 @@ class BoundMarkovChain(BoundScenario):
         # secrets of a pair are states at one time, or at any two
         apart = np.max if scenario.pairs == "same_index" else np.sum
         if max(apart(count) for count in possible) < 2:
-            raise ScenarioError(Statement("markov.no_pair_possible"))
+            raise scenario_error("markov.no_pair_possible")
         self.width, self.delta = self._window()
         # the last sum asked about: of a long series its distributions may take more
         # memory than all that is cached
@@ -471,7 +461,7 @@ class BoundMarkovChain(BoundScenario):
         distinct, inverse = np.unique(X, axis=0, return_inverse=True)
         states = matched_rows(distinct, self.rows)
         if np.any(states < 0):
-            raise ScenarioError(Statement("markov.records_not_states"))
+            raise scenario_error("markov.records_not_states")
         return self.rows[states[inverse.ravel()]]
 
     # -- facts --------------------------------------------------------------------
@@ -497,9 +487,7 @@ class BoundMarkovChain(BoundScenario):
             return None
         values = np.asarray(contribution(self.rows, None), dtype=float)
         if not np.all(np.isfinite(values)):
-            raise ScenarioError(
-                Statement("markov.release_not_finite", name=release.name)
-            )
+            raise scenario_error("markov.release_not_finite", name=release.name)
         return values.reshape(self.n_states, -1)
 
     def _problem(self, release):
@@ -535,9 +523,7 @@ class BoundMarkovChain(BoundScenario):
             self._sum = problem, found
         found = self._sum[1]
         if found is None:
-            raise ScenarioError(
-                Statement("markov.values_too_unlikely", name=release.name)
-            )
+            raise scenario_error("markov.values_too_unlikely", name=release.name)
         # atoms that were too light, and the event on which coupled chains differ
         # outside of the window
         delta = found.lost + (self.delta if found.windows else 0.0)

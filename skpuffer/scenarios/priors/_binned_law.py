@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import pairwise_distances_argmin
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.schema import Schema
 from skpuffer.utils._reading import refuse_mask
@@ -129,35 +129,29 @@ class BinnedLaw(RowBelief):
         """Check the parameters; see the class."""
         bins = {} if self.bins is None else self.bins
         if not isinstance(bins, Mapping | Schema):
-            raise ScenarioError(
-                Statement("prior.bins_not_dict_or_schema", bins=self.bins)
-            )
+            raise scenario_error("prior.bins_not_dict_or_schema", bins=self.bins)
         if not self.is_named:
-            raise ScenarioError(Statement("prior.rows_without_names"))
+            raise scenario_error("prior.rows_without_names")
         columns = self.table().columns
         secret = None if scenario is None else scenario.column
         if scenario is not None:
             if scenario.column not in columns:
-                raise ScenarioError(
-                    Statement(
-                        "prior.rows_lack_secret",
-                        column=scenario.column,
-                        columns=list(columns),
-                    )
+                raise scenario_error(
+                    "prior.rows_lack_secret",
+                    column=scenario.column,
+                    columns=list(columns),
                 )
             columns = self.covered(scenario)
         # a code book is of the whole table, and the rows may have some of its columns
         lacking = [name for name in columns if name not in bins and name != secret]
         if isinstance(bins, Schema) and lacking:
-            raise ScenarioError(
-                Statement("prior.bins_lack_columns", lacking=lacking, bins=list(bins))
+            raise scenario_error(
+                "prior.bins_lack_columns", lacking=lacking, bins=list(bins)
             )
         strange = [name for name in bins if name not in columns]
         if strange and not isinstance(bins, Schema):
-            raise ScenarioError(
-                Statement(
-                    "prior.bins_unknown_columns", strange=strange, columns=list(columns)
-                )
+            raise scenario_error(
+                "prior.bins_unknown_columns", strange=strange, columns=list(columns)
             )
         super().check(scenario)
 
@@ -170,9 +164,7 @@ class BinnedLaw(RowBelief):
         atoms, which = np.unique(codes, axis=0, return_inverse=True)
         values = tuple(ordered(secret_values(table, scenario.column)))
         if len(values) < 2:
-            raise ScenarioError(
-                Statement("prior.secret_one_value_only", column=scenario.column)
-            )
+            raise scenario_error("prior.secret_one_value_only", column=scenario.column)
         secret = frame[scenario.column].to_numpy()
         masses = np.array(
             [
@@ -196,9 +188,7 @@ class BinnedLaw(RowBelief):
             if isinstance(bins, int | np.integer)
         ]
         if counted:
-            raise ScenarioError(
-                Statement("prior.confidence_edges_from_rows", counted=counted)
-            )
+            raise scenario_error("prior.confidence_edges_from_rows", counted=counted)
         # a union bound over the values, each with its own number of public rows
         beta = (1 - confidence) / len(laws.values)
         size = len(laws.atoms)

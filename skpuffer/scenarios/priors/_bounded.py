@@ -5,7 +5,7 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error, type_error
 from skpuffer.kernel.numbers import check_at_least_one, check_probability, check_share
 from skpuffer.privacy_loss.overlap import NormalOverlap, OddsOverlap, Overlap
 from skpuffer.releases import PublicContext
@@ -59,9 +59,9 @@ class BoundedOdds(Belief):
         """Check the parameters; see the class."""
         w, share = check_at_least_one(w=self.w), check_share(share=self.share)
         if w > MOST_ODDS:
-            raise ScenarioError(Statement("odds.range_too_large", most_odds=MOST_ODDS))
+            raise scenario_error("odds.range_too_large", most_odds=MOST_ODDS)
         if w == 1 and share == 0:
-            raise ScenarioError(Statement("odds.range_is_one"))
+            raise scenario_error("odds.range_is_one")
 
     def overlap(self, scenario: Any = None) -> Overlap:
         """Return the largest divergences that the range allows."""
@@ -105,13 +105,11 @@ def check_rest(rest: Any) -> None:
     if rest is None:
         return
     if not isinstance(rest, BoundedOdds):
-        raise TypeError(Statement("odds.rest_not_bounded_odds", rest=rest))
+        raise type_error("odds.rest_not_bounded_odds", rest=rest)
     # a range of one is a statement here: the rest tells nothing more
     w = check_at_least_one(w=rest.w)
     if w > MOST_ODDS or rest.share != 0:
-        raise ScenarioError(
-            Statement("odds.rest_range_or_share", most_odds=MOST_ODDS, rest=rest)
-        )
+        raise scenario_error("odds.rest_range_or_share", most_odds=MOST_ODDS, rest=rest)
 
 
 # -- the belief that from a row the secret is guessed only so well ---------------------
@@ -156,7 +154,7 @@ class BoundedInference(Belief):
         """Check the parameters; see the class."""
         auc = check_probability(auc=self.auc)
         if auc <= 0.5:
-            raise ScenarioError(Statement("odds.auc_not_above_half", auc=self.auc))
+            raise scenario_error("odds.auc_not_above_half", auc=self.auc)
         check_rest(self.rest)
 
     def _overlap(self, auc: float) -> Overlap:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.releases import PublicContext
 from skpuffer.schema import Binning, Schema
@@ -216,7 +216,7 @@ def coding_of(
 
 def _column(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
     if column.isna().any():
-        raise ScenarioError(Statement("prior.rows_missing_values", name=name))
+        raise scenario_error("prior.rows_missing_values", name=name)
     kind = column.dtype
     numeric = pd.api.types.is_numeric_dtype(kind) and not (
         pd.api.types.is_bool_dtype(kind) or pd.api.types.is_complex_dtype(kind)
@@ -225,7 +225,7 @@ def _column(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
         return _levels(column, bins, name)
     numbers = column.to_numpy(dtype=float)
     if not np.all(np.isfinite(numbers)):
-        raise ScenarioError(Statement("prior.rows_infinite", name=name))
+        raise scenario_error("prior.rows_infinite", name=name)
     if bins is None:
         values = np.unique(numbers)
         # in the type they have: labels that are integers stay integers
@@ -278,8 +278,8 @@ def _levels(column: pd.Series, bins: Any, name: Hashable) -> Levels:
     try:
         refuse_ambiguous(values, "rows")
     except ValueError as error:
-        raise ScenarioError(
-            Statement("prior.column_levels_unreadable", name=name, error=error)
+        raise scenario_error(
+            "prior.column_levels_unreadable", name=name, error=error
         ) from None
     held = np.empty(len(values), dtype=object)
     held[:] = values
@@ -307,12 +307,10 @@ def check_target(scenario: Any, context: PublicContext) -> None:
     """Refuse a target of another name than the one that is declared."""
     names = {scenario.target, context.target_name}
     if len(names) > 1 and all(isinstance(name, str) for name in names):
-        raise ScenarioError(
-            Statement(
-                "target.name_differs_from_data",
-                target=scenario.target,
-                target_name=context.target_name,
-            )
+        raise scenario_error(
+            "target.name_differs_from_data",
+            target=scenario.target,
+            target_name=context.target_name,
         )
 
 
@@ -387,7 +385,7 @@ def target_leaks(
     for target in np.asarray(y, dtype=object).reshape(len(secret), -1).T:
         equal, nearly = _agreement(_codes_of_target(target), _codes_of_target(secret))
         if equal:
-            raise ScenarioError(Statement("target.is_secret_recoded", column=column))
+            raise scenario_error("target.is_secret_recoded", column=column)
         if nearly:
             leaks = (Statement("target.nearly_secret_recoded", column=column),)
     return leaks

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import Statement, scenario_error
 
 from ._bounded import BoundedOdds
 from ._rows import Laws, RowBelief, codes_of
@@ -94,7 +94,7 @@ class DeclaredOdds(RowBelief):
         rate = given.mean(axis=0)
         self._check_rate(values, rate)
         if np.any(rate == 0):
-            raise ScenarioError(Statement("propensity.value_without_probability"))
+            raise scenario_error("propensity.value_without_probability")
         # Bayes: what the rows weigh given a value of the secret
         masses = given.T / given.sum(axis=0)[:, None]
         return Laws(values, masses, codes_of(frame, self.known))
@@ -108,18 +108,16 @@ class DeclaredOdds(RowBelief):
         # without classes it is not fitted, or itself a class
         unfitted = guesses and not hasattr(source, "classes_")
         if isinstance(source, str) or source is None or unfitted:
-            raise ScenarioError(Statement("propensity.source_invalid", source=source))
+            raise scenario_error("propensity.source_invalid", source=source)
         if guesses:
             read = getattr(source, "feature_names_in_", None)
             if read is not None and scenario.column in list(read):
-                raise ScenarioError(
-                    Statement("propensity.reads_secret", column=scenario.column)
-                )
+                raise scenario_error("propensity.reads_secret", column=scenario.column)
             if read is not None and self.table().named:
                 missing = [name for name in read if name not in frame.columns]
                 if missing:
-                    raise ScenarioError(
-                        Statement("propensity.rows_lack_columns", missing=missing)
+                    raise scenario_error(
+                        "propensity.rows_lack_columns", missing=missing
                     )
                 rows = frame[list(read)]
             values = tuple(np.asarray(source.classes_).tolist())
@@ -133,11 +131,11 @@ class DeclaredOdds(RowBelief):
             given = np.column_stack([1 - given, given])
         fits = given.ndim == 2 and len(given) == len(frame) and given.shape[1] >= 2
         if not fits or not np.all((given >= 0) & (given <= 1)):
-            raise ScenarioError(
-                Statement("propensity.probabilities_shape_invalid", n_frame=len(frame))
+            raise scenario_error(
+                "propensity.probabilities_shape_invalid", n_frame=len(frame)
             )
         if not np.allclose(given.sum(axis=1), 1, atol=1e-6):
-            raise ScenarioError(Statement("propensity.probabilities_not_sum_one"))
+            raise scenario_error("propensity.probabilities_not_sum_one")
         if values is None:
             values = tuple(range(given.shape[1]))
         return values, given
@@ -149,28 +147,24 @@ class DeclaredOdds(RowBelief):
         rate = self.rate
         if not isinstance(rate, dict):
             if len(values) != 2:
-                raise ScenarioError(
-                    Statement("propensity.rate_not_each_value", values=list(values))
+                raise scenario_error(
+                    "propensity.rate_not_each_value", values=list(values)
                 )
             rate = {values[1]: rate}
         for value, share in rate.items():
             if value not in values or not isinstance(share, int | float):
-                raise ScenarioError(
-                    Statement(
-                        "propensity.rate_not_share_or_dict",
-                        values=list(values),
-                        rate=self.rate,
-                    )
+                raise scenario_error(
+                    "propensity.rate_not_share_or_dict",
+                    values=list(values),
+                    rate=self.rate,
                 )
             mean = float(found[values.index(value)])
             if not abs(share - mean) <= _ROUNDED:
-                raise ScenarioError(
-                    Statement(
-                        "propensity.rate_contradicts_probabilities",
-                        share=share,
-                        value=value,
-                        mean=mean,
-                    )
+                raise scenario_error(
+                    "propensity.rate_contradicts_probabilities",
+                    share=share,
+                    value=value,
+                    mean=mean,
                 )
 
     def statement(self) -> Statement:

@@ -342,19 +342,11 @@ class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] #
 
     @abstractmethod
     def overlap(self, scenario: Any = None) -> Overlap:
-        """Return how far the record's distributions given two values overlap.
-
-        Parameters
-        ----------
-        """
+        """Return how far the record's distributions given two values overlap."""
 
     @abstractmethod
     def wider(self, scenario: Any = None) -> tuple[tuple[Statement, Overlap], ...]:
-        """Return what would be so if the belief is off, each under a name.
-
-        Parameters
-        ----------
-        """
+        """Return what would be so if the belief is off, each under a name."""
 
     @abstractmethod
     def statement(self) -> Statement:
@@ -365,9 +357,6 @@ class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] #
         """Return of what of a record it speaks, the same for equal beliefs only.
 
         None if that is not known.
-
-        Parameters
-        ----------
         """
 
     def check_covers(self, scenario: Any, context: PublicContext) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.privacy_loss.overlap import (
     FiniteOverlap,
@@ -103,7 +103,7 @@ class Laws:
                 elif doubted:
                     found.append((masses[i], masses[j], mass))
         if not found:
-            raise ScenarioError(Statement("prior.no_pair_possible"))
+            raise scenario_error("prior.no_pair_possible")
         return found
 
 
@@ -141,8 +141,8 @@ class PublicRowsBelief(Belief):
         try:
             table: ReferenceTable = self._read("rows")
         except ScenarioError:
-            raise ScenarioError(
-                Statement("prior.rows_not_a_table", owner=type(self).__name__)
+            raise scenario_error(
+                "prior.rows_not_a_table", owner=type(self).__name__
             ) from None
         return table
 
@@ -254,8 +254,8 @@ class RowBelief(PublicRowsBelief):
 
     def _variation(self, laws: Laws, confidence: float) -> float:
         """Total variation within which the true distributions are, at a confidence."""
-        raise ScenarioError(
-            Statement("prior.confidence_needs_binned_law", owner=type(self).__name__)
+        raise scenario_error(
+            "prior.confidence_needs_binned_law", owner=type(self).__name__
         )
 
     # -- public rows --------------------------------------------------------------
@@ -283,12 +283,10 @@ class RowBelief(PublicRowsBelief):
         if n_features == len(there):
             return None
         if n_features != len(features):
-            raise ScenarioError(
-                Statement(
-                    "prior.unnamed_column_count_differs",
-                    n_features=n_features,
-                    n_there=len(there),
-                )
+            raise scenario_error(
+                "prior.unnamed_column_count_differs",
+                n_features=n_features,
+                n_there=len(there),
             )
         return features.index(scenario.column)
 
@@ -300,24 +298,20 @@ class RowBelief(PublicRowsBelief):
         """Check the parameters; see the class."""
         check_rest(self.rest)
         if isinstance(self.known, str) or not isinstance(self.known, Sequence):
-            raise ScenarioError(Statement("prior.known_not_a_list", known=self.known))
+            raise scenario_error("prior.known_not_a_list", known=self.known)
         if len(self.known) > _MOST_KNOWN:
-            raise ScenarioError(
-                Statement(
-                    "prior.known_too_many_columns",
-                    n_known=len(self.known),
-                    most_known=_MOST_KNOWN,
-                )
+            raise scenario_error(
+                "prior.known_too_many_columns",
+                n_known=len(self.known),
+                most_known=_MOST_KNOWN,
             )
         there = self.table().columns
         if scenario is not None:
             there = self.covered(scenario)
         strange = [name for name in self.known if name not in there]
         if strange:
-            raise ScenarioError(
-                Statement(
-                    "prior.known_unknown_columns", strange=strange, there=list(there)
-                )
+            raise scenario_error(
+                "prior.known_unknown_columns", strange=strange, there=list(there)
             )
         if scenario is not None:
             self.laws(scenario)
@@ -336,13 +330,11 @@ class RowBelief(PublicRowsBelief):
                 Statement("prior.the_target" if one else "prior.its_targets")
             )
         if missing:
-            raise ScenarioError(
-                Statement(
-                    "prior.columns_read_not_covered",
-                    missing=missing,
-                    owner=type(self).__name__,
-                    covered=list(covered),
-                )
+            raise scenario_error(
+                "prior.columns_read_not_covered",
+                missing=missing,
+                owner=type(self).__name__,
+                covered=list(covered),
             )
 
     def speaks_of(self, scenario: Any, context: PublicContext) -> Statement:

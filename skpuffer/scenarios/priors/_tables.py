@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.numbers import Floats, floats
 from skpuffer.releases import PublicContext
 from skpuffer.schema._cells import level_places
@@ -61,7 +61,7 @@ class ReferenceTable:
             except ValueError:  # rows of different lengths
                 table = np.empty(0)
         if len(table.shape) != 2 or not table.shape[0]:
-            raise ScenarioError(Statement("prior.table_without_rows"))
+            raise scenario_error("prior.table_without_rows")
         self._names = matching_names(table)
         frame = to_pandas(table)
         # a copy: the digest must not go stale when the caller's table changes
@@ -132,17 +132,13 @@ def encode_target(context: PublicContext, y: ArrayLike | None) -> Any:
         if numbers is None:
             return y  # labels that pass through a step that has no use for them
         if not np.all(np.isfinite(numbers)):
-            raise ScenarioError(Statement("prior.target_not_finite"))
+            raise scenario_error("prior.target_not_finite")
         return numbers
     codes = level_places(context.classes, y)
     if np.any(codes < 0):
         unknown = y[codes < 0][0]
-        raise ScenarioError(
-            Statement(
-                "prior.target_label_unknown",
-                unknown=unknown,
-                classes=list(context.classes),
-            )
+        raise scenario_error(
+            "prior.target_label_unknown", unknown=unknown, classes=list(context.classes)
         )
     return codes
 
@@ -184,12 +180,8 @@ def bound_arrays(
             known = column_names(X)
             missing = [name for name in names if name not in known]
             if missing:
-                raise ScenarioError(
-                    Statement(
-                        "prior.public_rows_lack_columns",
-                        missing=missing,
-                        known=list(known),
-                    )
+                raise scenario_error(
+                    "prior.public_rows_lack_columns", missing=missing, known=list(known)
                 )
             X = to_pandas(X, names)
         else:
@@ -199,19 +191,17 @@ def bound_arrays(
         X = context.feature_map(X)
     X = floats(X)
     if X is None:
-        raise ScenarioError(Statement("prior.columns_not_numeric"))
+        raise scenario_error("prior.columns_not_numeric")
     if X.ndim != 2:
-        raise ScenarioError(Statement("prior.public_rows_shape_invalid", shape=X.shape))
+        raise scenario_error("prior.public_rows_shape_invalid", shape=X.shape)
     if context.n_features is not None and X.shape[1] != context.n_features:
-        raise ScenarioError(
-            Statement(
-                "prior.feature_count_differs",
-                n_public=X.shape[1],
-                n_features=context.n_features,
-            )
+        raise scenario_error(
+            "prior.feature_count_differs",
+            n_public=X.shape[1],
+            n_features=context.n_features,
         )
     if not np.all(np.isfinite(X)):
-        raise ScenarioError(Statement("prior.public_rows_not_finite"))
+        raise scenario_error("prior.public_rows_not_finite")
     return X, encode_target(context, y)
 
 
@@ -219,7 +209,7 @@ def secret_values(table: ReferenceTable, column: Hashable) -> set[Any]:
     """Return the set of values of a column, which must have none missing."""
     values = table._frame[column]
     if values.isna().any():
-        raise ScenarioError(Statement("prior.secret_missing_values", column=column))
+        raise scenario_error("prior.secret_missing_values", column=column)
     return set(values.tolist())
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import unsupported_error
 from skpuffer.kernel.numbers import Booleans, Floats, Indices
 from skpuffer.kernel.plain import Plain, to_plain
 
@@ -228,7 +228,7 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
 
     def approximate(self) -> "Quilts":
         """Raise: a general network has no mixing time."""
-        raise UnsupportedError(Statement("quilt.network_has_no_mixing"))
+        raise unsupported_error("quilt.network_has_no_mixing")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import entr, gammaln
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import ScenarioError, scenario_error
 from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import Rows
@@ -55,30 +55,22 @@ def check_pool(pool: Any) -> None:
     """
     if isinstance(pool, str):
         if pool != "known":
-            raise ScenarioError(
-                Statement("subsample.pool_not_known_or_table", pool=pool)
-            )
+            raise scenario_error("subsample.pool_not_known_or_table", pool=pool)
         return
     if isinstance(pool, tuple) and len(pool) != 2:
-        raise ScenarioError(
-            Statement("subsample.pool_tuple_not_pair", n_pool=len(pool))
-        )
+        raise scenario_error("subsample.pool_tuple_not_pair", n_pool=len(pool))
     X, y = pool_rows(pool)
     refuse_mask(X, "pool")
     refuse_mask(y, "pool")
     if sparse.issparse(X):
-        raise ScenarioError(Statement("subsample.pool_sparse"))
+        raise scenario_error("subsample.pool_sparse")
     if not is_frame(X) and _dimensions(X) != 2:
-        raise ScenarioError(
-            Statement("subsample.pool_not_a_table", x_type=type(X).__name__)
-        )
+        raise scenario_error("subsample.pool_not_a_table", x_type=type(X).__name__)
     if y is not None and row_count(y) != row_count(X):
-        raise ScenarioError(
-            Statement(
-                "subsample.pool_target_count_differs",
-                n_records=row_count(X),
-                n_targets=row_count(y),
-            )
+        raise scenario_error(
+            "subsample.pool_target_count_differs",
+            n_records=row_count(X),
+            n_targets=row_count(y),
         )
 
 
@@ -102,7 +94,7 @@ def check_classes(y: Any) -> None:
     ScenarioError
     """
     if y is None or _dimensions(y) != 1:
-        raise ScenarioError(Statement("subsample.stratify_without_target"))
+        raise scenario_error("subsample.stratify_without_target")
 
 
 def pool_arrays(pool: Any, context: PublicContext) -> tuple[Any, Any]:
@@ -120,13 +112,11 @@ def pool_arrays(pool: Any, context: PublicContext) -> tuple[Any, Any]:
     """
     X, y = pool_rows(pool)
     if context.has_target and y is None:
-        raise ScenarioError(Statement("subsample.pool_without_targets"))
+        raise scenario_error("subsample.pool_without_targets")
     try:
         return bound_arrays(context, X, y)
     except ScenarioError as error:
-        raise ScenarioError(
-            Statement("subsample.pool_differs_from_table", error=error)
-        ) from None
+        raise scenario_error("subsample.pool_differs_from_table", error=error) from None
 
 
 def taken_of(
@@ -169,7 +159,7 @@ def taken_of(
     mask = np.zeros(n_pool, dtype=bool)
     mask[order] = rank < times[kinds]
     if mask.sum() != len(both) - n_pool:
-        raise ScenarioError(Statement("subsample.records_not_in_pool"))
+        raise scenario_error("subsample.records_not_in_pool")
     return mask
 
 
@@ -232,11 +222,7 @@ class UniformSubset:
 
 @dataclass(frozen=True)
 class IndependentRecords:
-    """Each record by itself, with one probability.
-
-    Parameters
-    ----------
-    """
+    """Each record by itself, with one probability."""
 
     rate: float
     n_pool: int

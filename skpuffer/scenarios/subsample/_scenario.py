@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import entr
 from sklearn.utils import _safe_indexing
 
-from skpuffer.exceptions import ScenarioError, Statement
+from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.facts import Fact, OutputSamples
 from skpuffer.kernel.numbers import (
     Floats,
@@ -189,15 +189,13 @@ class SubsampleScenario(Scenario):
         try:
             check_count(n_subsets=self.n_subsets, least=2)
         except ValueError as error:
-            raise ScenarioError(
-                Statement("subsample.single_subset_certain", error=error)
+            raise scenario_error(
+                "subsample.single_subset_certain", error=error
             ) from None
         if self.groups is not None:
             if self.secret != "groups":
-                raise ScenarioError(
-                    Statement(
-                        "subsample.groups_without_secret_groups", secret=self.secret
-                    )
+                raise scenario_error(
+                    "subsample.groups_without_secret_groups", secret=self.secret
                 )
             if not callable(self.groups):
                 self._check_ids()
@@ -211,9 +209,7 @@ class SubsampleScenario(Scenario):
         try:
             read_groups(self.groups)
         except (TypeError, ValueError) as error:
-            raise ScenarioError(
-                Statement("subsample.groups_ids_invalid", error=error)
-            ) from None
+            raise scenario_error("subsample.groups_ids_invalid", error=error) from None
 
     def _check_size(self) -> None:
         """Refuse a size that is neither a count nor a share."""
@@ -221,24 +217,22 @@ class SubsampleScenario(Scenario):
         if isinstance(size, int | np.integer) and not isinstance(size, bool):
             check_count(size=size)
         elif not 0 < check_real(size=size) < 1:
-            raise ScenarioError(
-                Statement("subsample.size_share_out_of_range", size=size)
-            )
+            raise scenario_error("subsample.size_share_out_of_range", size=size)
 
     def _check_together(self) -> None:
         """Refuse parameters that contradict each other."""
         if self.independent and self.stratify:
-            raise ScenarioError(Statement("subsample.stratify_with_independent"))
+            raise scenario_error("subsample.stratify_with_independent")
         if self.draws_from_pool:
             return
         if self.prior == "design":
-            raise ScenarioError(Statement("subsample.design_with_public_pool"))
+            raise scenario_error("subsample.design_with_public_pool")
         if self.independent:
-            raise ScenarioError(Statement("subsample.independent_with_public_pool"))
+            raise scenario_error("subsample.independent_with_public_pool")
         if self.stratify:
             check_classes(pool_rows(self.pool)[1])
         if self.secret == "groups" and self.groups is None:
-            raise ScenarioError(Statement("subsample.groups_missing"))
+            raise scenario_error("subsample.groups_missing")
 
     def drawn(self, n_pool: int) -> int:
         """Return how many records are drawn of a pool.
@@ -278,7 +272,7 @@ class SubsampleScenario(Scenario):
         if self.secret == "record":
             refuse_repeated(groups, self)
         if self.secret == "groups" and not self.draws_from_pool:
-            raise ScenarioError(Statement("subsample.groups_of_table_given"))
+            raise scenario_error("subsample.groups_of_table_given")
 
     def declared_groups(self, context: PublicContext) -> None:
         """Return None: groups are of the pool, and not of the table."""
@@ -362,11 +356,11 @@ def of_function(
     said = [function(mask.copy()) for mask in masks]
     rows = [list(one) if _is_sequence(one) else [one] for one in said]
     if len({len(row) for row in rows}) != 1 or not rows[0]:
-        raise ScenarioError(Statement("subsample.groups_labels_count_varies"))
+        raise scenario_error("subsample.groups_labels_count_varies")
     try:
         columns = [_codes(column) for column in zip(*rows, strict=True)]
     except TypeError:
-        raise ScenarioError(Statement("subsample.groups_labels_not_hashable")) from None
+        raise scenario_error("subsample.groups_labels_not_hashable") from None
     codes: Indices = np.column_stack(columns)
     return codes if weights is None else _uncertain(codes, weights)
 
@@ -388,7 +382,7 @@ def _uncertain(codes: Indices, weights: Floats) -> Indices:
     possible = codes[weights > 0]
     kept: Indices = codes[:, np.any(possible != possible[0], axis=0)]
     if not kept.shape[1]:
-        raise ScenarioError(Statement("subsample.no_secret_uncertain"))
+        raise scenario_error("subsample.no_secret_uncertain")
     return kept
 
 
@@ -410,29 +404,25 @@ class BoundSubsample(BoundScenario):
         if not scenario.draws_from_pool:
             self.X, self.y = pool_arrays(scenario.pool, context)
         elif context.pool is None:
-            raise ScenarioError(Statement("subsample.known_pool_outside_fit"))
+            raise scenario_error("subsample.known_pool_outside_fit")
         else:
             self.X, self.y = context.pool
         self.n_pool = row_count(self.X)
         self.n_drawn: int = scenario.drawn(self.n_pool)
         if context.n_records != self.n_drawn:
-            raise ScenarioError(
-                Statement(
-                    "subsample.size_differs_from_table",
-                    n_drawn=self.n_drawn,
-                    n_pool=self.n_pool,
-                    n_records=context.n_records,
-                )
+            raise scenario_error(
+                "subsample.size_differs_from_table",
+                n_drawn=self.n_drawn,
+                n_pool=self.n_pool,
+                n_records=context.n_records,
             )
         self.law = self._law()
         self.groups = self._groups() if scenario.secret == "groups" else None
         if scenario.prior == "enumerated" and self.law.log_count > _MOST:
-            raise ScenarioError(
-                Statement(
-                    "subsample.too_many_subsets",
-                    log_count=self.law.log_count / math.log(10),
-                    most_subsets=_MOST_SUBSETS,
-                )
+            raise scenario_error(
+                "subsample.too_many_subsets",
+                log_count=self.law.log_count / math.log(10),
+                most_subsets=_MOST_SUBSETS,
             )
 
     def _law(self) -> SubsetLaw:
@@ -449,12 +439,10 @@ class BoundSubsample(BoundScenario):
             self.y, return_inverse=True, return_counts=True
         )
         if len(classes) > self.n_drawn:
-            raise ScenarioError(
-                Statement(
-                    "subsample.stratify_too_many_classes",
-                    n_classes=len(classes),
-                    n_drawn=self.n_drawn,
-                )
+            raise scenario_error(
+                "subsample.stratify_too_many_classes",
+                n_classes=len(classes),
+                n_drawn=self.n_drawn,
             )
         strata = (
             (np.flatnonzero(codes == at), int(count))
@@ -466,19 +454,17 @@ class BoundSubsample(BoundScenario):
         """Group of each record of the pool, or a function of the memberships."""
         given, of_fit = self.scenario.groups, self.context.groups
         if given is None and of_fit is None:
-            raise ScenarioError(Statement("subsample.groups_not_given"))
+            raise scenario_error("subsample.groups_not_given")
         if given is not None and of_fit is not None:
-            raise ScenarioError(Statement("subsample.groups_given_twice"))
+            raise scenario_error("subsample.groups_given_twice")
         if callable(given):
             return given
         groups = np.asarray(of_fit) if given is None else read_groups(given)
         if len(groups) != self.n_pool:
-            raise ScenarioError(
-                Statement(
-                    "subsample.groups_count_differs",
-                    n_groups=len(groups),
-                    n_pool=self.n_pool,
-                )
+            raise scenario_error(
+                "subsample.groups_count_differs",
+                n_groups=len(groups),
+                n_pool=self.n_pool,
             )
         return groups
 
@@ -500,7 +486,7 @@ class BoundSubsample(BoundScenario):
             np.packbits(masks, axis=1), axis=0, return_counts=True
         )
         if len(packed) < 2:
-            raise ScenarioError(Statement("subsample.subsets_all_same"))
+            raise scenario_error("subsample.subsets_all_same")
         distinct = np.unpackbits(packed, axis=1, count=self.n_pool).astype(bool)
         return distinct, times / times.sum()
 
@@ -651,9 +637,7 @@ def _refuse_chance(release: QueryRelease, first: Floats, second: Floats) -> None
     # threads may add up in any order: that much is no chance
     if np.allclose(first, second, rtol=1e-6, atol=1e-9 * np.abs(first).max(initial=0)):
         return
-    raise ScenarioError(
-        Statement("subsample.query_not_deterministic", name=release.name)
-    )
+    raise scenario_error("subsample.query_not_deterministic", name=release.name)
 
 
 def _taken(X: Any, y: Any, mask: Any) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr, log_expit
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Indices, check_count, check_option
 from skpuffer.utils._checks import check_masses, check_sizes
 
@@ -65,7 +65,7 @@ class Atoms:
     def __post_init__(self) -> None:
         points = check_sizes(points=self.points)
         if points.ndim != 2 or not points.size:
-            raise ValueError(Statement("pac.points_shape_wrong", shape=points.shape))
+            raise value_error("pac.points_shape_wrong", shape=points.shape)
         weights = check_masses(len(points), weights=self.weights)
         memberships = _checked_memberships(self.memberships, len(points))
         kept = weights > 0
@@ -174,7 +174,7 @@ class Atoms:
 
     def _column(self, column: int) -> Indices:
         if self.memberships is None:
-            raise ValueError(Statement("pac.atoms_without_memberships"))
+            raise value_error("pac.atoms_without_memberships")
         return np.asarray(self.memberships)[:, column]
 
     def between(self, column: int, first: int, second: int) -> "Atoms":
@@ -204,9 +204,7 @@ class Atoms:
         codes = self._column(column)
         chances = [float(self.prior @ (codes == value)) for value in (first, second)]
         if first == second or not min(chances):
-            raise ValueError(
-                Statement("pac.secret_values_unknown", first=first, second=second)
-            )
+            raise value_error("pac.secret_values_unknown", first=first, second=second)
         kept = (codes == first) | (codes == second)
         is_second = codes[kept] == second
         shares = np.where(is_second, chances[1], chances[0])
@@ -237,7 +235,7 @@ class Atoms:
         chances = self.prior @ bits
         product = np.prod(np.where(bits == 1, chances, 1 - chances), axis=1)
         if not enumerated or not np.allclose(self.prior, product, rtol=1e-6, atol=0):
-            raise ValueError(Statement("pac.memberships_not_independent_bits"))
+            raise value_error("pac.memberships_not_independent_bits")
         where = np.empty(m, dtype=np.intp)
         where[codes] = np.arange(m)
         return bits, where[codes[:, None] ^ place]
@@ -297,17 +295,13 @@ def _checked_memberships(memberships: ArrayLike | None, m: int) -> Indices | Non
         return None
     codes = np.asarray(memberships)
     if codes.ndim != 2 or len(codes) != m or not codes.shape[1]:
-        raise ValueError(
-            Statement("pac.memberships_shape_wrong", n_atoms=m, shape=codes.shape)
-        )
+        raise value_error("pac.memberships_shape_wrong", n_atoms=m, shape=codes.shape)
     if codes.dtype.kind not in "biu" or np.any(codes < 0):
-        raise ValueError(Statement("pac.memberships_not_integers"))
+        raise value_error("pac.memberships_not_integers")
     codes = codes.astype(np.intp)
     # each value has a column of its own in what is computed
     if int(codes.max()) >= max(2, m):
-        raise ValueError(
-            Statement("pac.memberships_not_consecutive", n_atoms=m, limit=max(2, m))
-        )
+        raise value_error("pac.memberships_not_consecutive", n_atoms=m, limit=max(2, m))
     return codes
 
 
@@ -485,9 +479,7 @@ class Bank:
             If the atoms have more than three coordinates.
         """
         if atoms.dim > 3:
-            raise ValueError(
-                Statement("pac.quadrature_dimension_too_large", dim=atoms.dim)
-            )
+            raise value_error("pac.quadrature_dimension_too_large", dim=atoms.dim)
         return cls.from_rule(atoms, *normal_rule(atoms.dim, nodes))
 
     @classmethod

@@ -16,7 +16,7 @@ from operator import mul
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement, UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError, value_error
 from skpuffer.kernel.numbers import (
     check_count,
     check_finite,
@@ -145,16 +145,14 @@ def entropy_bound(
     largest = math.log(n_secrets)
     entropy = check_non_negative(finite=True, entropy=entropy)
     if entropy > largest * (1 + 1e-9):
-        raise ValueError(
-            Statement(
-                "pac.entropy_exceeds_log_secrets", entropy=entropy, n_secrets=n_secrets
-            )
+        raise value_error(
+            "pac.entropy_exceeds_log_secrets", entropy=entropy, n_secrets=n_secrets
         )
     draws = check_finite(entropies=entropies)
     if draws.ndim != 1 or len(draws) < 2:
-        raise ValueError(Statement("pac.entropies_too_few_draws", shape=draws.shape))
+        raise value_error("pac.entropies_too_few_draws", shape=draws.shape)
     if draws.min() < -1e-9 or draws.max() > largest + 1e-9:
-        raise ValueError(Statement("pac.entropies_out_of_range"))
+        raise value_error("pac.entropies_out_of_range")
     left = mean_lower_bound(draws, 0.0, largest, gamma, method)
     return InformationBound(
         upper=max(0.0, entropy - left),
@@ -226,11 +224,11 @@ def density_bound(
     floor = check_positive(floor=floor)
     ratios = check_finite(log_ratios=log_ratios)
     if ratios.ndim not in (1, 2) or not ratios.size or len(ratios) < 2:
-        raise ValueError(Statement("pac.log_ratios_too_few_draws", shape=ratios.shape))
+        raise value_error("pac.log_ratios_too_few_draws", shape=ratios.shape)
     # at least zero: a smaller bound would leave no information, and no range to bet on
     largest = check_non_negative(finite=True, largest=largest)
     if ratios.max() > largest + 1e-9:
-        raise ValueError(Statement("pac.largest_below_log_ratio"))
+        raise value_error("pac.largest_below_log_ratio")
     draws = np.maximum(ratios.reshape(len(ratios), -1), -floor).mean(axis=1)
     upper = mean_upper_bound(draws, -floor, largest, gamma, method)
     return InformationBound(
@@ -278,7 +276,7 @@ def largest_bound(bounds: Iterable[InformationBound]) -> InformationBound:
     """
     given = list(bounds)
     if not given:
-        raise ValueError(Statement("pac.bounds_empty"))
+        raise value_error("pac.bounds_empty")
     worst = max(given, key=lambda bound: bound.upper)
     # one that only holds in the limit leaves all of them so
     weakest = next((bound for bound in given if not bound.certified), worst)
@@ -340,7 +338,7 @@ def certify_scale(
     budget, gamma = check_positive(budget=budget), check_probability(gamma=gamma)
     declared = np.sort(check_finite(scales=scales).ravel())
     if not declared.size or declared[0] <= 0:
-        raise ValueError(Statement("pac.scales_empty_or_not_positive"))
+        raise value_error("pac.scales_empty_or_not_positive")
     tries = ((scale, gamma / len(declared)) for scale in declared.tolist())
     kept = _first_kept(bound, tries, budget, gamma)
     if kept is not None:
@@ -410,7 +408,7 @@ def retry_scale(
     scale, budget = check_positive(scale=scale), check_positive(budget=budget)
     gamma, factor = check_probability(gamma=gamma), check_positive(factor=factor)
     if factor <= 1:
-        raise ValueError(Statement("pac.retry_factor_not_above_one", factor=factor))
+        raise value_error("pac.retry_factor_not_above_one", factor=factor)
     n_tries = check_count(n_tries=n_tries)
     scales = accumulate(repeat(factor, n_tries - 1), mul, initial=scale)
     tries = ((scale, gamma * 0.5**k) for k, scale in enumerate(scales, 1))

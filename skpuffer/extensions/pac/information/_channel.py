@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import Floats, Indices, check_count, check_positive
 from skpuffer.utils._types import RandomState
@@ -138,12 +138,10 @@ class MixtureChannel:
         law = self.law
         outputs = np.asarray(outputs, dtype=float)
         if not isinstance(law, GaussianLaw) or law.rank < law.dim:
-            raise ValueError(Statement("pac.posterior_noise_not_gaussian"))
+            raise value_error("pac.posterior_noise_not_gaussian")
         if outputs.ndim != 2 or outputs.shape[1] != law.dim:
-            raise ValueError(
-                Statement(
-                    "pac.channel_outputs_shape_wrong", dim=law.dim, shape=outputs.shape
-                )
+            raise value_error(
+                "pac.channel_outputs_shape_wrong", dim=law.dim, shape=outputs.shape
             )
         # as draws around the first atom, whose noise is what is left
         normals = law.whitened(outputs - self.atoms.distinct_points[0])
@@ -295,7 +293,7 @@ class MixtureChannel:
         """
         m = len(self.atoms.points)
         if m < 2 or not np.allclose(self.atoms.prior, 1 / m, rtol=1e-9, atol=0):
-            raise ValueError(Statement("pac.leave_one_out_weights_unequal"))
+            raise value_error("pac.leave_one_out_weights_unequal")
         # weight of the other samples of the same output, out of m - 1
         rest = np.round(self._weights * m) - 1
         with np.errstate(divide="ignore"):
@@ -398,7 +396,7 @@ class MixtureChannel:
         """
         law = self.law
         if not isinstance(law, GaussianLaw):
-            raise ValueError(Statement("pac.log_det_noise_not_gaussian"))
+            raise value_error("pac.log_det_noise_not_gaussian")
         centred = self.atoms.distinct_points - self.atoms.mean
         if law.cells(self.atoms.distinct_points).any():
             return float("inf")
@@ -509,7 +507,7 @@ class MixtureChannel:
         """
         law = self.law
         if not isinstance(law, GaussianLaw):
-            raise ValueError(Statement("pac.record_leakage_noise_not_gaussian"))
+            raise value_error("pac.record_leakage_noise_not_gaussian")
         bits, others = self.atoms.independent_bits()
         points, prior = self.atoms.points, self.atoms.prior
         found = np.empty(bits.shape[1])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
-from skpuffer.exceptions import CompositionError, Statement
+from skpuffer.exceptions import CompositionError, Statement, value_error
 from skpuffer.kernel.numbers import Floats, check_finite, check_non_negative
 from skpuffer.utils._checks import check_covariance, check_sizes
 
@@ -101,7 +101,7 @@ def compose_residual(
     left = _list(residuals=residuals)
     entropy = float(check_finite(entropy=entropy))
     if left.max() > entropy + 1e-9 * max(1.0, abs(entropy)):
-        raise ValueError(Statement("compose.residuals_exceed_entropy"))
+        raise value_error("compose.residuals_exceed_entropy")
     total = float(left.sum()) - (len(left) - 1) * entropy
     return max(0.0, total) if discrete else total
 
@@ -146,12 +146,10 @@ def compose_mixed(information: ArrayLike, whole: ArrayLike) -> float:
     """
     about, whole = _each(information=information), _each(whole=whole)
     if about.shape != whole.shape:
-        raise ValueError(
-            Statement(
-                "compose.information_entries_not_per_release",
-                n_secret=len(about),
-                n_table=len(whole),
-            )
+        raise value_error(
+            "compose.information_entries_not_per_release",
+            n_secret=len(about),
+            n_table=len(whole),
         )
     # a function of the input is told no more of than the input
     return float(whole.sum() - np.maximum(whole - about, 0).max())
@@ -207,31 +205,25 @@ def compose_exact(
            [0., 4.]])
     """
     if not len(atoms) == len(noise_covariances) == len(inputs) or not len(atoms):
-        raise ValueError(
-            Statement(
-                "compose.exact_entries_not_per_release",
-                n_atoms=len(atoms),
-                n_noise_covariances=len(noise_covariances),
-                n_inputs=len(inputs),
-            )
+        raise value_error(
+            "compose.exact_entries_not_per_release",
+            n_atoms=len(atoms),
+            n_noise_covariances=len(noise_covariances),
+            n_inputs=len(inputs),
         )
     tables = [check_sizes(atoms=table) for table in atoms]
     noises = [check_covariance(noise_covariances=noise) for noise in noise_covariances]
     names = [np.asarray(name) for name in inputs]
     for table, noise, name in zip(tables, noises, names, strict=True):
         if table.ndim != 2 or noise.shape != (table.shape[1],) * 2:
-            raise ValueError(
-                Statement(
-                    "compose.atoms_columns_mismatch_noise",
-                    table_shape=table.shape,
-                    noise_shape=noise.shape,
-                )
+            raise value_error(
+                "compose.atoms_columns_mismatch_noise",
+                table_shape=table.shape,
+                noise_shape=noise.shape,
             )
         if name.shape != table.shape[:1]:
-            raise ValueError(
-                Statement(
-                    "compose.inputs_rows_mismatch", shape=name.shape, n_table=len(table)
-                )
+            raise value_error(
+                "compose.inputs_rows_mismatch", shape=name.shape, n_table=len(table)
             )
         if not np.array_equal(name, names[0]):
             raise CompositionError(Statement("compose.inputs_differ_between_releases"))
@@ -243,9 +235,7 @@ def _list(**named: ArrayLike) -> Floats:
     ((name, _),) = named.items()
     values = check_finite(**named)
     if values.ndim != 1 or not values.size:
-        raise ValueError(
-            Statement("compose.entries_shape_wrong", name=name, shape=values.shape)
-        )
+        raise value_error("compose.entries_shape_wrong", name=name, shape=values.shape)
     return values
 
 

@@ -14,7 +14,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import logsumexp, ndtr, ndtri
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
@@ -178,7 +178,7 @@ def slice_statistic(
     """
     draws = check_sizes(releases=releases)
     if draws.ndim != 2 or len(draws) <= draws.shape[1] + 1:
-        raise ValueError(Statement("sliced.statistic_too_few_draws", shape=draws.shape))
+        raise value_error("sliced.statistic_too_few_draws", shape=draws.shape)
     n_directions = check_count(n_directions=n_directions)
     level, n_null = check_probability(level=level), check_count(n_null=n_null)
     directions = rng.normal(size=(draws.shape[1], n_directions))
@@ -270,13 +270,11 @@ def donsker_varadhan_gap(
     spread = check_covariance(least=_LEAST, covariance=covariance)
     d = len(spread)
     if draws.ndim != 2 or draws.shape[1] != d or centre.shape != (d,) or len(draws) < 4:
-        raise ValueError(
-            Statement(
-                "pac.donsker_varadhan_shapes_wrong",
-                draws_shape=draws.shape,
-                centre_shape=centre.shape,
-                covariance_shape=spread.shape,
-            )
+        raise value_error(
+            "pac.donsker_varadhan_shapes_wrong",
+            draws_shape=draws.shape,
+            centre_shape=centre.shape,
+            covariance_shape=spread.shape,
         )
     gamma, clip = check_probability(gamma=gamma), check_positive(clip=clip)
     penalty = check_positive(penalty=penalty)
@@ -358,14 +356,12 @@ def surrogate_terms(
         or centre.shape != (d,)
         or spread.shape != noise.shape
     ):
-        raise ValueError(
-            Statement(
-                "pac.surrogate_dimensions_differ",
-                points_shape=points.shape,
-                centre_shape=centre.shape,
-                covariance_shape=spread.shape,
-                noise_shape=noise.shape,
-            )
+        raise value_error(
+            "pac.surrogate_dimensions_differ",
+            points_shape=points.shape,
+            centre_shape=centre.shape,
+            covariance_shape=spread.shape,
+            noise_shape=noise.shape,
         )
     factor = cholesky(spread, lower=True)
     white = solve_triangular(factor, (points - centre).T, lower=True)
@@ -431,12 +427,10 @@ def _channel(
     table = check_sizes(atoms=atoms)
     noise = check_covariance(least=_LEAST, noise_covariance=noise_covariance)
     if table.ndim != 2 or not table.size or table.shape[1] != len(noise):
-        raise ValueError(
-            Statement(
-                "pac.atoms_columns_mismatch_covariance",
-                table_shape=table.shape,
-                noise_shape=noise.shape,
-            )
+        raise value_error(
+            "pac.atoms_columns_mismatch_covariance",
+            table_shape=table.shape,
+            noise_shape=noise.shape,
         )
     return table, check_masses(len(table), weights=weights), noise
 
@@ -444,7 +438,7 @@ def _channel(
 def _orthonormal(basis: ArrayLike, d: int) -> Floats:
     axes = check_finite(bases=basis)
     if axes.shape != (d, d) or not np.allclose(axes.T @ axes, np.eye(d), atol=1e-9):
-        raise ValueError(Statement("sliced.bases_not_orthonormal", dim=d))
+        raise value_error("sliced.bases_not_orthonormal", dim=d)
     return axes
 
 

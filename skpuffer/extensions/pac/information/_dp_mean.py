@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import (
     Floats,
@@ -217,14 +217,14 @@ def mean_lower_bound(
     bound = _BOUNDS[check_option(_BOUNDS, method=method)]
     low, high = check_real(low=low), check_real(high=high)
     if not -math.inf < low < high < math.inf:
-        raise ValueError(Statement("pac.bounds_not_ordered_finite", low=low, high=high))
+        raise value_error("pac.bounds_not_ordered_finite", low=low, high=high)
     draws = check_finite(values=values)
     if draws.ndim != 1 or len(draws) < 2:
-        raise ValueError(Statement("pac.values_too_few_draws", shape=draws.shape))
+        raise value_error("pac.values_too_few_draws", shape=draws.shape)
     # in units of the range; round-off of a logarithm is not a draw out of bounds
     shares = (draws - low) / (high - low)
     if shares.min() < -1e-9 or shares.max() > 1 + 1e-9:
-        raise ValueError(Statement("pac.values_outside_bounds"))
+        raise value_error("pac.values_outside_bounds")
     found = bound(shares.clip(0, 1), gamma)
     return low + (high - low) * min(1.0, max(0.0, found))
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import brentq
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     MARGIN,
     Floats,
@@ -78,12 +78,10 @@ def log_det(covariance: ArrayLike, noise_covariance: ArrayLike) -> float:
     output = check_covariance(covariance=covariance)
     noise = check_covariance(noise_covariance=noise_covariance)
     if output.shape != noise.shape:
-        raise ValueError(
-            Statement(
-                "gaussian.covariance_shapes_differ",
-                output_shape=output.shape,
-                noise_shape=noise.shape,
-            )
+        raise value_error(
+            "gaussian.covariance_shapes_differ",
+            output_shape=output.shape,
+            noise_shape=noise.shape,
         )
     # a coordinate that neither varies nor is noisy is a public constant
     free = (np.diag(output) > 0) | (np.diag(noise) > 0)
@@ -268,13 +266,11 @@ def efficient(
         return np.diag(spread * (spread.sum() / (2 * budget)))
     axes = check_basis(basis)
     if len(axes) != len(matrix):
-        raise ValueError(
-            Statement(
-                "gaussian.basis_shape_wrong",
-                shape=matrix.shape,
-                dim=len(matrix),
-                basis_shape=axes.shape,
-            )
+        raise value_error(
+            "gaussian.basis_shape_wrong",
+            shape=matrix.shape,
+            dim=len(matrix),
+            basis_shape=axes.shape,
         )
     unit = np.diag(matrix).max()
     if not unit > 0:
@@ -289,7 +285,7 @@ def check_basis(basis: ArrayLike) -> Floats:
     axes = check_finite(basis=basis)
     square = axes.ndim == 2 and axes.shape[0] == axes.shape[1]
     if not square or not np.allclose(axes.T @ axes, np.eye(len(axes)), atol=1e-9):
-        raise ValueError(Statement("gaussian.basis_not_orthonormal", shape=axes.shape))
+        raise value_error("gaussian.basis_not_orthonormal", shape=axes.shape)
     return axes
 
 
@@ -418,7 +414,7 @@ def inflated_covariance(
     n_draws = check_count(n_draws=n_draws)
     radius, gamma = check_positive(radius=radius), check_probability(gamma=gamma)
     if np.trace(moment) > radius**2 * (1 + 1e-9):
-        raise ValueError(Statement("gaussian.radius_below_second_moment"))
+        raise value_error("gaussian.radius_below_second_moment")
     values = np.linalg.eigvalsh(moment).astype(float)
     largest = float(_raised(values)[-1])
     # n t² / 2 = log(d / gamma) radius² (largest + 4 t / 3), solved for t
@@ -443,7 +439,7 @@ def _rotated(
         values, vectors = np.linalg.eigh(block / unit)
         variances = rule(_raised(values), budget)
         if not np.all(variances > 0):
-            raise ValueError(Statement("gaussian.budget_noise_vanishes", budget=budget))
+            raise value_error("gaussian.budget_noise_vanishes", budget=budget)
         noise[np.ix_(free, free)] = unit * _symmetric((vectors * variances) @ vectors.T)
     return noise
 

@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.extensions.pac.information._atoms import cells_along
 from skpuffer.kernel.numbers import (
     Floats,
@@ -282,10 +282,8 @@ def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
             law = law.covariance_matrix(dim)
         law = GaussianLaw(_stated_covariance(law))
     if law.dim != dim:
-        raise ValueError(
-            Statement(
-                "pac.noise_and_outputs_dimensions_differ", noise_dim=law.dim, dim=dim
-            )
+        raise value_error(
+            "pac.noise_and_outputs_dimensions_differ", noise_dim=law.dim, dim=dim
         )
     found: NoiseLaw = law
     return found
@@ -295,7 +293,7 @@ def _stated_covariance(noise: Any) -> Floats:
     """Return noise that is said by its covariance, or say what else would do."""
     array = floats(noise)
     if array is None or array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise ValueError(Statement("pac.noise_not_a_law"))
+        raise value_error("pac.noise_not_a_law")
     return array
 
 
@@ -462,8 +460,8 @@ class GaussianMixtureMarginal:
     def __post_init__(self) -> None:
         deviations = check_finite(deviations=self.deviations)
         if deviations.ndim != 1 or not deviations.size or np.any(deviations <= 0):
-            raise ValueError(
-                Statement("pac.mixture_deviations_not_positive", shape=deviations.shape)
+            raise value_error(
+                "pac.mixture_deviations_not_positive", shape=deviations.shape
             )
         weights = check_masses(len(deviations), weights=self.weights)
         object.__setattr__(self, "weights", tuple(weights.tolist()))
@@ -610,9 +608,7 @@ class ProductLaw:
     def __post_init__(self) -> None:
         scale = check_finite(scale=self.scale)
         if scale.ndim != 1 or not scale.size or np.any(scale <= 0):
-            raise ValueError(
-                Statement("pac.product_scale_not_positive", shape=scale.shape)
-            )
+            raise value_error("pac.product_scale_not_positive", shape=scale.shape)
         object.__setattr__(self, "scale", scale)
 
     @property

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import rel_entr
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats
 
 from ._atoms import Atoms, Bank
@@ -71,11 +71,7 @@ class Leakage(ABC):
         """Largest leakage of a value under one prior without noise."""
 
     def worst_value(self, law: NoiseLaw) -> float:
-        """Return the largest leakage of a single value of the secret, not on average.
-
-        Parameters
-        ----------
-        """
+        """Return the largest leakage of one value of the secret, not on average."""
         pairs = zip(self.priors, self.banks, strict=True)
         return max(self._worst(MixtureChannel(a, law), bank) for a, bank in pairs)
 
@@ -309,7 +305,7 @@ class Objective:
                 there = here + math.copysign(_STRIDE, excess)
             here = max(there, lowest)
         if best is None:
-            raise ValueError(Statement("pac.no_noise_keeps_budget"))
+            raise value_error("pac.no_noise_keeps_budget")
         return best
 
     def _slope(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     Floats,
     Indices,
@@ -103,7 +103,7 @@ class OutputModel:
     def __post_init__(self) -> None:
         atoms, mean = check_sizes(atoms=self.atoms), check_sizes(mean=self.mean)
         if atoms.ndim != 2 or not atoms.size:
-            raise ValueError(Statement("pac.model_atoms_not_table", shape=atoms.shape))
+            raise value_error("pac.model_atoms_not_table", shape=atoms.shape)
         matrices = {
             "noise_covariance": check_covariance(
                 least=_LEAST, noise_covariance=self.noise_covariance
@@ -114,14 +114,12 @@ class OutputModel:
         shapes = {"mean": (d,), "noise_covariance": (d, d), "spread": (d, d)}
         for name, value in {"mean": mean, **matrices}.items():
             if value.shape != shapes[name]:
-                raise ValueError(
-                    Statement(
-                        "pac.model_field_shape_wrong",
-                        name=name,
-                        expected=shapes[name],
-                        dim=d,
-                        shape=value.shape,
-                    )
+                raise value_error(
+                    "pac.model_field_shape_wrong",
+                    name=name,
+                    expected=shapes[name],
+                    dim=d,
+                    shape=value.shape,
                 )
             object.__setattr__(self, name, value)
         object.__setattr__(self, "radius", check_positive(radius=self.radius))
@@ -170,14 +168,14 @@ class OutputModel:
         """
         draws = check_sizes(outputs=outputs)
         if draws.ndim != 2 or len(draws) < 2 or not draws.shape[1]:
-            raise ValueError(Statement("pac.model_outputs_too_few", shape=draws.shape))
+            raise value_error("pac.model_outputs_too_few", shape=draws.shape)
         if radius is not None and ball is not None:
-            raise ValueError(Statement("pac.radius_and_ball_both_given"))
+            raise value_error("pac.radius_and_ball_both_given")
         mean = draws.mean(axis=0)
         spread = np.atleast_2d(np.cov(draws, rowvar=False, bias=True))
         size = float(np.trace(spread)) / len(mean)
         if not size > 0:
-            raise ValueError(Statement("pac.model_outputs_constant"))
+            raise value_error("pac.model_outputs_constant")
         spread += check_positive(ridge=ridge) * size * np.eye(len(mean))
         if ball is not None:
             centre = check_sizes(ball=ball[0])
@@ -207,12 +205,8 @@ class OutputModel:
         """
         points = check_finite(outputs=outputs)
         if points.ndim != 2 or points.shape[1:] != self.mean.shape:
-            raise ValueError(
-                Statement(
-                    "pac.clip_outputs_shape_wrong",
-                    dim=len(self.mean),
-                    shape=points.shape,
-                )
+            raise value_error(
+                "pac.clip_outputs_shape_wrong", dim=len(self.mean), shape=points.shape
             )
         away = points - self.mean
         lengths = _lengths(self.spread, away)
@@ -256,12 +250,10 @@ class OutputModel:
         """
         points, shifts = self.clip(outputs), check_finite(noise=noise)
         if shifts.shape != points.shape:
-            raise ValueError(
-                Statement(
-                    "pac.outputs_noise_shapes_differ",
-                    outputs_shape=points.shape,
-                    noise_shape=shifts.shape,
-                )
+            raise value_error(
+                "pac.outputs_noise_shapes_differ",
+                outputs_shape=points.shape,
+                noise_shape=shifts.shape,
             )
         factor = cholesky(self.noise_covariance, lower=True)
         # in units of the noise around the centre: what is left of large numbers there
@@ -316,7 +308,7 @@ class OutputModel:
         """
         points = self.clip(outputs)
         if len(points) < 2:
-            raise ValueError(Statement("pac.bound_needs_two_draws"))
+            raise value_error("pac.bound_needs_two_draws")
         n_noise = check_count(n_noise=n_noise)
         factor = cholesky(self.noise_covariance, lower=True)
         ratios = [

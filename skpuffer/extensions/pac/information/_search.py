@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.extensions.pac.information._atoms import Atoms, Bank
 from skpuffer.extensions.pac.information._channel import MixtureChannel
 from skpuffer.extensions.pac.information._gaussian import waterfill
@@ -199,7 +199,7 @@ def search_noise(
     check_option(("fixed_point", "sgd"), solver=solver)
     kinds = STARTS if starts is None else tuple(starts)
     if not kinds:
-        raise ValueError(Statement("pac.search_starts_unknown", starts=STARTS))
+        raise value_error("pac.search_starts_unknown", starts=STARTS)
     for kind in kinds:
         check_option(STARTS, starts=kind)
     most = check_positive(max_secret_leakage=max_secret_leakage, finite=False)
@@ -207,15 +207,11 @@ def search_noise(
     dim = priors[0].dim
     weight = np.eye(dim) if cost is None else check_covariance(cost=cost, least=1e-12)
     if len(weight) != dim:
-        raise ValueError(
-            Statement("pac.search_cost_shape_wrong", dim=dim, shape=weight.shape)
-        )
+        raise value_error("pac.search_cost_shape_wrong", dim=dim, shape=weight.shape)
     if secret != "dataset" and (sampled or any(a.n_secrets == 0 for a in priors)):
-        raise ValueError(
-            Statement("pac.search_secret_needs_memberships", secret=secret)
-        )
+        raise value_error("pac.search_secret_needs_memberships", secret=secret)
     if secret == "columns_given_others" and family != "scale":
-        raise ValueError(Statement("pac.search_family_without_gradient", family=family))
+        raise value_error("pac.search_family_without_gradient", family=family)
     source, _ = noise_generator(random_state)
     # a stream of its own: atoms drawn by the same seed are made of the same numbers
     rng = np.random.default_rng(source.integers(2**63, size=4))
@@ -370,16 +366,13 @@ def _checked_priors(atoms: Atoms | Sequence[Atoms]) -> list[Atoms]:
     """The priors as a list, all of outputs of one kind."""
     priors = [atoms] if isinstance(atoms, Atoms) else list(atoms)
     if not priors or not all(isinstance(a, Atoms) for a in priors):
-        raise TypeError(Statement("pac.search_atoms_wrong_type"))
+        raise type_error("pac.search_atoms_wrong_type")
     if len({a.dim for a in priors}) > 1:
-        raise ValueError(
-            Statement(
-                "pac.search_atoms_dimensions_differ",
-                dims=sorted({a.dim for a in priors}),
-            )
+        raise value_error(
+            "pac.search_atoms_dimensions_differ", dims=sorted({a.dim for a in priors})
         )
     if all(len(a.distinct_points) == 1 for a in priors):
-        raise ValueError(Statement("pac.search_atoms_constant"))
+        raise value_error("pac.search_atoms_constant")
     return priors
 
 
@@ -499,7 +492,7 @@ def augmented_lagrangian(
         excess = (value - objective.budget) / objective.budget
         force = max(0.0, multiplier + 2 * penalty * objective.budget * excess)
         if mmse is None:
-            raise ValueError(Statement("pac.solver_gradient_unknown"))
+            raise value_error("pac.solver_gradient_unknown")
         half = np.linalg.solve(covariance, kept(mmse()))
         pull = np.linalg.solve(covariance, half.T)
         gradient = 2 * objective.weight @ factor / unit
@@ -655,10 +648,8 @@ def search_law(
     budget = check_positive(budget=budget)
     start = check_finite(start=start)
     if budget >= atoms.output_entropy:
-        raise ValueError(
-            Statement(
-                "pac.budget_exceeds_output_entropy", output_entropy=atoms.output_entropy
-            )
+        raise value_error(
+            "pac.budget_exceeds_output_entropy", output_entropy=atoms.output_entropy
         )
 
     def scaled(parameters: Floats) -> NoiseLaw:
@@ -677,7 +668,7 @@ def search_law(
         while excess(high) > 0 and high < _REACH:
             high += 1.0
         if excess(low) <= 0 or excess(high) > 0:
-            raise ValueError(Statement("pac.family_never_meets_budget"))
+            raise value_error("pac.family_never_meets_budget")
         root = float(brentq(excess, low, high, xtol=1e-10))
         # on the safe side of the root
         step = 1e-10

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import gammaln
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, check_count, check_finite
 
 from ._recursion import (
@@ -57,17 +57,15 @@ def renyi_circulant(
     """
     lags = check_finite(lags=lags)
     if lags.ndim != 1 or not lags.size or np.any(lags < 0):
-        raise ValueError(Statement("allocation.lags_empty_or_negative", lags=lags))
+        raise value_error("allocation.lags_empty_or_negative", lags=lags)
     n_batches = check_count(n_batches=n_batches)
     orders, order = largest_order(orders)
     if cyclic and order * (len(lags) - 1) >= n_batches:
-        raise ValueError(
-            Statement(
-                "allocation.orders_too_large_for_lags",
-                n_batches=n_batches,
-                n_lags=len(lags) - 1,
-                largest=orders.max(),
-            )
+        raise value_error(
+            "allocation.orders_too_large_for_lags",
+            n_batches=n_batches,
+            n_lags=len(lags) - 1,
+            largest=orders.max(),
         )
     return interpolated(circulant_divergences(lags, n_batches, order, cyclic), orders)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, check_non_negative
 from skpuffer.kernel.plain import Plain
 
@@ -123,11 +123,7 @@ class Means(Protocol):
 
 @dataclass(frozen=True)
 class Bins(Plain, kind="bins"):
-    """The bins of a run, one of which a record is in, by chance and throughout.
-
-    Parameters
-    ----------
-    """
+    """The bins of a run, one of which a record is in, by chance and throughout."""
 
     strategy: Means
     n_batches: int
@@ -206,16 +202,14 @@ class Cover:
         for scale in (*self.scales, self.own):
             check_non_negative(cover=scale)
         if len(self.scales) != len(self.decays) or len(self.scales) not in (1, 2):
-            raise ValueError(
-                Statement(
-                    "allocation.cover_scales_decays_mismatch",
-                    scales=self.scales,
-                    decays=self.decays,
-                )
+            raise value_error(
+                "allocation.cover_scales_decays_mismatch",
+                scales=self.scales,
+                decays=self.decays,
             )
         if not all(0 <= decay <= 1 for decay in self.decays):
-            raise ValueError(
-                Statement("allocation.cover_decays_out_of_range", decays=self.decays)
+            raise value_error(
+                "allocation.cover_decays_out_of_range", decays=self.decays
             )
 
     @property
@@ -257,13 +251,11 @@ def check_cover(cover: Cover, lags: Floats) -> Cover:
     """
     short = np.flatnonzero(~(cover.lags(len(lags)) >= lags))
     if len(short):
-        raise ValueError(
-            Statement(
-                "allocation.cover_below_lags",
-                distance=short[0],
-                covered=cover.lags(len(lags))[short[0]],
-                lag=lags[short[0]],
-            )
+        raise value_error(
+            "allocation.cover_below_lags",
+            distance=short[0],
+            covered=cover.lags(len(lags))[short[0]],
+            lag=lags[short[0]],
         )
     return cover
 

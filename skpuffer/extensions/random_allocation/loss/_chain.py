@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.extensions.random_allocation.loss._bins import (
     Bins,
     Cover,
@@ -327,7 +327,7 @@ def by_marks(
         If an epsilon is negative.
     """
     if np.any(epsilon < 0):
-        raise ValueError(Statement("allocation.epsilon_negative", least=epsilon.min()))
+        raise value_error("allocation.epsilon_negative", least=epsilon.min())
     flat = np.minimum(epsilon.ravel(), _MARKS[-1])
     if flat.size <= 2:
         return np.array([delta_at(at) for at in flat.tolist()]).reshape(epsilon.shape)
@@ -600,7 +600,7 @@ def laws_by_rungs(
         `adding`.
     """
     if np.any(epsilon < 0):
-        raise ValueError(Statement("allocation.epsilon_negative", least=epsilon.min()))
+        raise value_error("allocation.epsilon_negative", least=epsilon.min())
     if bins.stand_out(variance):
         return np.ones(epsilon.shape)
     flat = np.minimum(epsilon.ravel(), _WIDE[-1])

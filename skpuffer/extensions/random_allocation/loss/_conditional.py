@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit, log_softmax, ndtr, ndtri, xlogy
 from sklearn.utils import gen_batches
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import Pair
 from skpuffer.kernel.distribution import Reversed, Steps, _delta_on, _epsilon_on
 from skpuffer.kernel.gaussian import gaussian_delta
@@ -262,9 +262,9 @@ def _orders(means: Any, temperatures: tuple[float, ...]) -> tuple[Hazards, ...]:
     """Hazards with the rows in the natural order and in the reversed one."""
     means = check_finite(means=means)
     if means.ndim != 2 or not len(means):
-        raise ValueError(Statement("allocation.means_shape_wrong", shape=means.shape))
+        raise value_error("allocation.means_shape_wrong", shape=means.shape)
     if np.any(means < 0):
-        raise ValueError(Statement("allocation.means_negative", least=means.min()))
+        raise value_error("allocation.means_negative", least=means.min())
     temperatures = tuple(check_positive(temperatures=t) for t in temperatures)
     return _prepared(means.tobytes(), means.shape, temperatures)
 
@@ -283,15 +283,13 @@ def _prepared(
     n_bounds = int((means > means.min(axis=0)).sum())
     size = n_bounds * (1 + len(temperatures)) * len(means) * _BYTES / 2**20
     if size > _MOST_MEMORY:
-        raise ValueError(
-            Statement(
-                "allocation.means_exceed_memory",
-                n_rows=means.shape[1],
-                n_bins=len(means),
-                n_bounds=n_bounds,
-                size=size,
-                most_memory=_MOST_MEMORY,
-            )
+        raise value_error(
+            "allocation.means_exceed_memory",
+            n_rows=means.shape[1],
+            n_bins=len(means),
+            n_bounds=n_bounds,
+            size=size,
+            most_memory=_MOST_MEMORY,
         )
     both = (means,) if means.shape[1] < 2 else (means, means[:, ::-1])
     return tuple(Hazards.of(each, temperatures) for each in both)

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import Pair, log_delta_of_orders
 from skpuffer.kernel.distribution import Reversed
 from skpuffer.kernel.gaussian import gaussian_delta
@@ -161,19 +161,17 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
 
     def __post_init__(self) -> None:
         if self.curve.gaussian_mu is None:
-            raise ValueError(Statement("allocation.curve_not_gaussian"))
+            raise value_error("allocation.curve_not_gaussian")
         if self.method not in METHODS:
-            raise ValueError(
-                Statement(
-                    "allocation.method_unknown", methods=METHODS, method=self.method
-                )
+            raise value_error(
+                "allocation.method_unknown", methods=METHODS, method=self.method
             )
         if self.method != "conditional":
             return
         if self.replaced:
-            raise ValueError(Statement("allocation.conditional_with_replaced"))
+            raise value_error("allocation.conditional_with_replaced")
         if self.target is None:
-            raise ValueError(Statement("allocation.conditional_target_missing"))
+            raise value_error("allocation.conditional_target_missing")
         check_probability(target=self.target)
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.fft import irfft, rfft
 from scipy.special import gammaln, ndtr
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, check_finite
 
 __all__ = [
@@ -490,7 +490,7 @@ def largest_order(orders: object) -> tuple[Floats, int]:
     """Return orders as floats, and the whole order up to which they are asked for."""
     values = check_finite(orders=orders)
     if values.size == 0 or np.any(values <= 1):
-        raise ValueError(Statement("allocation.orders_empty_or_small", orders=orders))
+        raise value_error("allocation.orders_empty_or_small", orders=orders)
     return values, max(2, math.ceil(values.max()))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import conversion_terms, log_delta_of_orders
 from skpuffer.kernel.gaussian import gaussian_delta, gaussian_epsilon
 from skpuffer.kernel.numbers import (
@@ -124,9 +124,7 @@ def renyi_add(gram: Any, orders: Any) -> Floats:
     """
     gram, orders = check_gram(gram), check_finite(orders=orders)
     if np.any(orders <= 1):
-        raise ValueError(
-            Statement("allocation.orders_not_above_one", least=orders.min())
-        )
+        raise value_error("allocation.orders_not_above_one", least=orders.min())
     drop = np.trace(gram) / (2 * len(gram))
     return np.asarray(drop + (orders - 1) * gram.mean() / 2)
 
@@ -217,14 +215,12 @@ def renyi_remove(
     else:
         band = Band.of(gram, check_count(bandwidth=bandwidth))
         if band.cost(order) > max_operations:
-            raise ValueError(
-                Statement(
-                    "allocation.bandwidth_too_many_operations",
-                    bandwidth=bandwidth,
-                    cost=band.cost(order),
-                    order=order,
-                    max_operations=max_operations,
-                )
+            raise value_error(
+                "allocation.bandwidth_too_many_operations",
+                bandwidth=bandwidth,
+                cost=band.cost(order),
+                order=order,
+                max_operations=max_operations,
             )
         found = band.divergences(order)
     return np.minimum(_unamplified(gram, orders), interpolated(found, orders))

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error
 from skpuffer.kernel.numbers import Floats, check_count
 from skpuffer.kernel.plain import Plain
 
@@ -220,9 +220,7 @@ class Restarted(NoiseStrategy, kind="restarted"):
 
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, NoiseStrategy):
-            raise TypeError(
-                Statement("strategy.restarted_wrong_type", strategy=self.strategy)
-            )
+            raise type_error("strategy.restarted_wrong_type", strategy=self.strategy)
         object.__setattr__(self, "every", check_count(every=self.every))
         self.strategy.check_run(self.every)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import solve_banded
 from scipy.optimize import minimize
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, check_count, check_option
 
 from ._base import NoiseStrategy, Restarted
@@ -249,13 +249,11 @@ def banded_matrix_factorization(
     if toeplitz:
         return best_banded(n_steps, size, n_batches, objective)
     if objective != "mean" or n_batches < size:
-        raise ValueError(
-            Statement(
-                "strategy.non_toeplitz_unsupported",
-                objective=objective,
-                n_batches=n_batches,
-                size=size,
-            )
+        raise value_error(
+            "strategy.non_toeplitz_unsupported",
+            objective=objective,
+            n_batches=n_batches,
+            size=size,
         )
     return best_columns(n_steps, size)
 

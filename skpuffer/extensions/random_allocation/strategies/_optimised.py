@@ -13,7 +13,7 @@ from scipy.linalg import eigh, solve_triangular, toeplitz
 from scipy.optimize import minimize, nnls
 from scipy.special import expit, logit
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.extensions.random_allocation.strategies._base import NoiseStrategy
 from skpuffer.extensions.random_allocation.strategies._rows import in_blocks, windowed
 from skpuffer.kernel.numbers import (
@@ -115,7 +115,7 @@ def _checked(column: tuple[float, ...]) -> tuple[float, ...]:
     """Return coefficients as floats, the first of them positive."""
     numbers = check_finite(column=column)
     if numbers.ndim != 1 or not numbers.size:
-        raise ValueError(Statement("strategy.column_empty", column=column))
+        raise value_error("strategy.column_empty", column=column)
     # of workable size: everything is divided by it
     check_positive(column=float(numbers[0]))
     return tuple(numbers.tolist())
@@ -178,7 +178,7 @@ class Toeplitz(ToeplitzStrategy, kind="toeplitz"):
         object.__setattr__(self, "column", _checked(self.column))
         # noise that grows without end would leave no digit of the sums
         if not _is_stable(self.column):
-            raise ValueError(Statement("strategy.column_noise_grows"))
+            raise value_error("strategy.column_noise_grows")
 
     @property
     def is_identity(self) -> bool:  # type: ignore[override] # read, never assigned
@@ -254,9 +254,7 @@ class InverseToeplitz(ToeplitzStrategy, kind="inverse_toeplitz"):
         column = inverted(self.inverse_coefficients(n_steps))
         # what a record adds would be infinite, or no number
         if not np.all(np.isfinite(column)):
-            raise ValueError(
-                Statement("strategy.column_inverse_overflows", n_steps=n_steps)
-            )
+            raise value_error("strategy.column_inverse_overflows", n_steps=n_steps)
         return column
 
     def inverse_coefficients(self, n_steps: int) -> Floats:
@@ -320,20 +318,18 @@ class BufferedToeplitz(ToeplitzStrategy, kind="buffered_toeplitz"):
         decays = check_all_positive(decays=self.decays)
         weights = check_all_positive(weights=self.weights)
         if len(decays) != len(weights) or not decays:
-            raise ValueError(
-                Statement(
-                    "strategy.buffers_count_mismatch",
-                    n_decays=len(decays),
-                    n_weights=len(weights),
-                )
+            raise value_error(
+                "strategy.buffers_count_mismatch",
+                n_decays=len(decays),
+                n_weights=len(weights),
             )
         if max(decays) >= 1:
-            raise ValueError(Statement("strategy.decays_out_of_range", decays=decays))
+            raise value_error("strategy.decays_out_of_range", decays=decays)
         object.__setattr__(self, "decays", decays)
         object.__setattr__(self, "weights", weights)
         # none is above the largest decay
         if min(self._inverse()[0]) <= -1:
-            raise ValueError(Statement("strategy.buffer_weights_noise_grows"))
+            raise value_error("strategy.buffer_weights_noise_grows")
 
     def _inverse(self) -> tuple[Floats, Floats]:
         return inverse_buffers(np.asarray(self.decays), np.asarray(self.weights))

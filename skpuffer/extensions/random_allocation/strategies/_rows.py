@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import (
     Floats,
     Indices,
@@ -65,12 +65,8 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
     def check_run(self, n_steps: int) -> None:
         """Refuse a run of another number of steps."""
         if n_steps != self.n_steps:
-            raise ValueError(
-                Statement(
-                    "strategy.tree_steps_mismatch",
-                    tree_steps=self.n_steps,
-                    n_steps=n_steps,
-                )
+            raise value_error(
+                "strategy.tree_steps_mismatch", tree_steps=self.n_steps, n_steps=n_steps
             )
 
     def n_rows(self, n_steps: int) -> int:
@@ -259,12 +255,12 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
     def __post_init__(self) -> None:
         bands = check_finite(rows=self.rows)
         if bands.ndim != 2 or not bands.size:
-            raise ValueError(Statement("strategy.rows_shape_wrong", shape=bands.shape))
+            raise value_error("strategy.rows_shape_wrong", shape=bands.shape)
         # of workable size: everything is divided by them
         check_positive(rows=float(bands[:, 0].min()))
         n_steps, width = bands.shape
         if np.any(bands[~_inside(n_steps, width)]):
-            raise ValueError(Statement("strategy.rows_not_lower"))
+            raise value_error("strategy.rows_not_lower")
         object.__setattr__(self, "rows", tuple(map(tuple, bands.tolist())))
         object.__setattr__(self, "_bands", bands)
         self._check_growth()
@@ -294,9 +290,9 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
         """
         dense = check_finite(matrix=matrix)
         if dense.ndim != 2 or dense.shape[0] != dense.shape[1] or not dense.size:
-            raise ValueError(Statement("strategy.matrix_not_square", shape=dense.shape))
+            raise value_error("strategy.matrix_not_square", shape=dense.shape)
         if np.any(np.triu(dense, 1)):
-            raise ValueError(Statement("strategy.matrix_not_lower_triangular"))
+            raise value_error("strategy.matrix_not_lower_triangular")
         n_steps = len(dense)
         steps, columns = np.nonzero(dense)
         width = int(np.max(steps - columns, initial=0)) + 1
@@ -317,17 +313,13 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
             )
         # NaN fails the comparison as well
         if not largest * self._bands[:, 0].min() < _LARGEST_GROWTH:  # type: ignore[attr-defined]
-            raise ValueError(Statement("strategy.rows_noise_grows"))
+            raise value_error("strategy.rows_noise_grows")
 
     def check_run(self, n_steps: int) -> None:
         """Refuse a run of another number of steps than there are rows."""
         if n_steps != len(self.rows):
-            raise ValueError(
-                Statement(
-                    "strategy.rows_steps_mismatch",
-                    n_rows=len(self.rows),
-                    n_steps=n_steps,
-                )
+            raise value_error(
+                "strategy.rows_steps_mismatch", n_rows=len(self.rows), n_steps=n_steps
             )
 
     @property

@@ -14,7 +14,12 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from scipy.stats import binom, hypergeom
 
-from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.exceptions import (
+    Statement,
+    reason_of,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.extensions.sliced.transport._profile import SliceProfile
 from skpuffer.kernel.numbers import Floats, check_non_negative
 from skpuffer.kernel.pairs import seen_excess
@@ -72,7 +77,7 @@ def step_moves(
         # What is released is the noisy sum, of which an update is made afterwards. A
         # step size here would count noise that was never divided by it.
         if lipschitz is not None:
-            raise UnsupportedError(Statement("history.lipschitz_with_gradient_noise"))
+            raise unsupported_error("history.lipschitz_with_gradient_noise")
         return StepMoves(np.full(release.n_steps, each), ())
     constants, source = _update_constants(release, lipschitz)
     text = Statement("assume.update_lipschitz_noise_added", source=source)
@@ -93,21 +98,19 @@ def _update_constants(
             n_steps, smoothness=0.0, all_penalised=optimiser.penalise_all
         )
     elif lipschitz is None:
-        raise UnsupportedError(Statement("history.update_constants_missing"))
+        raise unsupported_error("history.update_constants_missing")
     if lipschitz is None:
         return least, _range(least)
     given = np.asarray(lipschitz, float)
     if given.ndim and given.shape != (n_steps,):
-        raise UnsupportedError(
-            Statement(
-                "history.lipschitz_count_not_steps", n_given=given.size, n_steps=n_steps
-            )
+        raise unsupported_error(
+            "history.lipschitz_count_not_steps", n_given=given.size, n_steps=n_steps
         )
     given = np.broadcast_to(given, (n_steps,))
     # what is executed counts, whatever is declared
     if np.any(given < least * (1 - 1e-12)):
-        raise UnsupportedError(
-            Statement("history.lipschitz_below_optimiser", range=_range(least))
+        raise unsupported_error(
+            "history.lipschitz_below_optimiser", range=_range(least)
         )
     return given, Statement("history.constants_declared", constants=_range(given))
 
@@ -154,10 +157,8 @@ def one_clipped(
         shift = Shift(release.total_clip_norm, norm=order, dim=release.dim)
         mu = noise.curve(shift).gaussian_mu
     except ValueError as error:
-        raise UnsupportedError(
-            Statement(
-                "history.clip_order_above_two", order=order, reason=reason_of(error)
-            )
+        raise unsupported_error(
+            "history.clip_order_above_two", order=order, reason=reason_of(error)
         ) from error
     assert mu is not None  # of Gaussian noise
     return mu
@@ -467,7 +468,7 @@ class Slices:
         if not isinstance(slices, SliceProfile):
             slices = SliceProfile.finite(slices, slice_weights)
         elif slice_weights is not None or not slices.is_finite:
-            raise ValueError(Statement("sliced.slices_profile_infinite"))
+            raise value_error("sliced.slices_profile_infinite")
         return cls(slices, averaging)
 
     @property
@@ -544,12 +545,8 @@ def layer_caps(
     """
     directions = np.asarray(slices, float)
     if sum(blocks) != directions.shape[1]:
-        raise ValueError(
-            Statement(
-                "sliced.blocks_not_slice_length",
-                shape=directions.shape[1],
-                blocks=blocks,
-            )
+        raise value_error(
+            "sliced.blocks_not_slice_length", shape=directions.shape[1], blocks=blocks
         )
     factor = check_non_negative(factor=factor)
     starts = np.cumsum((0, *blocks[:-1]))

@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike
 from skpuffer.accountants import Accountant
 from skpuffer.accountants._base import Account, Found, accounts_for
 from skpuffer.accountants.composition import RenyiDP
-from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.exceptions import (
+    Statement,
+    UnsupportedError,
+    reason_of,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.distribution import ORDERS
 from skpuffer.kernel.facts import arbitrary_coupling
@@ -182,16 +188,14 @@ class HistoryUniformCap(Accountant):
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
         if check_order(alpha=self.alpha) == math.inf:
-            raise ValueError(Statement("history.alpha_infinite"))
+            raise value_error("history.alpha_infinite")
         check_option(tuple(_SOURCES), subsampling=self.subsampling)
         check_option(("joint", "averaged"), averaging=self.averaging)
         if self.slices is None and self.slice_weights is not None:
-            raise ValueError(Statement("history.slice_weights_without_slices"))
+            raise value_error("history.slice_weights_without_slices")
         if self.slices is not None and self.subsampling != "mean_square":
-            raise ValueError(
-                Statement(
-                    "history.slices_without_mean_square", subsampling=self.subsampling
-                )
+            raise value_error(
+                "history.slices_without_mean_square", subsampling=self.subsampling
             )
         self._profile()
         if self.lipschitz is not None:
@@ -216,14 +220,12 @@ class HistoryUniformCap(Accountant):
             profile = self._slices_of(release)
             one_clipped(release, GaussianNoise(), profile)
         except UnsupportedError as error:
-            raise UnsupportedError(
-                Statement(
-                    "compose.release_without_bound",
-                    owner=type(self).__name__,
-                    name=release.name,
-                    scenario_type=type(bound.scenario).__name__,
-                    reason=reason_of(error),
-                )
+            raise unsupported_error(
+                "compose.release_without_bound",
+                owner=type(self).__name__,
+                name=release.name,
+                scenario_type=type(bound.scenario).__name__,
+                reason=reason_of(error),
             ) from None
         certify = partial(self._certify, run, moves, profile, fact, bound)
         calibrate = partial(self._calibrate, run, profile, certify)
@@ -237,20 +239,18 @@ class HistoryUniformCap(Accountant):
         dealt = type(scheme) is ShuffledEpochsSampling
         # fails closed: an unknown scheme has no known cost
         if not dealt and type(scheme) not in DISCREPANCIES:
-            raise UnsupportedError(
-                Statement(
-                    "history.sampling_scheme_unknown",
-                    scheme=scheme,
-                    scheme_type=type(scheme).__name__,
-                )
+            raise unsupported_error(
+                "history.sampling_scheme_unknown",
+                scheme=scheme,
+                scheme_type=type(scheme).__name__,
             )
         if release.noise_correlation is not None:
-            raise UnsupportedError(Statement("history.noise_correlated"))
+            raise unsupported_error("history.noise_correlated")
         if dealt and self.subsampling == "log_moment":
-            raise UnsupportedError(Statement("history.shuffled_batches_dependent"))
+            raise unsupported_error("history.shuffled_batches_dependent")
         if fact.relation == "add_remove" and type(scheme) not in _ANY_NUMBER:
-            raise UnsupportedError(
-                Statement("history.sampling_reads_changing_count", scheme=str(scheme))
+            raise unsupported_error(
+                "history.sampling_reads_changing_count", scheme=str(scheme)
             )
         moves = step_moves(release, fact.relation, self.lipschitz)
         law = self._law(fact, release)
@@ -266,18 +266,12 @@ class HistoryUniformCap(Accountant):
                 fact.settled or fact.any_records or fact.count >= release.n_records
             )
             if not (settled and fact.count_is_certain):
-                raise UnsupportedError(
-                    Statement("history.differing_records_left_to_chance")
-                )
+                raise unsupported_error("history.differing_records_left_to_chance")
         if fact.count_is_certain:
             return None
         if fact.survival is None or self.subsampling != "log_moment":
-            raise UnsupportedError(
-                Statement(
-                    "history.count_uncertain_at_order",
-                    delta=fact.delta,
-                    count=fact.count,
-                )
+            raise unsupported_error(
+                "history.count_uncertain_at_order", delta=fact.delta, count=fact.count
             )
         return tuple(fact.survival.tolist())
 
@@ -289,12 +283,8 @@ class HistoryUniformCap(Accountant):
         blocks = release.blocks
         dim = release.dim if blocks is None else sum(blocks)
         if dim is not None and dim != profile.dim:
-            raise UnsupportedError(
-                Statement(
-                    "history.slices_dimension_mismatch",
-                    profile_dim=profile.dim,
-                    dim=dim,
-                )
+            raise unsupported_error(
+                "history.slices_dimension_mismatch", profile_dim=profile.dim, dim=dim
             )
         # Steps read the history along all directions, so what one tells along a slice
         # the next may tell along any other: caps that differ add up for one step only.
@@ -471,6 +461,4 @@ class HistoryUniformCap(Accountant):
 def _only_gaussian(noise: Noise) -> None:
     """Refuse noise that is not Gaussian."""
     if type(noise) is not GaussianNoise:
-        raise UnsupportedError(
-            Statement("history.noise_not_gaussian", family=noise.family)
-        )
+        raise unsupported_error("history.noise_not_gaussian", family=noise.family)

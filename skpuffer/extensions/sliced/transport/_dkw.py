@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Indices, check_finite, check_probability
 from skpuffer.kernel.queries import Ball, _vector
 
@@ -53,7 +53,7 @@ class Box:
     def __post_init__(self) -> None:
         lower, upper = check_finite(lower=self.lower), check_finite(upper=self.upper)
         if not np.all(lower <= upper):
-            raise ValueError(Statement("transport.box_lower_above_upper"))
+            raise value_error("transport.box_lower_above_upper")
 
     def ranges(self, directions: Floats) -> tuple[Floats, Floats]:
         """Return least and largest projection, each of shape (n_directions,)."""
@@ -144,7 +144,7 @@ def dkw_sliced_distances(
     [[0.8]]
     """
     if not isinstance(support, Ball | Box):
-        raise ValueError(Statement("transport.support_not_ball_or_box"))
+        raise value_error("transport.support_not_ball_or_box")
     failure = 1 - check_probability(confidence=confidence)
     directions = directions_of(profile, coordinate_scale)
     points, origin = centred(worlds, profile.dim)
@@ -152,7 +152,7 @@ def dkw_sliced_distances(
     low, high = support.ranges(directions)
     # held to it where they were given
     if not all(support.holds(np.asarray(world, dtype=float)) for world in worlds):
-        raise ValueError(Statement("transport.support_excludes_draws"))
+        raise value_error("transport.support_excludes_draws")
     moved = directions @ origin
     ends = np.stack([low - moved, high - moved])
     # each distribution function on each slice may fail as often

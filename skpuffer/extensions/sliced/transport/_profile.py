@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import PrivacyWarning, Statement
+from skpuffer.exceptions import PrivacyWarning, Statement, value_error
 from skpuffer.kernel.numbers import Floats, Indices, Integers, check_count
 from skpuffer.utils._checks import check_masses
 
@@ -102,26 +102,22 @@ class SliceProfile:
         """
         given = np.asarray(slices)
         if given.ndim != 2 or not given.size or given.dtype.kind not in "iuf":
-            raise ValueError(
-                Statement("sliced.slices_shape_invalid", shape=given.shape)
-            )
+            raise value_error("sliced.slices_shape_invalid", shape=given.shape)
         given = given.astype(float) + 0.0  # of two zeros the one without a sign
         lengths = np.linalg.norm(given, axis=1)
         if normalize:
             if not np.all(np.isfinite(lengths) & (lengths > 0)):
-                raise ValueError(Statement("sliced.slices_zero_or_infinite"))
+                raise value_error("sliced.slices_zero_or_infinite")
             given = given / lengths[:, None]
         # a NaN has no length of one either
         elif not np.all(np.abs(lengths - 1) <= _UNIT):
-            raise ValueError(Statement("sliced.slices_not_unit"))
+            raise value_error("sliced.slices_not_unit")
         masses = check_masses(len(given), slice_weights=slice_weights)
         counted = masses > 0
         profile = cls(given.shape[1], given[counted], masses[counted])
         if profile.rank < profile.dim and not allow_degenerate:
-            raise ValueError(
-                Statement(
-                    "sliced.slices_not_spanning", rank=profile.rank, dim=profile.dim
-                )
+            raise value_error(
+                "sliced.slices_not_spanning", rank=profile.rank, dim=profile.dim
             )
         if profile.rank == profile.dim and (
             profile.least_share * profile.dim < _UNEVEN

@@ -17,7 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Indices, Integers, check_positive
 from skpuffer.transport._masses import integer_masses, match, rescale
 
@@ -188,12 +188,12 @@ def directions_of(
         If the profile is not finite, or units are not positive.
     """
     if profile.directions is None:
-        raise ValueError(Statement("distribution.profile_infinite"))
+        raise value_error("distribution.profile_infinite")
     if coordinate_scale is None:
         return profile.directions
     scale = np.asarray(coordinate_scale, dtype=float)
     if scale.shape != (profile.dim,) or not np.all((scale > 0) & np.isfinite(scale)):
-        raise ValueError(Statement("sliced.coordinate_scale_invalid", dim=profile.dim))
+        raise value_error("sliced.coordinate_scale_invalid", dim=profile.dim)
     # of directions rather than of points, of which there are more
     scaled: Floats = profile.directions / scale
     return scaled
@@ -205,10 +205,8 @@ def _checked(
     points, _ = centred(worlds, dim)
     given = [None] * len(points) if weights is None else list(weights)
     if len(given) != len(points):
-        raise ValueError(
-            Statement(
-                "sliced.weights_count_differs", n_points=len(points), n_given=len(given)
-            )
+        raise value_error(
+            "sliced.weights_count_differs", n_points=len(points), n_given=len(given)
         )
     return [_atoms(*one) for one in zip(points, given, strict=True)]
 
@@ -242,12 +240,10 @@ def centred(worlds: Sequence[ArrayLike], dim: int) -> tuple[list[Floats], Floats
     """
     points = [np.asarray(world, dtype=float) for world in worlds]
     if not points:
-        raise ValueError(Statement("sliced.worlds_empty"))
+        raise value_error("sliced.worlds_empty")
     for one in points:
         if one.ndim != 2 or one.shape[1] != dim or not len(one):
-            raise ValueError(
-                Statement("sliced.worlds_shape_invalid", dim=dim, shape=one.shape)
-            )
+            raise value_error("sliced.worlds_shape_invalid", dim=dim, shape=one.shape)
     # Projections round relative to the size of the points, distances do not depend on
     # where the origin is. Any will do, hence one by a few points.
     few = np.concatenate([one[:: max(1, len(one) // _FEW)] for one in points])
@@ -269,7 +265,7 @@ def checked_pairs(
         return list(itertools.combinations(range(n_worlds), 2))
     compared = [(int(i), int(j)) for i, j in pairs]
     if not all(0 <= at < n_worlds for pair in compared for at in pair):
-        raise ValueError(Statement("sliced.pairs_out_of_range", n_worlds=n_worlds - 1))
+        raise value_error("sliced.pairs_out_of_range", n_worlds=n_worlds - 1)
     return compared
 
 
@@ -368,7 +364,7 @@ def _projected(world: Atoms, directions: Floats, memory: Floats) -> Floats:
     # of which NaN is one, if there is any
     ends = np.array([rows.min(), rows.max()])
     if not np.all(np.abs(ends) <= _LARGEST):
-        raise ValueError(Statement("sliced.worlds_not_finite"))
+        raise value_error("sliced.worlds_not_finite")
     return rows
 
 
