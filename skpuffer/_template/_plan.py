@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._template._foreign_code import VectorQuery
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.numbers import check_probability
 from skpuffer.releases import QueryRelease
+
+from ._foreign_code import VectorQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,6 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from skpuffer._template._lazy_tables import LazyTable, SummedColumns
-from skpuffer._template._plan import TableRead
 from skpuffer.exceptions import (
     Statement,
     type_error,
@@ -45,14 +43,18 @@ from skpuffer.utils._reading import (
     validate_rows,
 )
 
+from ._lazy_tables import LazyTable, SummedColumns
+from ._plan import TableRead
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer._template._plan import Opening
     from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.kernel.releases import TableElsewhere
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array
+
+    from ._plan import Opening
 
 __all__ = [
     "PRIOR_UNSEEN",

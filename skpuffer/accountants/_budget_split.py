@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import Accountant
 from skpuffer.exceptions import value_error
 from skpuffer.releases import AdaptiveRelease, GradientRelease, QueryRelease
 from skpuffer.scenarios import RecordScenario, Scenario
+
+from ._base import Accountant
 
 if TYPE_CHECKING:
     from skpuffer.noise import Noise

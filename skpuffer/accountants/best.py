@@ -10,20 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from skpuffer.accountants._base import (
-    DEFAULT_ORDER,
-    FAMILIES,
-    ROUNDING,
-    TRIED,
-    Accountant,
-    Calibration,
-    bind,
-    check_order_or_delta,
-    compared,
-    known_accountants,
-    mean_square,
-    name_of,
-)
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import (
     Statement,
@@ -38,6 +24,21 @@ from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import GradientRelease, QueryRelease
 from skpuffer.scenarios import BoundScenario, Scenario
+
+from ._base import (
+    DEFAULT_ORDER,
+    FAMILIES,
+    ROUNDING,
+    TRIED,
+    Accountant,
+    Calibration,
+    bind,
+    check_order_or_delta,
+    compared,
+    known_accountants,
+    mean_square,
+    name_of,
+)
 
 __all__ = ["Best"]
 

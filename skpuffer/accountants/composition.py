@@ -10,13 +10,6 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import (
-    Account,
-    Found,
-    accounts_for,
-    check_order_or_delta,
-)
-from skpuffer.accountants.additive._base import _AdditiveAccountant
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
@@ -76,6 +69,14 @@ from skpuffer.releases import (
     VoteRelease,
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
+
+from ._base import (
+    Account,
+    Found,
+    accounts_for,
+    check_order_or_delta,
+)
+from .additive._base import _AdditiveAccountant
 
 __all__ = ["PrivacyLoss", "RenyiDP"]
 

@@ -6,13 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants._base import (
-    Account,
-    Accountant,
-    Calibration,
-    Found,
-    accounts_for,
-)
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import (
     Statement,
@@ -41,6 +34,14 @@ from skpuffer.releases import (
     VoteRelease,
 )
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, RecordScenario
+
+from ._base import (
+    Account,
+    Accountant,
+    Calibration,
+    Found,
+    accounts_for,
+)
 
 __all__ = ["OverlapAmplification"]
 

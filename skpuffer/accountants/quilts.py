@@ -8,23 +8,6 @@ from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
-from skpuffer.accountants._base import (
-    Account,
-    Accountant,
-    Found,
-    accounts_for,
-    bind,
-    check_pure,
-    check_values,
-)
-from skpuffer.accountants._quilt_runs import (
-    QuiltCurve,
-    QuiltPart,
-    RunPart,
-    check_run,
-    is_drawn,
-    orders_by_term,
-)
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import (
     CompositionError,
@@ -58,6 +41,24 @@ from skpuffer.releases import (
     VoteRelease,
 )
 from skpuffer.scenarios import BoundScenario, MaxInfluence, Scenario
+
+from ._base import (
+    Account,
+    Accountant,
+    Found,
+    accounts_for,
+    bind,
+    check_pure,
+    check_values,
+)
+from ._quilt_runs import (
+    QuiltCurve,
+    QuiltPart,
+    RunPart,
+    check_run,
+    is_drawn,
+    orders_by_term,
+)
 
 __all__ = ["MarkovQuilt"]
 

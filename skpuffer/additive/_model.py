@@ -30,14 +30,6 @@ from skpuffer._template._reading import (
     without_secret,
 )
 from skpuffer.accountants._budget_split import stage_layout
-from skpuffer.additive._basis import additive_scores, monotone, pairs_of
-from skpuffer.additive._run import (
-    AdditiveRun,
-    Problem,
-    additive_release,
-    execute,
-    probabilities_of,
-)
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import (
     Statement,
@@ -50,6 +42,15 @@ from skpuffer.releases import PublicContext
 from skpuffer.schema import Binning, Schema
 from skpuffer.training import make_loss
 from skpuffer.utils._sklearn import Interval, StrOptions
+
+from ._basis import additive_scores, monotone, pairs_of
+from ._run import (
+    AdditiveRun,
+    Problem,
+    additive_release,
+    execute,
+    probabilities_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from skpuffer.additive._basis import (
+from skpuffer.exceptions import Statement
+from skpuffer.releases import AdaptiveRelease, Optimiser, Sensitivity, Stage
+from skpuffer.training import OptimiserRun
+
+from ._basis import (
     Basis,
     ShapeFunction,
     cell_labels,
@@ -18,10 +22,7 @@ from skpuffer.additive._basis import (
     make_basis,
     merged_cells,
 )
-from skpuffer.additive._codes import CodedRows
-from skpuffer.exceptions import Statement
-from skpuffer.releases import AdaptiveRelease, Optimiser, Sensitivity, Stage
-from skpuffer.training import OptimiserRun
+from ._codes import CodedRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

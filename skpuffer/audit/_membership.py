@@ -12,9 +12,6 @@ from joblib import Parallel, delayed
 from scipy import sparse, special, stats
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.audit._allowed import RELATIONS, promises_at
-from skpuffer.audit._scored import ScoredAttack
-from skpuffer.audit._scores import kind_of, likelihoods, losses, refuse_unknown
 from skpuffer.exceptions import Statement, reason_of, value_error
 from skpuffer.kernel.numbers import check_count, check_option, check_probability
 from skpuffer.utils._reading import (
@@ -27,6 +24,10 @@ from skpuffer.utils._reading import (
 )
 from skpuffer.utils._silence import muted, silence
 from skpuffer.utils._sklearn import safe_indexing
+
+from ._allowed import RELATIONS, promises_at
+from ._scored import ScoredAttack
+from ._scores import kind_of, likelihoods, losses, refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

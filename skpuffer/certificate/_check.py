@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from skpuffer.certificate._report import Finding, Report, State
-from skpuffer.certificate._rules import findings_of
-from skpuffer.certificate._structure import CertificateFileError, check_structure
+from ._report import Finding, Report, State
+from ._rules import findings_of
+from ._structure import CertificateFileError, check_structure
 
 __all__ = [
     "check",

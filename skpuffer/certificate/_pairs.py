@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate, optimize, special, stats
 
-from skpuffer.certificate._noise import (
+from ._noise import (
     Floats,
     NoiseShift,
     NotRecomputableError,

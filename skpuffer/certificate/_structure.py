@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from skpuffer.certificate._noise import (
+from ._noise import (
     Floats,
     GaussianShift,
     LaplaceShift,
     NotRecomputableError,
 )
-from skpuffer.certificate._pairs import Divergence, TradeOff
+from ._pairs import Divergence, TradeOff
 
 __all__ = [
     "CertificateFileError",

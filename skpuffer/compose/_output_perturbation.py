@@ -22,7 +22,6 @@ from skpuffer._template._classes import validate_classes
 from skpuffer._template._foreign_code import StatedSensitivityMixin, VectorQuery
 from skpuffer._template._reading import declared_classes, target_values, without_secret
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.compose._delegation import delegates, inherit_tags, offered
 from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.kernel.releases import PUBLIC_TARGET
@@ -30,6 +29,8 @@ from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._reading import is_frame, read_numbers, validate_rows
 from skpuffer.utils._silence import muted, unquoted
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
+
+from ._delegation import delegates, inherit_tags, offered
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -26,16 +26,6 @@ from skpuffer.accountants._budget_split import (
     shares_of_least_error,
 )
 from skpuffer.base import PrivateEstimatorMixin, scenario_and_accountant
-from skpuffer.compose._delegation import inherit_tags
-from skpuffer.compose._feature_map import FeatureMap
-from skpuffer.compose._fixed_steps import Chain, as_read
-from skpuffer.compose._settled_steps import (
-    AS_IT_IS,
-    Flow,
-    is_passed_over,
-    settle_all,
-    under,
-)
 from skpuffer.exceptions import (
     CompositionError,
     Statement,
@@ -47,6 +37,17 @@ from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._reading import as_table, is_frame, matching_names
 from skpuffer.utils._silence import muted, silence
 from skpuffer.utils._sklearn import VisualBlock
+
+from ._delegation import inherit_tags
+from ._feature_map import FeatureMap
+from ._fixed_steps import Chain, as_read
+from ._settled_steps import (
+    AS_IT_IS,
+    Flow,
+    is_passed_over,
+    settle_all,
+    under,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -24,9 +24,6 @@ from skpuffer.base import (
     refuse_arguments,
     scenario_and_accountant,
 )
-from skpuffer.compose._delegation import delegates, inherit_tags
-from skpuffer.compose._feature_map import TRANSFORMER, FeatureMap, is_fixed
-from skpuffer.compose._fixed_steps import foreign_frozen
 from skpuffer.exceptions import (
     ScenarioError,
     Statement,
@@ -49,6 +46,10 @@ from skpuffer.utils._reading import (
 )
 from skpuffer.utils._silence import muted, unquoted
 from skpuffer.utils._sklearn import HasMethods, VisualBlock, fit_context, linked_to_docs
+
+from ._delegation import delegates, inherit_tags
+from ._feature_map import TRANSFORMER, FeatureMap, is_fixed
+from ._fixed_steps import foreign_frozen
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

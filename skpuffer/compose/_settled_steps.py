@@ -15,9 +15,14 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.compose._audit_pipeline import CHOSEN_COLUMNS, StepAudit, audited
-from skpuffer.compose._feature_map import FeatureMap, subject_of
-from skpuffer.compose._fixed_steps import (
+from skpuffer.exceptions import Statement, value_error
+from skpuffer.utils._reading import bounded, matching_names, row_count
+from skpuffer.utils._silence import muted, unquoted
+from skpuffer.utils._sklearn import safe_indexing
+
+from ._audit_pipeline import CHOSEN_COLUMNS, StepAudit, audited
+from ._feature_map import FeatureMap, subject_of
+from ._fixed_steps import (
     Chain,
     ColumnSelection,
     as_read,
@@ -25,10 +30,6 @@ from skpuffer.compose._fixed_steps import (
     foreign_frozen,
     is_known,
 )
-from skpuffer.exceptions import Statement, value_error
-from skpuffer.utils._reading import bounded, matching_names, row_count
-from skpuffer.utils._silence import muted, unquoted
-from skpuffer.utils._sklearn import safe_indexing
 
 __all__ = [
     "AS_IT_IS",

@@ -13,9 +13,10 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from skpuffer.distributions._distributions import Discrete, Distribution, _distance
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Indices, Integers, lengths_of
+
+from ._distributions import Discrete, Distribution, _distance
 
 __all__ = [
     "LatticeSum",

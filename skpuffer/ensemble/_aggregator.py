@@ -18,7 +18,6 @@ from skpuffer.base import (
     proved,
     scenario_and_accountant,
 )
-from skpuffer.ensemble._session import VoteSession, leading
 from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import check_count
@@ -28,15 +27,18 @@ from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._listeners import carries_listeners, tell
 from skpuffer.utils._sklearn import linked_to_docs
 
+from ._session import VoteSession, leading
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
-    from skpuffer.ensemble._teachers import Teachers
     from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import RandomState
+
+    from ._teachers import Teachers
 
 __all__ = [
     "Answers",

@@ -23,10 +23,11 @@ from sklearn.semi_supervised import (
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer._template._reading import known_targets
-from skpuffer.ensemble._session import leading
 from skpuffer.exceptions import PrivacyWarning, Statement, value_error
 from skpuffer.utils._silence import muted, silence, warn
 from skpuffer.utils._sklearn import InvalidParameterError
+
+from ._session import leading
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -22,13 +22,14 @@ from skpuffer.exceptions import (
     scenario_error,
     type_error,
 )
-from skpuffer.inspection._drawing import pyplot
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
 from skpuffer.privacy_loss.overlap import OddsOverlap, finite_overlap
 from skpuffer.scenarios import AttributeScenario, BoundedOdds
 from skpuffer.scenarios.attribute._belief import believed
 from skpuffer.utils._reading import is_frame, matching_names, to_pandas
 from skpuffer.utils._silence import warn
+
+from ._drawing import pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

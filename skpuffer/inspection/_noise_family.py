@@ -12,7 +12,6 @@ from scipy.special import gammaln
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import value_error
-from skpuffer.inspection._drawing import line_options, pyplot
 from skpuffer.kernel.numbers import (
     check_count,
     check_option,
@@ -23,6 +22,8 @@ from skpuffer.kernel.numbers import (
 from skpuffer.noise import GeneralizedGaussianNoise
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
+
+from ._drawing import line_options, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,23 +14,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.exceptions import SeededNoiseWarning, Statement, value_error
-from skpuffer.inspection._budget import (
+from skpuffer.kernel.numbers import check_option
+from skpuffer.scenarios import RecordScenario
+from skpuffer.schema import Schema
+from skpuffer.utils._reading import as_table, drop_position, matching_names
+
+from ._budget import (
     DEFAULT_LABEL,
     budget_label,
     budget_parameter,
     owner_name,
     search_parameter,
 )
-from skpuffer.inspection._drawing import line_options, pyplot
-from skpuffer.inspection._validation_scores import (
+from ._drawing import line_options, pyplot
+from ._validation_scores import (
     check_budgets,
     cross_validated,
     searched,
 )
-from skpuffer.kernel.numbers import check_option
-from skpuffer.scenarios import RecordScenario
-from skpuffer.schema import Schema
-from skpuffer.utils._reading import as_table, drop_position, matching_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

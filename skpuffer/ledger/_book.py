@@ -33,11 +33,12 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.curves import conversion_terms
 from skpuffer.kernel.numbers import Floats
-from skpuffer.ledger._ceilings import Ceiling, plain_limits
-from skpuffer.ledger._store import Entry, News, Store, digest_of, strict_json
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
+
+from ._ceilings import Ceiling, plain_limits
+from ._store import Entry, News, Store, digest_of, strict_json
 
 __all__ = [
     "Account",

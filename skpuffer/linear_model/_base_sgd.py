@@ -26,13 +26,6 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.numbers import check_count, check_positive
 from skpuffer.kernel.sampling import FullBatchSampling, sampling_scheme
-from skpuffer.linear_model._base_linear import LinearRegressorMixin, warn_of_scale
-from skpuffer.linear_model._minimiser_constants import (
-    Look,
-    least_clip_norm,
-    least_noise,
-    refuse_corner,
-)
 from skpuffer.privacy import Certificate, compose
 from skpuffer.releases import GradientRelease, Optimiser, PublicContext, QueryRelease
 from skpuffer.scenarios import Adjacency, RecordScenario
@@ -48,6 +41,14 @@ from skpuffer.training import (
 from skpuffer.training._engine import LEAST_CLIP_NORM, strategy_of_run
 from skpuffer.utils._silence import warn
 from skpuffer.utils._sklearn import Interval
+
+from ._base_linear import LinearRegressorMixin, warn_of_scale
+from ._minimiser_constants import (
+    Look,
+    least_clip_norm,
+    least_noise,
+    refuse_corner,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

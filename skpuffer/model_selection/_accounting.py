@@ -22,22 +22,24 @@ from skpuffer.base import proved
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.rounding import add_noise
-from skpuffer.model_selection._candidates import held_out_context, innermost
 from skpuffer.privacy._best_run import Trial, best_of_runs, every_trial_once, one_trial
 from skpuffer.utils._listeners import unheard
 from skpuffer.utils._silence import muted, silence
+
+from ._candidates import held_out_context, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skpuffer._template._plan import FitPlan
     from skpuffer.accountants import Accountant
-    from skpuffer.model_selection._candidates import Reading
-    from skpuffer.model_selection._scores import Score
     from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
     from skpuffer.privacy_loss import RandomRuns
     from skpuffer.releases import QueryRelease
+
+    from ._candidates import Reading
+    from ._scores import Score
 
 __all__ = [
     "Outcome",

@@ -88,7 +88,7 @@ class Candidate:
         return self.last[1]
 
     def fitted_steps(self, X: Any) -> tuple[list[tuple[str, Any]], Any]:
-        """Return the steps, fitted to the columns of a table, and the table they make."""
+        """Return the steps, fitted to columns of a table, and the table they make."""
         fitted = []
         for name, step in self.steps:
             # what is left of a step that does nothing

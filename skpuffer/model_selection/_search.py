@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from skpuffer.kernel.numbers import check_count
-from skpuffer.model_selection._base import BasePrivateSearch
 from skpuffer.utils._sklearn import Interval
+
+from ._base import BasePrivateSearch
 
 if TYPE_CHECKING:
     import numpy as np

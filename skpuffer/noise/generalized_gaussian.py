@@ -32,13 +32,14 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.noise import _generalized_gaussian_loss as _loss
 from skpuffer.noise import _generalized_gaussian_loss as loss
-from skpuffer.noise._generalized_gaussian_loss import (
+from skpuffer.privacy_loss._divergences import Hull, hull
+
+from ._generalized_gaussian_loss import (
     euclidean_trade_off,
     renyi,
     split_renyi,
     split_trade_off,
 )
-from skpuffer.privacy_loss._divergences import Hull, hull
 
 __all__ = ["GeneralizedGaussianNoise"]
 

@@ -15,7 +15,6 @@ from sklearn.utils.validation import validate_data
 from skpuffer.base import all_or_nothing
 from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import check_count, check_option, check_real
-from skpuffer.preprocessing._columns import PublicColumnTransformer, by_name
 from skpuffer.schema import Category, Number, Schema
 from skpuffer.schema._cells import (
     UNLISTED,
@@ -30,6 +29,8 @@ from skpuffer.utils._bounds import check_bounds, resolve_bounds
 from skpuffer.utils._clipping import check_clipping, clip_rows
 from skpuffer.utils._reading import all_finite, object_cells, read_numbers
 from skpuffer.utils._sklearn import linked_to_docs
+
+from ._columns import PublicColumnTransformer, by_name
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

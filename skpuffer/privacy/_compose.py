@@ -10,16 +10,6 @@ from skpuffer.kernel.curves import ComposedPair, Events, PrivacyCurve
 from skpuffer.kernel.noise import ShiftCurve
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_count, check_order
-from skpuffer.privacy._certificate import Certificate
-from skpuffer.privacy._information import (
-    INFORMATION,
-    NOT_ADAPTIVE,
-    SUBSAMPLING_AVERAGES,
-    capped,
-    sum_of_averages,
-    sum_of_information,
-)
-from skpuffer.privacy._robustness import arbitrary_count, plain_privacy
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss.overlap import (
     OverlapCurve,
@@ -27,6 +17,17 @@ from skpuffer.privacy_loss.overlap import (
     WorstOverlapCurve,
     composed_pairs,
 )
+
+from ._certificate import Certificate
+from ._information import (
+    INFORMATION,
+    NOT_ADAPTIVE,
+    SUBSAMPLING_AVERAGES,
+    capped,
+    sum_of_averages,
+    sum_of_information,
+)
+from ._robustness import arbitrary_count, plain_privacy
 
 __all__ = [
     "compose",

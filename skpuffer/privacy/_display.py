@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from skpuffer.exceptions import UncertifiedError
 from skpuffer.information import dp_equivalent, posterior_success
 from skpuffer.kernel.notions import SLICED, Notion
-from skpuffer.privacy._robustness import plain_privacy
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
+from ._robustness import plain_privacy
+
 if TYPE_CHECKING:
-    from skpuffer.privacy._certificate import Certificate
+    from ._certificate import Certificate
 
 __all__ = [
     "certificate_card",

@@ -14,7 +14,7 @@ from skpuffer.exceptions import (
 from skpuffer.kernel.notions import SLICED, Notion
 
 if TYPE_CHECKING:
-    from skpuffer.privacy._certificate import Certificate
+    from ._certificate import Certificate
 
 __all__ = [
     "INFORMATION",

@@ -21,7 +21,8 @@ from skpuffer.kernel.numbers import (
 
 if TYPE_CHECKING:
     from skpuffer.noise import Noise, Shift
-    from skpuffer.privacy._certificate import Certificate
+
+    from ._certificate import Certificate
 
 __all__ = [
     "METHODS",

@@ -18,13 +18,14 @@ from skpuffer.kernel.numbers import (
     check_option,
 )
 from skpuffer.releases import PublicContext, QueryRelease, convert_norm
-from skpuffer.scenarios._base import AnyRelease, BoundScenario, Pairs, Scenario, offers
-from skpuffer.scenarios._simulator import check_running, run_tables, simulated_once
 from skpuffer.scenarios.attribute import AttributeScenario
-from skpuffer.scenarios.attribute._bound import BoundAttribute, positions
-from skpuffer.scenarios.priors._overlap import Belief
-from skpuffer.scenarios.priors._tables import ReferenceTable
 from skpuffer.schema._cells import cell_key
+
+from ._base import AnyRelease, BoundScenario, Pairs, Scenario, offers
+from ._simulator import check_running, run_tables, simulated_once
+from .attribute._bound import BoundAttribute, positions
+from .priors._overlap import Belief
+from .priors._tables import ReferenceTable
 
 __all__ = [
     "DependenceScenario",

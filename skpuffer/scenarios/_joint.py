@@ -17,7 +17,9 @@ from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.facts import Adjacency, Fact, OutputDistributions, OutputSamples
 from skpuffer.kernel.numbers import Floats, check_option
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios._base import (
+from skpuffer.utils._checks import check_masses, check_sizes
+
+from ._base import (
     AnyRelease,
     BoundScenario,
     Rows,
@@ -28,8 +30,7 @@ from skpuffer.scenarios._base import (
     protected_records,
     stated,
 )
-from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.utils._checks import check_masses, check_sizes
+from .priors._tables import bound_arrays
 
 __all__ = [
     "JointTableScenario",

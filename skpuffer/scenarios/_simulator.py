@@ -17,7 +17,10 @@ from skpuffer.kernel.facts import (
 )
 from skpuffer.kernel.numbers import Floats, check_count, check_option, check_probability
 from skpuffer.releases import PublicContext, QueryRelease
-from skpuffer.scenarios._base import (
+from skpuffer.utils._checks import check_jobs
+from skpuffer.utils._reading import is_frame, row_count
+
+from ._base import (
     AnyRelease,
     BoundScenario,
     Pairs,
@@ -26,9 +29,7 @@ from skpuffer.scenarios._base import (
     offers,
     resolve_pairs,
 )
-from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.utils._checks import check_jobs
-from skpuffer.utils._reading import is_frame, row_count
+from .priors._tables import bound_arrays
 
 __all__ = [
     "SimulatorScenario",

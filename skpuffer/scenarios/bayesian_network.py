@@ -18,7 +18,9 @@ from skpuffer.kernel.numbers import (
     check_option,
 )
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios._base import (
+from skpuffer.utils._checks import check_masses
+
+from ._base import (
     TARGETS_OF_RECORDS,
     AnyRelease,
     BoundScenario,
@@ -26,8 +28,7 @@ from skpuffer.scenarios._base import (
     offers,
     stated,
 )
-from skpuffer.scenarios.quilts._base import ListedQuilts
-from skpuffer.utils._checks import check_masses
+from .quilts._base import ListedQuilts
 
 __all__ = ["BayesianNetworkScenario"]
 

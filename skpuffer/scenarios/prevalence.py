@@ -23,7 +23,10 @@ from skpuffer.kernel.numbers import (
     check_share,
 )
 from skpuffer.releases import PublicContext, QueryRelease
-from skpuffer.scenarios._base import (
+from skpuffer.schema._cells import cell_key
+from skpuffer.utils._reading import cells_of, is_frame, row_count
+
+from ._base import (
     AnyRelease,
     BoundScenario,
     Scenario,
@@ -31,8 +34,6 @@ from skpuffer.scenarios._base import (
     refuse_repeated,
     relabelling,
 )
-from skpuffer.schema._cells import cell_key
-from skpuffer.utils._reading import cells_of, is_frame, row_count
 
 __all__ = ["PrevalenceScenario"]
 

@@ -31,8 +31,9 @@ from skpuffer.utils._reading import (
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Booleans, Floats, Indices
-    from skpuffer.schema._columns import Category, Number
     from skpuffer.utils._types import Array
+
+    from ._columns import Category, Number
 
 __all__ = [
     "AT_ONCE",

@@ -14,7 +14,9 @@ import pandas as pd
 
 from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
-from skpuffer.schema._cells import (
+from skpuffer.utils._bounds import check_bounds, check_interval, resolve_bounds
+
+from ._cells import (
     AT_ONCE,
     cell_key,
     column_arrays,
@@ -23,12 +25,12 @@ from skpuffer.schema._cells import (
     numbers,
     refuse_ambiguous,
 )
-from skpuffer.utils._bounds import check_bounds, check_interval, resolve_bounds
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices
-    from skpuffer.schema._schema import Schema
     from skpuffer.utils._types import Table
+
+    from ._schema import Schema
 
 __all__ = [
     "MOST_BINS",

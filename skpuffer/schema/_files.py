@@ -14,11 +14,12 @@ import pandas as pd
 
 from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_option
-from skpuffer.schema._cells import cell_numbers
-from skpuffer.schema._columns import Category, Column, Number
+
+from ._cells import cell_numbers
+from ._columns import Category, Column, Number
 
 if TYPE_CHECKING:
-    from skpuffer.schema._schema import Schema
+    from ._schema import Schema
 
 __all__ = [
     "json_text",

@@ -11,7 +11,8 @@ import numpy as np
 
 from skpuffer.kernel.releases import Part
 from skpuffer.releases import Sensitivity
-from skpuffer.summary._cells import Bins, one_hot, stepwise
+
+from ._cells import Bins, one_hot, stepwise
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

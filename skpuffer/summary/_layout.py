@@ -14,16 +14,6 @@ from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.releases import PublicContext
 from skpuffer.schema import Number
-from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
-from skpuffer.summary._count_tree import (
-    CountTree,
-    Parts,
-    consistent_leaves,
-    nearest_counts,
-)
-from skpuffer.summary._mean import Moments
-from skpuffer.summary._private_statistic import grid_quantiles, usable_counts
-from skpuffer.summary._schema import Column, check_levels
 from skpuffer.utils._bounds import (
     Bounds,
     are_empirical,
@@ -32,6 +22,17 @@ from skpuffer.utils._bounds import (
     declared_bounds,
     resolve_bounds,
 )
+
+from ._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
+from ._count_tree import (
+    CountTree,
+    Parts,
+    consistent_leaves,
+    nearest_counts,
+)
+from ._mean import Moments
+from ._private_statistic import grid_quantiles, usable_counts
+from ._schema import Column, check_levels
 
 if TYPE_CHECKING:
     from skpuffer.base import Task

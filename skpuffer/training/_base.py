@@ -11,8 +11,9 @@ import numpy as np
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_non_negative
-from skpuffer.training._rows import Rows, clip_factors, largest_factor
 from skpuffer.utils._clipping import least_norm
+
+from ._rows import Rows, clip_factors, largest_factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.releases import GradientRelease
-    from skpuffer.training._losses import Loss
     from skpuffer.utils._types import Array, Matrix, Table
+
+    from ._losses import Loss
 
 __all__ = [
     "Gradients",

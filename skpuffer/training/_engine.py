@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Booleans, Floats, Indices
     from skpuffer.noise import Noise
     from skpuffer.noise.strategies import NoiseStrategy
-    from skpuffer.training._base import Gradients
+
+    from ._base import Gradients
 
 __all__ = [
     "NOISE_CORRELATIONS",

@@ -12,18 +12,20 @@ from scipy import sparse
 from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_non_negative, check_positive
 from skpuffer.kernel.releases import PUBLIC_TARGET
-from skpuffer.training._base import LinearGradients
-from skpuffer.training._losses import Huber, HuberHinge, Logistic, Multinomial, Squared
-from skpuffer.training._rows import Rows
 from skpuffer.utils._clipping import clip_rows, row_norms
+
+from ._base import LinearGradients
+from ._losses import Huber, HuberHinge, Logistic, Multinomial, Squared
+from ._rows import Rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.kernel.numbers import Floats
     from skpuffer.releases import GradientRelease
-    from skpuffer.training._base import Gradients
-    from skpuffer.training._losses import Loss
+
+    from ._base import Gradients
+    from ._losses import Loss
 
 __all__ = [
     "ClippedGradient",

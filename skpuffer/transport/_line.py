@@ -21,8 +21,9 @@ from skpuffer.kernel.numbers import (
     check_probability,
     check_share,
 )
-from skpuffer.transport._buckets import gap_by_buckets
-from skpuffer.transport._masses import MeantMasses, in_one_unit, match, read_masses
+
+from ._buckets import gap_by_buckets
+from ._masses import MeantMasses, in_one_unit, match, read_masses
 
 __all__ = [
     "continuous_near_radius",

@@ -21,7 +21,8 @@ from skpuffer.kernel.numbers import (
     check_finite,
     floats,
 )
-from skpuffer.utils._reading import refuse_mask
+
+from ._reading import refuse_mask
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

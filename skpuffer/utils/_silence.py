@@ -20,7 +20,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
 from skpuffer.exceptions import Statement, value_error
-from skpuffer.utils._listeners import unheard
+
+from ._listeners import unheard
 
 __all__ = [
     "muted",

@@ -71,7 +71,6 @@ PARTS = (
     "utils/_listeners",
     "utils/_reading",
     "utils/_silence",
-    "utils/_unquoted",
 )
 #: Survivors that compute the same, by key, and why.
 EQUIVALENT = Path(__file__).with_name("equivalent_faults.json")

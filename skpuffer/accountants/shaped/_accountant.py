@@ -10,18 +10,6 @@ import numpy as np
 from skpuffer.accountants._base import Found
 from skpuffer.accountants.additive._base import _AdditiveAccountant
 from skpuffer.accountants.additive._couplings import left_out_text
-from skpuffer.accountants.shaped._moves import EllipsoidCurve, OutputMoves, moves_of
-from skpuffer.accountants.shaped._programme import (
-    GAUSSIAN,
-    LARGEST_GAP,
-    Cover,
-    covariance_in_units,
-    cover,
-    found_shape,
-    least_shape,
-    span_of,
-    with_room,
-)
 from skpuffer.exceptions import (
     Statement,
     type_error,
@@ -42,6 +30,19 @@ from skpuffer.kernel.sums import SensitivityBound, record_sensitivity_bound, shi
 from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
+
+from ._moves import EllipsoidCurve, OutputMoves, moves_of
+from ._programme import (
+    GAUSSIAN,
+    LARGEST_GAP,
+    Cover,
+    covariance_in_units,
+    cover,
+    found_shape,
+    least_shape,
+    span_of,
+    with_room,
+)
 
 __all__ = [
     "ShapedWasserstein",

@@ -20,7 +20,6 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from skpuffer.accountants.shaped._moves import Image, OpenPair, OutputMoves
 from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
@@ -29,6 +28,8 @@ from skpuffer.noise import (
     Noise,
 )
 from skpuffer.noise._correlated_gaussian import ROUNDED
+
+from ._moves import Image, OpenPair, OutputMoves
 
 __all__ = [
     "GAUSSIAN",

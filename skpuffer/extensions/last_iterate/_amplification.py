@@ -16,7 +16,6 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.extensions.last_iterate._iteration import last_iterate_mu
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.composed import Reading
 from skpuffer.kernel.gaussian import gaussian_mu
@@ -40,6 +39,8 @@ from skpuffer.releases import (
     WithReplacementSampling,
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
+
+from ._iteration import last_iterate_mu
 
 __all__ = [
     "IterationAmplification",

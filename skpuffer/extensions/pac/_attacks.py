@@ -17,12 +17,13 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.extensions.pac.information._atoms import Atoms
-from skpuffer.extensions.pac.information._channel import MixtureChannel
 from skpuffer.information import fano_bound, posterior_success
 from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.privacy import Notion
 from skpuffer.scenarios import OutputSamples
+
+from .information._atoms import Atoms
+from .information._channel import MixtureChannel
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Calibration

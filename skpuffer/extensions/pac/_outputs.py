@@ -14,19 +14,6 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.extensions.pac.information._atoms import Atoms, Bank
-from skpuffer.extensions.pac.information._certification import (
-    InformationBound,
-    entropy_bound,
-    largest_bound,
-)
-from skpuffer.extensions.pac.information._channel import MixtureChannel
-from skpuffer.extensions.pac.information._laws import (
-    GaussianLaw,
-    LaplaceMarginal,
-    NoiseLaw,
-    ProductLaw,
-)
 from skpuffer.kernel.numbers import Floats
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
@@ -37,6 +24,20 @@ from skpuffer.noise import (
 )
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import OutputSamples
+
+from .information._atoms import Atoms, Bank
+from .information._certification import (
+    InformationBound,
+    entropy_bound,
+    largest_bound,
+)
+from .information._channel import MixtureChannel
+from .information._laws import (
+    GaussianLaw,
+    LaplaceMarginal,
+    NoiseLaw,
+    ProductLaw,
+)
 
 __all__ = [
     "ExactBound",

@@ -19,23 +19,6 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.extensions.pac._outputs import Outputs
-from skpuffer.extensions.pac.information._atoms import Bank
-from skpuffer.extensions.pac.information._channel import MixtureChannel
-from skpuffer.extensions.pac.information._corrections import (
-    donsker_varadhan_gap,
-    sliced_gap,
-)
-from skpuffer.extensions.pac.information._gaussian import (
-    algorithm1,
-    check_basis,
-    closed_form,
-    efficient,
-    inflated_covariance,
-    log_det,
-    proportional,
-    waterfill,
-)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.notions import Notion
@@ -50,6 +33,24 @@ from skpuffer.kernel.sums import QUERY_FIELDS
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputSamples
+
+from ._outputs import Outputs
+from .information._atoms import Bank
+from .information._channel import MixtureChannel
+from .information._corrections import (
+    donsker_varadhan_gap,
+    sliced_gap,
+)
+from .information._gaussian import (
+    algorithm1,
+    check_basis,
+    closed_form,
+    efficient,
+    inflated_covariance,
+    log_det,
+    proportional,
+    waterfill,
+)
 
 __all__ = [
     "PAC",

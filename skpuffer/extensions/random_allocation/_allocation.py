@@ -8,23 +8,6 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import Statement, unsupported_error
-from skpuffer.extensions.random_allocation.loss._correlated import (
-    CorrelatedAllocationPair,
-)
-from skpuffer.extensions.random_allocation.strategies._base import (
-    NoiseStrategy,
-    Restarted,
-)
-from skpuffer.extensions.random_allocation.strategies._families import identity
-from skpuffer.extensions.random_allocation.strategies._optimised import (
-    BufferedToeplitz,
-    InverseToeplitz,
-    Toeplitz,
-)
-from skpuffer.extensions.random_allocation.strategies._rows import (
-    BandedRows,
-    PrefixSumTree,
-)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.numbers import check_option, check_probability
 from skpuffer.kernel.steps import (
@@ -42,6 +25,24 @@ from skpuffer.releases import (
     GradientRelease,
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
+
+from .loss._correlated import (
+    CorrelatedAllocationPair,
+)
+from .strategies._base import (
+    NoiseStrategy,
+    Restarted,
+)
+from .strategies._families import identity
+from .strategies._optimised import (
+    BufferedToeplitz,
+    InverseToeplitz,
+    Toeplitz,
+)
+from .strategies._rows import (
+    BandedRows,
+    PrefixSumTree,
+)
 
 __all__ = [
     "KeptBins",

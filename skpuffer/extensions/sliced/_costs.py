@@ -17,8 +17,6 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from skpuffer.exceptions import value_error
-from skpuffer.extensions.sliced._divergences import joint_shift_divergence
-from skpuffer.extensions.sliced.history._run import layer_caps
 from skpuffer.kernel.curves import PrivacyCurve, conversion_terms, renyi_to_delta
 from skpuffer.kernel.numbers import (
     Floats,
@@ -35,6 +33,9 @@ from skpuffer.kernel.plain import Plain
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy_loss import GaussianPoissonPair
 from skpuffer.utils._checks import check_masses
+
+from ._divergences import joint_shift_divergence
+from .history._run import layer_caps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -21,23 +21,6 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.extensions.sliced._costs import (
-    AveragedSlices,
-    JointSlices,
-    SliceCosts,
-    UniformAverage,
-    UniformJoint,
-    WorstSlice,
-)
-from skpuffer.extensions.sliced._moves import (
-    SampledWorlds,
-    diameter,
-    moves_along,
-    sampled_worlds,
-    shift_lengths,
-)
-from skpuffer.extensions.sliced.transport._dkw import Box
-from skpuffer.extensions.sliced.transport._profile import SliceProfile
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
@@ -61,6 +44,24 @@ from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, CoupledSamples, OutputDistributions
 from skpuffer.transport import Ball, entropic_distance
+
+from ._costs import (
+    AveragedSlices,
+    JointSlices,
+    SliceCosts,
+    UniformAverage,
+    UniformJoint,
+    WorstSlice,
+)
+from ._moves import (
+    SampledWorlds,
+    diameter,
+    moves_along,
+    sampled_worlds,
+    shift_lengths,
+)
+from .transport._dkw import Box
+from .transport._profile import SliceProfile
 
 __all__ = [
     "SinkhornWasserstein",

@@ -17,8 +17,9 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from skpuffer.kernel.composed import worst_delta
 from skpuffer.kernel.curves import TradeOffs
 from skpuffer.kernel.numbers import Floats, Integers
-from skpuffer.privacy_loss.allocation._sampled import sampled_delta
 from skpuffer.utils._types import Array
+
+from ._sampled import sampled_delta
 
 __all__ = [
     "Group",

@@ -17,7 +17,8 @@ from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.loss_grid import tail_quantile
 from skpuffer.kernel.numbers import Floats, Integers
 from skpuffer.kernel.pairs import DominatingPair, renyi_of_pair
-from skpuffer.privacy_loss.allocation._lattice import (
+
+from ._lattice import (
     Group,
     PutLaw,
     between,

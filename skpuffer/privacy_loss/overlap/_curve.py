@@ -14,7 +14,8 @@ from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.kernel.curves import BeliefCurve, PrivacyCurve
 from skpuffer.kernel.numbers import check_non_negative, check_real, smallest_argument
 from skpuffer.kernel.plain import Plain
-from skpuffer.privacy_loss.overlap._kinds import DIGITS, FARTHEST, Overlap, WorstOverlap
+
+from ._kinds import DIGITS, FARTHEST, Overlap, WorstOverlap
 
 __all__ = [
     "OverlapCurve",

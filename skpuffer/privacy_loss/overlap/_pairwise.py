@@ -19,19 +19,20 @@ from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import GaussianCurve
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import Floats, Indices, check_non_negative, check_real
-from skpuffer.privacy_loss.overlap._curve import (
+
+from ._curve import (
     OverlapCurve,
     amplified_budgets,
     amplified_target,
 )
-from skpuffer.privacy_loss.overlap._kinds import (
+from ._kinds import (
     DIGITS,
     FARTHEST,
     ROUNDING,
     FiniteOverlap,
     Overlap,
 )
-from skpuffer.privacy_loss.overlap._pair_splitting import GAP, PairSplitting
+from ._pair_splitting import GAP, PairSplitting
 
 __all__ = [
     "ROOM_OF_PAIRS",

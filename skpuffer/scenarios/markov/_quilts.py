@@ -20,7 +20,10 @@ from skpuffer.exceptions import (
 from skpuffer.kernel.facts import MaxInfluence
 from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.kernel.plain import to_plain
-from skpuffer.scenarios.markov._chains import (
+from skpuffer.scenarios.quilts._base import RenyiInfluence, measure_of, relative_error
+from skpuffer.scenarios.quilts._sides import SideQuilts
+
+from ._chains import (
     TINY,
     Chains,
     exact_entries,
@@ -30,8 +33,6 @@ from skpuffer.scenarios.markov._chains import (
     settling_marginals,
     window_sum_distributions,
 )
-from skpuffer.scenarios.quilts._base import RenyiInfluence, measure_of, relative_error
-from skpuffer.scenarios.quilts._sides import SideQuilts
 
 __all__ = [
     "ChainQuilts",

@@ -41,20 +41,21 @@ from skpuffer.scenarios._base import (
     same_table,
     stated,
 )
-from skpuffer.scenarios.markov._chains import (
+from skpuffer.scenarios.priors._tables import bound_arrays
+from skpuffer.utils._checks import check_masses, check_name, check_sizes
+
+from ._chains import (
     Chains,
     settling_marginals,
     smallest_window,
     stationary_distribution,
 )
-from skpuffer.scenarios.markov._quilts import (
+from ._quilts import (
     SumProblem,
     chain_influence,
     computable,
     sum_distributions,
 )
-from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.utils._checks import check_masses, check_name, check_sizes
 
 __all__ = [
     "BoundMarkovChain",

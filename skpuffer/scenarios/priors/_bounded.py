@@ -9,7 +9,8 @@ from skpuffer.exceptions import Statement, scenario_error, type_error
 from skpuffer.kernel.numbers import check_at_least_one, check_probability, check_share
 from skpuffer.privacy_loss.overlap import NormalOverlap, OddsOverlap, Overlap
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios.priors._overlap import Belief
+
+from ._overlap import Belief
 
 __all__ = [
     "BoundedInference",

@@ -17,10 +17,11 @@ from skpuffer.kernel.numbers import Floats, check_positive, check_probability
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss.overlap import Overlap, OverlapCurve, amplified_budgets
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios.priors._coding import text_of
-from skpuffer.scenarios.priors._tables import ReferenceTable
 from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._sklearn import NestedParametersMixin
+
+from ._coding import text_of
+from ._tables import ReferenceTable
 
 __all__ = [
     "Belief",

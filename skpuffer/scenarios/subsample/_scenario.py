@@ -36,7 +36,10 @@ from skpuffer.scenarios._simulator import (
     run_tables,
     simulated_once,
 )
-from skpuffer.scenarios.subsample._pool import (
+from skpuffer.utils._reading import read_groups, row_count
+from skpuffer.utils._types import Table
+
+from ._pool import (
     IndependentRecords,
     Masks,
     SubsetLaw,
@@ -49,8 +52,6 @@ from skpuffer.scenarios.subsample._pool import (
     shares,
     taken_of,
 )
-from skpuffer.utils._reading import read_groups, row_count
-from skpuffer.utils._types import Table
 
 __all__ = [
     "BoundSubsample",

@@ -11,7 +11,6 @@ from scipy.spatial.distance import cdist
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from skpuffer.exceptions import value_error
-from skpuffer.extensions.pac.information._atoms import cells_along
 from skpuffer.kernel.numbers import (
     Floats,
     Indices,
@@ -20,6 +19,8 @@ from skpuffer.kernel.numbers import (
     floats,
 )
 from skpuffer.utils._checks import check_covariance, check_masses
+
+from ._atoms import cells_along
 
 #: Least eigenvalue of a correlation matrix of noise that counts as noise. What is below
 #: is taken for none at all, which overstates the leakage and never understates it.

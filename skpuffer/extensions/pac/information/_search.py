@@ -9,18 +9,6 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize
 
 from skpuffer.exceptions import type_error, value_error
-from skpuffer.extensions.pac.information._atoms import Atoms, Bank
-from skpuffer.extensions.pac.information._channel import MixtureChannel
-from skpuffer.extensions.pac.information._gaussian import waterfill
-from skpuffer.extensions.pac.information._laws import GaussianLaw, NoiseLaw
-from skpuffer.extensions.pac.information._objective import (
-    Candidate,
-    DatasetLeakage,
-    GivenOthersLeakage,
-    Leakage,
-    Objective,
-    SecretLeakage,
-)
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import (
     Booleans,
@@ -33,6 +21,19 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.utils._checks import check_covariance
 from skpuffer.utils._types import RandomState
+
+from ._atoms import Atoms, Bank
+from ._channel import MixtureChannel
+from ._gaussian import waterfill
+from ._laws import GaussianLaw, NoiseLaw
+from ._objective import (
+    Candidate,
+    DatasetLeakage,
+    GivenOthersLeakage,
+    Leakage,
+    Objective,
+    SecretLeakage,
+)
 
 #: Least variance along any direction, as a share of the largest.
 _FLOOR = 1e-8

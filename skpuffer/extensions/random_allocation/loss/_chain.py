@@ -10,20 +10,21 @@ import numpy as np
 from scipy.special import ndtr
 
 from skpuffer.exceptions import value_error
-from skpuffer.extensions.random_allocation.loss._bins import (
+from skpuffer.kernel.numbers import Floats
+
+from ._bins import (
     Bins,
     Cover,
     check_cover,
     geometric_covers,
 )
-from skpuffer.extensions.random_allocation.loss._recursion import (
+from ._recursion import (
     Axis,
     State,
     axis,
     normal_mass,
     summed,
 )
-from skpuffer.kernel.numbers import Floats
 
 __all__ = [
     "Accuracy",

@@ -14,14 +14,15 @@ from scipy.optimize import minimize, nnls
 from scipy.special import expit, logit
 
 from skpuffer.exceptions import value_error
-from skpuffer.extensions.random_allocation.strategies._base import NoiseStrategy
-from skpuffer.extensions.random_allocation.strategies._rows import in_blocks, windowed
 from skpuffer.kernel.numbers import (
     Floats,
     check_all_positive,
     check_finite,
     check_positive,
 )
+
+from ._base import NoiseStrategy
+from ._rows import in_blocks, windowed
 
 __all__ = [
     "InverseToeplitz",
