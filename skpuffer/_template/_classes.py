@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.utils._types import Array, Table
 
-__all__ = [
-    "PrivateClassifierMixin",
-    "decision_function",
-    "declares_classes",
-    "linear_scores",
-    "mark_noisy",
-    "predict",
-    "predict_log_proba",
-    "predict_proba",
-    "validate_classes",
-]
 
 #: What a certificate says of labels that no public class names.
 NO_LABEL = Statement("assume.unknown_label_counts_nothing")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
 
-__all__ = ["StatedSensitivityMixin", "VectorQuery"]
-
 
 class VectorQuery:
     """Base of queries that stack what foreign code returns, and split it again.

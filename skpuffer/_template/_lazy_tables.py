@@ -34,19 +34,6 @@ from skpuffer.schema._cells import NUMBER, TRUTH, cell_numbers, level_table
 from skpuffer.utils._reading import COLLECT, REPEATED_NAMES, object_cells
 from skpuffer.utils._silence import unquoted
 
-__all__ = [
-    "LazyColumn",
-    "LazyTable",
-    "SummedColumns",
-    "clipped",
-    "codes",
-    "codes_of_book",
-    "encoded",
-    "in_unit_ball",
-    "number",
-    "number_of_book",
-]
-
 #: Sums of one pass at most: each is an expression of its own, evaluated in each record.
 MOST_SUMS = 1024
 

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from skpuffer.releases import PublicContext
     from skpuffer.scenarios import BoundScenario, Scenario
 
-__all__ = [
-    "FitPlan",
-    "Opening",
-    "TableRead",
-    "Task",
-    "confidence_interval",
-    "deviations",
-    "read_off",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Task:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, Table
 
-__all__ = ["UnreadRows", "made_up", "made_up_table", "preview", "refuse_unread"]
-
 
 class UnreadRows:
     """What stands for the rows of a table that is not there: all access is refused.

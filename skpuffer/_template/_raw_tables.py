@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from skpuffer.releases import PublicContext
     from skpuffer.utils._types import Table
 
-__all__ = [
-    "ComposedMap",
-    "check_records",
-    "check_size",
-    "column_keys",
-    "mapped_context",
-    "read_raw",
-]
-
 
 @dataclass(frozen=True)
 class ComposedMap:

@@ -56,33 +56,6 @@ if TYPE_CHECKING:
 
     from ._plan import Opening
 
-__all__ = [
-    "PRIOR_UNSEEN",
-    "SCHEMA_BEHIND_PREPROCESSING",
-    "SUMMED_ELSEWHERE",
-    "check_schema",
-    "class_indices",
-    "counted",
-    "declared_classes",
-    "known_targets",
-    "label_codes",
-    "map_by_schema",
-    "name_of_target",
-    "names_without_secret",
-    "numeric_targets",
-    "of_no_target",
-    "public_groups",
-    "publish_schema",
-    "read_elsewhere",
-    "read_table",
-    "rows_and_labels",
-    "split_secret",
-    "sum_elsewhere",
-    "target_values",
-    "validate_features",
-    "without_secret",
-]
-
 
 #: Why there is no code book within public preprocessing.
 SCHEMA_BEHIND_PREPROCESSING = Statement("schema.behind_public_preprocessing")

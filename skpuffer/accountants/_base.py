@@ -44,28 +44,6 @@ from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._silence import warn
 from skpuffer.utils._sklearn import linked_to_docs
 
-__all__ = [
-    "AUTO",
-    "DEFAULT_ORDER",
-    "FAMILIES",
-    "ROUNDING",
-    "TRIED",
-    "Account",
-    "Accountant",
-    "Calibration",
-    "Support",
-    "accounts_for",
-    "bind",
-    "check_order_or_delta",
-    "check_pure",
-    "check_values",
-    "compared",
-    "least_error",
-    "mean_square",
-    "told_choice",
-]
-
-
 Method = TypeVar("Method", bound=Callable[..., "Account"])
 
 

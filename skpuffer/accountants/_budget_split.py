@@ -18,14 +18,6 @@ from ._base import Accountant
 if TYPE_CHECKING:
     from skpuffer.noise import Noise
 
-__all__ = [
-    "Layout",
-    "common_scale",
-    "relative_noise",
-    "shares_of_least_error",
-    "stage_layout",
-]
-
 
 #: Of the budget, what a search may leave unspent.
 _LEFT = 1e-4

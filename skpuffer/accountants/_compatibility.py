@@ -43,8 +43,6 @@ from skpuffer.scenarios import (
 
 from ._base import bind, known_accountants
 
-__all__ = ["compatibility_table"]
-
 
 # at module level: contributions are hashed, and a lambda is another one at each call
 def _identity(X: ArrayLike, y: Any) -> Floats:

@@ -22,8 +22,6 @@ from .additive import GroupPrivacy
 from .best import Best
 from .composition import PrivacyLoss, RenyiDP
 
-__all__ = ["gain_over_records", "records_that_differ", "stating_gain"]
-
 #: Noise is found to about so many digits: a ratio within it is that of the shifts.
 _AS_FOUND = 1e-3
 

@@ -38,14 +38,6 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import Adjacency, MaxInfluence
 
-__all__ = [
-    "QuiltCurve",
-    "QuiltPart",
-    "RunPart",
-    "orders_by_term",
-]
-
-
 #: MiB that a grid of privacy losses may take, as in the composition accountants.
 _MAX_MEMORY = 500.0
 

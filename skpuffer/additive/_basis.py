@@ -18,19 +18,6 @@ if TYPE_CHECKING:
 
     from skpuffer.kernel.numbers import Floats, Indices
 
-__all__ = [
-    "Basis",
-    "ShapeFunction",
-    "additive_scores",
-    "cell_labels",
-    "cell_masses",
-    "kernel",
-    "make_basis",
-    "merged_cells",
-    "monotone",
-    "pairs_of",
-]
-
 
 #: Frequencies of a smooth kernel, at most.
 _FREQUENCIES = 256

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from skpuffer.kernel.numbers import Floats, Indices
 
-__all__ = ["CodedRows"]
 
 #: Cells of a joint code, at most: a table of so many numbers stays in a core's cache.
 _MOST_CELLS = 2**15

@@ -65,12 +65,6 @@ if TYPE_CHECKING:
     from skpuffer.training import Loss
     from skpuffer.utils._types import RandomState, Table
 
-__all__ = [
-    "PrivateAdditiveClassifier",
-    "PrivateAdditiveModel",
-    "PrivateAdditiveRegressor",
-]
-
 
 _PUBLIC = Statement("assume.code_book_public")
 _NO_TARGET = Statement("assume.missing_target_in_histograms_only")

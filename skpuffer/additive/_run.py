@@ -35,16 +35,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Binning
     from skpuffer.training import Loss
 
-__all__ = [
-    "LARGEST_NORM",
-    "AdditiveRun",
-    "Problem",
-    "ResidualSums",
-    "additive_release",
-    "execute",
-    "run_rounds",
-]
-
 
 def probabilities_of(scores: Floats, clip: float) -> Floats:
     """Probabilities of classes from scores.

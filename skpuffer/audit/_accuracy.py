@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
     from skpuffer.privacy import Certificate
 
-__all__ = ["check_prior", "largest_accuracy"]
 
 #: Secrets of which a linear programme is made: it has so many constraints for each
 #: line of a curve.

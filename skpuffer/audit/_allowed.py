@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
     from skpuffer.privacy import Certificate
 
-__all__ = ["RELATIONS", "allowed_delta", "allowed_roc", "largest_auc", "largest_tpr"]
 
 #: How two tables may differ if one record is a member in the first of them only.
 RELATIONS = ("replace", "add_remove")

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     #: Of outputs of shape (n, dim).
     Score = Callable[[Floats], Floats]
 
-__all__ = ["DistinguishingAttack", "distinguishing_attack"]
 
 #: Coordinates of an output of which all products are learned from.
 _MOST_PRODUCTS = 50

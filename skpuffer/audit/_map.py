@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from skpuffer.noise import GaussianNoise, Noise
     from skpuffer.privacy import Certificate
 
-__all__ = ["MapAttack", "map_attack"]
 
 #: Densities that are computed at once: bounds the memory.
 _BLOCK = 2**22

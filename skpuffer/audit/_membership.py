@@ -40,13 +40,6 @@ if TYPE_CHECKING:
 
     Score = Callable[[Any, Any, Array], Floats]
 
-__all__ = [
-    "MembershipAttack",
-    "likelihood_ratios",
-    "membership_attack",
-    "stacked",
-]
-
 
 def one_run_p_value(
     right: int, n_guesses: int, n_records: int, points: Iterable[tuple[float, float]]

@@ -22,8 +22,6 @@ from skpuffer.scenarios import OutputDistributions, OutputSamples
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
 
-__all__ = ["Outputs", "Released", "gaussian_noise", "read_outputs"]
-
 
 @dataclass(frozen=True)
 class Outputs:

@@ -22,14 +22,6 @@ if TYPE_CHECKING:
     from skpuffer.privacy import Certificate
     from skpuffer.utils._types import Array
 
-__all__ = [
-    "EPSILONS",
-    "Comparison",
-    "Finding",
-    "OperatingPoint",
-    "ScoredAttack",
-    "best_cuts",
-]
 
 #: Where an attacker looks, unless told: from "guess better at all" to rare certainty.
 EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)

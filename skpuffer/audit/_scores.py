@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
     from skpuffer.utils._types import Array
 
-__all__ = [
-    "area",
-    "area_interval",
-    "classes_of",
-    "clopper_pearson",
-    "kind_of",
-    "likelihoods",
-    "losses",
-    "refuse_unknown",
-]
-
 
 #: What a probability that is zero in floats is taken for.
 _TINY = 1e-30

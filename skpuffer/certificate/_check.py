@@ -14,13 +14,6 @@ from ._report import Finding, Report, State
 from ._rules import findings_of
 from ._structure import CertificateFileError, check_structure
 
-__all__ = [
-    "check",
-    "digest_of_plain",
-    "read_certificate",
-]
-
-
 #: By which part of itself a number is changed to see whether another depends on it.
 _CHANGE = 0.01
 

@@ -31,8 +31,6 @@ from ._structure import (
     most_probable,
 )
 
-__all__ = ["Recomputed", "alternatives", "recomputed"]
-
 #: Part of a number by which two paths may differ: where each is exact, where cells or
 #: a grid are rounded up, and of a delta read off a grid.
 EXACT, BY_CELLS, BY_GRID, BY_READING = 1e-6, 5e-4, 1e-3, 5e-3

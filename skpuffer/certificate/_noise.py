@@ -16,16 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import integrate, optimize, special, stats
 
-__all__ = [
-    "Floats",
-    "GaussianShift",
-    "NoiseShift",
-    "NotRecomputableError",
-    "noise_shift",
-    "number",
-    "smallest_epsilon",
-]
-
 
 class NoiseShift(ABC):
     """Noise of scale one against a move of one coordinate, `u` long."""

@@ -19,14 +19,6 @@ from ._noise import (
     noise_shift,
 )
 
-__all__ = [
-    "TradeOff",
-    "left_to_hide",
-    "pairs_of",
-    "renyi_of",
-]
-
-
 #: A hockey-stick divergence at exp(epsilon), for an array of epsilons.
 Divergence = Callable[[Floats], Floats]
 

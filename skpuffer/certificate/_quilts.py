@@ -11,8 +11,6 @@ import numpy as np
 
 from ._noise import Floats, NotRecomputableError, noise_shift, number
 
-__all__ = ["WorstQuilt", "worst_quilt"]
-
 #: Quilts of all records together that are tried.
 _MOST_QUILTS = 200_000
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Finding", "Report", "State"]
-
 
 class State(StrEnum):
     """What was found of one number of a certificate.

@@ -19,8 +19,6 @@ from ._quilts import worst_quilt
 from ._report import Finding, State
 from ._structure import Steps
 
-__all__ = ["findings_of"]
-
 #: Part of an epsilon or a delta of a composition by which the stated one may be below
 #: what is recomputed; above, what a search for the scale leaves.
 _BELOW_GRID, _ABOVE = 1e-3, {"epsilon": 2e-3, "delta": 1e-2}

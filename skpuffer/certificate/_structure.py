@@ -21,17 +21,6 @@ from ._noise import (
 )
 from ._pairs import Divergence, TradeOff
 
-__all__ = [
-    "CertificateFileError",
-    "check_structure",
-    "composed_delta",
-    "composed_epsilon",
-    "log_slope",
-    "most_probable",
-    "schema",
-]
-
-
 #: Types of JSON, as Python has them.
 _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),

@@ -40,15 +40,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Encoding, Schema
     from skpuffer.utils._types import BoundsLike, RandomState, Table
 
-__all__ = [
-    "CellSums",
-    "PrivateKMeans",
-    "nearest",
-    "noisy_centres",
-    "noisy_mean",
-    "squared_distances",
-]
-
 
 @dataclass(frozen=True)
 class BoundedColumns:

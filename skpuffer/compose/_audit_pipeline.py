@@ -42,14 +42,6 @@ from skpuffer.utils._silence import parts_of
 from ._fixed_steps import chooses_by_rows, is_known
 from ._public_preprocessing import PublicPreprocessing
 
-__all__ = [
-    "CHOSEN_COLUMNS",
-    "PipelineAudit",
-    "StepAudit",
-    "audit_pipeline",
-    "audited",
-]
-
 
 @dataclass(frozen=True)
 class StepAudit:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from skpuffer.utils._types import Table
 
-__all__ = ["DELEGATED", "delegates", "inherit_tags", "offered"]
 
 _Class = TypeVar("_Class", bound=type)
 

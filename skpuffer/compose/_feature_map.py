@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
     from skpuffer.utils._types import Array, Table
 
-__all__ = ["TRANSFORMER", "FeatureMap", "is_fixed", "refuse_mixing", "subject_of"]
 
 #: How many columns are given another type, to see whether a map goes by types.
 _TYPES_TRIED = 16

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 
     from skpuffer.utils._types import Array
 
-__all__ = [
-    "Chain",
-    "ColumnSelection",
-    "as_read",
-    "chooses_by_rows",
-    "foreign_frozen",
-    "is_known",
-]
-
 
 def is_known(node: Any) -> bool:
     """Whether an estimator is of a library whose estimators are known here."""

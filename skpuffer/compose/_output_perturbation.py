@@ -43,13 +43,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import Array, Matrix, RandomState
 
-__all__ = [
-    "FittedQuery",
-    "OutputPerturbation",
-    "RecordPoint",
-    "is_settable",
-]
-
 
 #: What a certificate says of records without a target: of a foreign estimator nothing
 #: is known but of ordinary ones.

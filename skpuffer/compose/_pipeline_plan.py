@@ -56,26 +56,6 @@ if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.utils._types import Array
 
-__all__ = [
-    "Budget",
-    "PipelinePlan",
-    "PipelinePreview",
-    "Unit",
-    "as_planned",
-    "call_last",
-    "check_names",
-    "flat_steps",
-    "names_out",
-    "offers",
-    "plan_steps",
-    "private_steps",
-    "split_step_secret",
-    "step_or_slice",
-    "tags_of_steps",
-    "visual_block",
-    "without_step_secret",
-]
-
 
 #: What two certificates of one promise have in common: all but words and gains.
 _PROMISE = (

@@ -89,7 +89,6 @@ if TYPE_CHECKING:
 
     from skpuffer.utils._types import Array, RandomState, Table
 
-__all__ = ["PrivatePipeline", "make_private_pipeline"]
 
 #: How many rows stand for a table, of which a plan reads what columns there are.
 _EXCERPT = 16

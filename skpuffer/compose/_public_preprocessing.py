@@ -58,13 +58,6 @@ if TYPE_CHECKING:
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, Table
 
-__all__ = [
-    "PublicPreprocessing",
-    "is_same",
-    "rows_like",
-    "share_records",
-]
-
 
 @delegates
 @linked_to_docs

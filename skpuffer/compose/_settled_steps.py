@@ -31,21 +31,6 @@ from ._fixed_steps import (
     is_known,
 )
 
-__all__ = [
-    "AS_IT_IS",
-    "FitPrivate",
-    "Flow",
-    "chosen_rows",
-    "declared_steps",
-    "is_passed_over",
-    "refuse_steps",
-    "settle",
-    "settle_all",
-    "step_kinds",
-    "under",
-]
-
-
 #: The map of rows that reach a private step as they are.
 AS_IT_IS = FeatureMap(Chain(), None, Statement("pipeline.no_step_before"))
 

@@ -29,13 +29,6 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_count, check_non_negative, check_option
 from skpuffer.schema import Category, Number, Schema
 
-__all__ = [
-    "PublishedTable",
-    "as_categories",
-    "published",
-    "read_excerpt",
-]
-
 
 @dataclass(frozen=True)
 class PublishedTable:

@@ -44,14 +44,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import BoundsLike, RandomState, Table
 
-__all__ = [
-    "MEAN_WEIGHT",
-    "PrivatePCA",
-    "SecondMoments",
-    "schema_norm",
-    "usual_norm",
-]
-
 
 def spectrum_edge(deviation: float, n_features: int) -> float:
     """Largest eigenvalue of a symmetric matrix of nothing but noise.

@@ -21,17 +21,6 @@ from skpuffer.utils._checks import check_covariance, check_masses, check_sizes
 
 from ._weak_cache import remembered_with
 
-__all__ = [
-    "Continuous",
-    "Discrete",
-    "Distribution",
-    "Gaussian",
-    "PointMass",
-    "Samples",
-    "Support",
-    "distribution_distance",
-]
-
 
 def _points(points: ArrayLike) -> Floats:
     array = check_finite(points=points)

@@ -18,17 +18,6 @@ from skpuffer.kernel.numbers import Floats, Indices, Integers, lengths_of
 
 from ._distributions import Discrete, Distribution, _distance
 
-__all__ = [
-    "LatticeSum",
-    "largest_near_gap",
-    "lattice_of",
-    "mass_error",
-    "monotone_gaps",
-    "on_one_lattice",
-    "step_gap",
-]
-
-
 #: Floats, or Python integers.
 Masses = NDArray[Any]
 

@@ -16,8 +16,6 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-__all__ = ["MEMORY", "Memory", "is_data", "life_of", "remembered_with", "share_life"]
-
 # Bytes of an entry besides its value: its key, and the sets that hold the key.
 _OVERHEAD = 600
 

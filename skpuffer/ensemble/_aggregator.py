@@ -40,13 +40,6 @@ if TYPE_CHECKING:
 
     from ._teachers import Teachers
 
-__all__ = [
-    "Answers",
-    "PATEAggregator",
-    "plurality_agreement",
-    "subsample_votes",
-]
-
 
 @carries_listeners
 @linked_to_docs

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import Array, RandomState, Table
 
-__all__ = ["PATEClassifier"]
-
 
 def _answers_itself(estimator: Any) -> bool:
     """Whether the teachers answer `predict` themselves, for want of a student."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from skpuffer.noise import Noise
     from skpuffer.releases import VoteRelease
 
-__all__ = ["NoisyVotes", "VoteSession", "leading"]
-
 
 class NoisyVotes(NamedTuple):
     """Noise of one answer, for tests.

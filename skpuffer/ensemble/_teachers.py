@@ -36,16 +36,6 @@ if TYPE_CHECKING:
     from skpuffer.releases import VoteRelease
     from skpuffer.utils._types import Array
 
-__all__ = [
-    "STUDENTS",
-    "FixedVotes",
-    "Teachers",
-    "check_trainable",
-    "constant_classifier",
-    "fit_classifier",
-    "make_student",
-]
-
 
 def fit_classifier(
     estimator: BaseEstimator, X: Floats, y: Indices, seed: int

@@ -20,20 +20,6 @@ from skpuffer.kernel.numbers import (
     check_share,
 )
 
-__all__ = [
-    "budget_for_posterior",
-    "chi2_success",
-    "disclosure_bound",
-    "dp_epsilon",
-    "dp_equivalent",
-    "dp_posterior",
-    "fano_bound",
-    "membership_advantage",
-    "pinsker_success",
-    "posterior_success",
-    "total_variation_success",
-]
-
 #: Below this the divergence is computed from what cancels; Pinsker's bound is used.
 _LEAST_BUDGET = 1e-12
 

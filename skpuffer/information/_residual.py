@@ -21,16 +21,6 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.utils._checks import check_covariance, check_masses
 
-__all__ = [
-    "ResidualReport",
-    "alphabet_value",
-    "cross_entropy_value",
-    "gaussian_value",
-    "logistic_value",
-    "membership_value",
-    "subset_value",
-]
-
 
 @dataclass(frozen=True)
 class ResidualReport:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from skpuffer.privacy import Certificate
     from skpuffer.utils._types import Table
 
-__all__ = ["AuditDisplay"]
-
 
 _PRIOR = "prior alone"
 

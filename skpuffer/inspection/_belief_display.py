@@ -39,11 +39,6 @@ if TYPE_CHECKING:
     from skpuffer.synthesis import PrivateTableSynthesizer
     from skpuffer.utils._types import RandomState, Table
 
-__all__ = [
-    "BeliefDisplay",
-    "MarginalDisplay",
-]
-
 
 #: Name of the row that is about all columns together.
 ALL = "all columns"

@@ -10,16 +10,6 @@ from sklearn.base import BaseEstimator
 
 from skpuffer.exceptions import value_error
 
-__all__ = [
-    "DEFAULT_LABEL",
-    "budget_label",
-    "budget_parameter",
-    "fallback_of",
-    "owner_name",
-    "pick",
-    "search_parameter",
-]
-
 #: Name of the axis where no certificate says more.
 DEFAULT_LABEL = "Budget ε"
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from skpuffer.exceptions import Statement
 
-__all__ = ["line_options", "pyplot"]
-
 
 def pyplot(caller: str) -> ModuleType:
     """Import matplotlib on first use: computing never needs it.

@@ -32,13 +32,6 @@ if TYPE_CHECKING:
 
     from skpuffer.kernel.numbers import Floats
 
-__all__ = [
-    "EquivalentNoiseDisplay",
-    "LightestTail",
-    "equivalent_noises",
-    "lightest_tail",
-]
-
 
 #: Shapes between which the lightest tail is looked for.
 _FROM, _TO = 1.0, 4.0

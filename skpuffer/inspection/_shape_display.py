@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skpuffer.additive import ShapeFunction
     from skpuffer.kernel.numbers import Floats
 
-__all__ = ["ShapeDisplay"]
 
 #: Levels that are written out below an axis, at most.
 _MOST_LABELS = 12

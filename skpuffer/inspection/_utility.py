@@ -39,11 +39,6 @@ if TYPE_CHECKING:
 
     from skpuffer.utils._types import RandomState, Table
 
-__all__ = [
-    "PrivacyUtilityDisplay",
-    "baselines_of",
-]
-
 
 _STYLES = ("fill_between", "errorbar", None)
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
     from skpuffer.utils._types import RandomState, Table
 
-__all__ = ["check_budgets", "cross_validated", "searched"]
-
 
 def check_budgets(epsilons: ArrayLike) -> Floats:
     """Return budgets as a sorted array without repetition.

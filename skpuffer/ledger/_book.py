@@ -40,13 +40,6 @@ from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 from ._ceilings import Ceiling, plain_limits
 from ._store import Entry, News, Store, digest_of, strict_json
 
-__all__ = [
-    "Account",
-    "Book",
-    "Spent",
-]
-
-
 #: Orders of the cheap bound: denser towards one, where a long sum is least.
 _ORDERS = (*(1 + 2.0 ** np.arange(-6, 12.5, 0.5)).tolist(), math.inf)
 

@@ -11,8 +11,6 @@ from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information
 from skpuffer.privacy._compose import repeated
 
-__all__ = ["Ceiling", "plain_limits", "read_limits", "write_limits"]
-
 #: What the number of a ceiling goes with, by notion: nothing, a delta or an order.
 _GOES_WITH = {
     Notion.PURE_DP: None,

@@ -11,8 +11,6 @@ from skpuffer.privacy import Certificate
 from ._ceilings import Ceiling
 from ._store import Entry
 
-__all__ = ["entries_frame", "ledger_html", "ledger_text", "totals_frame"]
-
 #: How many of the last releases are shown.
 _SHOWN = 20
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["PrivacyLedger"]
 
 #: The ledgers of this process, by path or, in memory, by id: one each.
 _OPEN: weakref.WeakValueDictionary[str, PrivacyLedger] = weakref.WeakValueDictionary()

@@ -24,20 +24,6 @@ from typing import Any, NamedTuple, Protocol
 from skpuffer.exceptions import LedgerError, LedgerRefusal, PrivacyWarning, Statement
 from skpuffer.utils._silence import warn
 
-__all__ = [
-    "MEMORY",
-    "Entry",
-    "ForkSafe",
-    "News",
-    "Store",
-    "digest_of",
-    "refuse_network",
-    "refusing",
-    "strict_json",
-    "watch",
-]
-
-
 #: What is a ledger that is in no file.
 MEMORY = ":memory:"
 

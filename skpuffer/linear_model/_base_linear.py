@@ -32,21 +32,6 @@ if TYPE_CHECKING:
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, Matrix, Table
 
-__all__ = [
-    "BoundedTargetMixin",
-    "LabelledRecord",
-    "LinearRegressorMixin",
-    "ModelRecord",
-    "ModelRows",
-    "SignedRecord",
-    "TargetRecord",
-    "TargetScale",
-    "scale_advice",
-    "target_scale",
-    "warn_of_scale",
-    "with_intercept",
-]
-
 
 class BoundedTargetMixin:
     """Mixin of regressors whose target is clipped to public bounds."""

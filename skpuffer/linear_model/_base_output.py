@@ -36,12 +36,6 @@ if TYPE_CHECKING:
     from ._base_linear import ModelRecord
     from ._minimiser_constants import MinimiserConstants
 
-__all__ = [
-    "OUTPUT_ITERATIONS",
-    "OutputClassifier",
-    "minimiser_release",
-]
-
 
 # Newton steps, of which a handful are enough as a rule.
 _NEWTON_STEPS = 100

@@ -59,21 +59,6 @@ if TYPE_CHECKING:
     from skpuffer.training import Gradients, Loss, RunDefaults, Step
     from skpuffer.utils._types import Array, Table
 
-__all__ = [
-    "CLASS_CONSTRAINTS",
-    "LinearClassifier",
-    "LinearRegressor",
-    "LinearTraining",
-    "PrivateTrainingMixin",
-    "Start",
-    "check_class_weight",
-    "checked_array",
-    "class_weights",
-    "read_init",
-    "refuse_other_classes",
-    "refuse_other_schema",
-]
-
 
 # -- public weights of classes: what a record counts in training, by its label ---------
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import RandomState
 
-__all__ = ["PrivateHuberRegressor"]
-
 
 class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
     """Huber regression, with noise on its coefficients.

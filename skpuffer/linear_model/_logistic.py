@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ._base_linear import ModelRecord
     from ._minimiser_constants import MinimiserConstants
 
-__all__ = ["PrivateLogisticRegression"]
-
 
 #: How often further training has to go than the output to be taken with more noise.
 _FURTHER = 3.0

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from skpuffer.scenarios import BoundScenario
     from skpuffer.training import Loss, RecordGradient, SmoothLoss
 
-__all__ = [
-    "LogisticConstants",
-    "Look",
-    "MarginConstants",
-    "MinimiserConstants",
-    "MultinomialConstants",
-    "RegressionConstants",
-    "least_clip_norm",
-    "least_noise",
-    "refuse_corner",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class MinimiserConstants(ABC):

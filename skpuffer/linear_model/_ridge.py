@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from skpuffer.training import Loss
     from skpuffer.utils._types import Matrix, RandomState
 
-__all__ = ["PrivateRidge"]
 
 #: Eigenvalue of the mean second moments that the longest steps of a run, a hundred of
 #: momentum 0.95 and learning rate 2, come down to.

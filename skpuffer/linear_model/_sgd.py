@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from skpuffer.training import Loss, Training
     from skpuffer.utils._types import RandomState, Table
 
-__all__ = ["PrivateSGDClassifier", "PrivateSGDRegressor"]
-
 
 def _has_probabilities(estimator: Any) -> bool:
     # a hinge loss is no likelihood, so its scores are no log-odds

@@ -41,17 +41,6 @@ if TYPE_CHECKING:
     from ._candidates import Reading
     from ._scores import Score
 
-__all__ = [
-    "Outcome",
-    "SearchPlan",
-    "Trying",
-    "best_outcome",
-    "check_accountant",
-    "plan_search",
-    "run_trials",
-    "trial_accountant",
-]
-
 
 #: Accountants whose certificates hold a curve for any neighbouring tables.
 _KINDS = (PrivacyLoss, RenyiDP, GroupPrivacy, OverlapAmplification)

@@ -80,7 +80,6 @@ if TYPE_CHECKING:
     from skpuffer.privacy import Certificate
     from skpuffer.utils._types import Array, Table
 
-__all__ = ["BasePrivateSearch"]
 
 #: Shapes of the distribution of the number of trials, by name.
 _SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": np.inf}

@@ -39,18 +39,6 @@ if TYPE_CHECKING:
     from skpuffer.releases import PublicContext
     from skpuffer.utils._types import Array
 
-__all__ = [
-    "Candidate",
-    "Reading",
-    "candidate_of",
-    "check_held_out",
-    "check_whole",
-    "held_out_context",
-    "innermost",
-    "read_part",
-    "targets_of",
-    "with_parameters",
-]
 
 #: How many records are mapped again in other company, to see that steps mix none.
 _LOOKED_AT = 1000

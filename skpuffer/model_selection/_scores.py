@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skpuffer.releases import PublicContext
     from skpuffer.utils._types import Array
 
-__all__ = ["Score", "score_of"]
 
 #: How far the sum moves with one record: each is worth from zero to one.
 _ONE = {1.0: 1.0, 2.0: 1.0}

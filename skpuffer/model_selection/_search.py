@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.utils._types import RandomState
 
-__all__ = [
-    "PrivateGridSearchCV",
-    "PrivateRandomizedSearchCV",
-]
-
 
 #: Trials for each candidate of a grid, on average.
 _PER_CANDIDATE = 2

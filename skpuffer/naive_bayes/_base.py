@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from skpuffer.summary._cells import Stacked
     from skpuffer.utils._types import Array, Table
 
-__all__ = [
-    "ByClass",
-    "PrivateNaiveBayes",
-]
-
 
 class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):
     """Base of naive Bayes classifiers by one noisy sum over records.

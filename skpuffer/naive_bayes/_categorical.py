@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Binning
     from skpuffer.utils._types import BoundsLike, RandomState
 
-__all__ = ["PrivateCategoricalNB"]
-
 
 #: Part of the noise's deviation that is added to each cell of a class of mean size.
 _PSEUDO_COUNT = 0.2

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from skpuffer.utils._bounds import Bounds
     from skpuffer.utils._types import BoundsLike, RandomState
 
-__all__ = ["PrivateGaussianNB"]
-
 
 def shrunk(values: Floats, centre: Floats, noise: Floats, shares: Floats) -> Floats:
     """Share of each value's distance to a common centre that is not noise.

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from skpuffer.training import Gradients, Loss, Training
     from skpuffer.utils._types import RandomState, Table
 
-__all__ = ["PrivateMLPClassifier"]
-
 
 class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
     """Perceptron with one hidden layer, trained by noisy clipped gradients.

@@ -22,22 +22,6 @@ from skpuffer.kernel.loss_grid import Sum, loss_range, on_grid, tail_quantile
 from skpuffer.kernel.numbers import Floats, Numbers, root_above
 from skpuffer.privacy_loss._divergences import Hull, hull
 
-__all__ = [
-    "cdf",
-    "euclidean_trade_off",
-    "fisher_information",
-    "hockey_stick",
-    "hockey_stick_epsilon",
-    "loss",
-    "loss_cdf",
-    "quantile",
-    "renyi",
-    "split_renyi",
-    "split_trade_off",
-    "tail",
-]
-
-
 #: Relative accuracy of the points where a loss takes a value. A divergence is largest
 #: there, so it has twice as many digits.
 _POINT = 1e-9

@@ -38,13 +38,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Binning
     from skpuffer.utils._types import Array, BoundsLike, Matrix, Table
 
-__all__ = [
-    "PublicBinner",
-    "PublicImputer",
-    "PublicMinMaxScaler",
-    "RowNormClipper",
-]
-
 
 @linked_to_docs
 class RowNormClipper(

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from skpuffer.utils._types import Array, Table
 
-__all__ = ["PublicColumnTransformer", "as_number", "by_name", "read_columns"]
-
 
 @linked_to_docs
 class PublicColumnTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped

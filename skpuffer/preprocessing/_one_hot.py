@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from skpuffer.utils._types import Array, Matrix, Table
 
-__all__ = ["PublicOneHotEncoder"]
-
 
 @linked_to_docs
 class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from ._certificate import Certificate
 
-__all__ = ["Trial", "best_of_runs", "every_trial_once", "one_trial"]
 
 SOURCE = Statement("source.best_of_random_runs")
 

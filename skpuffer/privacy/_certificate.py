@@ -23,8 +23,6 @@ from ._display import certificate_card, certificate_html, certificate_text
 from ._information import processed, sliced_approximate
 from ._robustness import shifted
 
-__all__ = ["Certificate"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Certificate(certificates.Certificate):

@@ -29,14 +29,6 @@ from ._information import (
 )
 from ._robustness import arbitrary_count, plain_privacy
 
-__all__ = [
-    "compose",
-    "events_together",
-    "parallel",
-    "repeated",
-]
-
-
 # The assumptions that say for whom a promise under a belief holds.
 _OF_BELIEVERS = ("assume.belief_independent_of_rows",)
 

@@ -15,10 +15,6 @@ from ._robustness import plain_privacy
 if TYPE_CHECKING:
     from ._certificate import Certificate
 
-__all__ = [
-    "certificate_card",
-]
-
 
 #: The delta at which a Rényi promise is shown in the usual words.
 _DELTA = 1e-5

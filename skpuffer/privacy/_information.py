@@ -16,16 +16,6 @@ from skpuffer.kernel.notions import SLICED, Notion
 if TYPE_CHECKING:
     from ._certificate import Certificate
 
-__all__ = [
-    "INFORMATION",
-    "NOT_ADAPTIVE",
-    "capped",
-    "mixed_information",
-    "processed",
-    "sliced_approximate",
-    "sum_of_information",
-]
-
 
 #: Notions in which a mutual information is bounded, on average over one prior.
 INFORMATION = (

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ._certificate import Certificate
 
-__all__ = ["Preview"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Preview:

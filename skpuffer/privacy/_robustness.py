@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 
     from ._certificate import Certificate
 
-__all__ = [
-    "METHODS",
-    "arbitrary_count",
-    "plain_privacy",
-    "shifted",
-]
-
 
 class _AdditiveCurve(PrivacyCurve, Protocol):
     """The curve of one query with additive noise that covers its sensitivity."""

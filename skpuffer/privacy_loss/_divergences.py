@@ -13,14 +13,6 @@ from skpuffer.kernel.curves import mirrored
 from skpuffer.kernel.numbers import Floats, Numbers, check_real, raise_until
 from skpuffer.utils._checks import check_masses
 
-__all__ = [
-    "Hull",
-    "gaussian_renyi_divergence",
-    "hockey_stick_divergence",
-    "hull",
-    "renyi_divergence",
-]
-
 
 def _pmf_pair(p: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
     first, second = np.asarray(p), np.asarray(q)

@@ -19,26 +19,6 @@ from skpuffer.kernel.numbers import Floats, Indices, check_count, check_option
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, VoteRelease
 from skpuffer.utils._sklearn import NestedParametersMixin, linked_to_docs
 
-__all__ = [
-    "AnyRelease",
-    "BoundScenario",
-    "Pairs",
-    "RecordScenario",
-    "Rows",
-    "Scenario",
-    "coupling_in_table",
-    "finite_output",
-    "matched_rows",
-    "offers",
-    "protected_records",
-    "refuse_repeated",
-    "relabelling",
-    "resolve_pairs",
-    "same_table",
-    "stated",
-]
-
-
 #: Tolerance between a row and a declared one: a share of the feature's range, and a
 #: share of its largest number for the digits of that.
 _ROUNDING = 1e-6

@@ -25,8 +25,6 @@ from skpuffer.utils._reading import refuse_mask
 
 from ._base import AnyRelease, BoundScenario, RecordScenario, Rows, Scenario, offers
 
-__all__ = ["BlocksScenario"]
-
 
 class BlocksScenario(Scenario):
     """The table falls into independent blocks, each with a secret of its own.

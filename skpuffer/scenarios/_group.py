@@ -27,12 +27,6 @@ from .attribute._bound import BoundAttribute, positions
 from .priors._overlap import Belief
 from .priors._tables import ReferenceTable
 
-__all__ = [
-    "DependenceScenario",
-    "GroupScenario",
-]
-
-
 #: Public rows, or how they are drawn.
 Table: TypeAlias = (
     ArrayLike | pd.DataFrame | ReferenceTable | Callable[[np.random.Generator], Any]

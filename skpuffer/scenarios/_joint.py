@@ -32,12 +32,6 @@ from ._base import (
 )
 from .priors._tables import bound_arrays
 
-__all__ = [
-    "JointTableScenario",
-    "LawsScenario",
-]
-
-
 #: Numbers in all tables together, and tables a query is run on one by one.
 _MOST_NUMBERS = 10_000_000
 _MOST_RUNS = 200_000

@@ -31,14 +31,6 @@ from ._base import (
 )
 from .priors._tables import bound_arrays
 
-__all__ = [
-    "SimulatorScenario",
-    "check_running",
-    "fresh_generator",
-    "run_tables",
-    "simulated_once",
-]
-
 
 class SimulatorScenario(Scenario):
     """The attacker's belief is a simulator of whole tables given a secret.

@@ -16,8 +16,6 @@ from ._columns import Category, Number
 if TYPE_CHECKING:
     from ._schema import Schema
 
-__all__ = ["check_agreement", "check_same_book"]
-
 
 def check_agreement(schema: Schema, parameters: Mapping[str, Any]) -> None:
     """Refuse parameters that say of a table what its code book does not.

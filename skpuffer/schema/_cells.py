@@ -35,25 +35,6 @@ if TYPE_CHECKING:
 
     from ._columns import Category, Number
 
-__all__ = [
-    "AT_ONCE",
-    "DATE",
-    "MISSING",
-    "NUMBER",
-    "TRUTH",
-    "UNLISTED",
-    "cell_key",
-    "cell_numbers",
-    "column_arrays",
-    "is_missing",
-    "level_codes",
-    "level_places",
-    "level_table",
-    "numbers",
-    "plain_numbers",
-    "refuse_ambiguous",
-]
-
 
 #: Places of a cell that is missing, and of one that is no level.
 MISSING, UNLISTED = -1, -2

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
 
     from ._schema import Schema
 
-__all__ = [
-    "MOST_BINS",
-    "Binning",
-    "Category",
-    "Column",
-    "Number",
-    "as_column",
-    "entries",
-]
-
 
 #: Bins of a column at most: more are hardly met, and have to be held.
 MOST_BINS = 2**20

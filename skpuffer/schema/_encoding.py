@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ._columns import Column
     from ._schema import Schema
 
-__all__ = ["Encoding"]
 
 #: Deviations of a number, of known spread, that become one.
 _DEVIATIONS = 2.0

@@ -21,21 +21,6 @@ from ._columns import Category, Column, Number
 if TYPE_CHECKING:
     from ._schema import Schema
 
-__all__ = [
-    "json_text",
-    "read_csv",
-    "read_json",
-    "read_parquet",
-    "read_yaml",
-    "scan_csv",
-    "table_html",
-    "table_text",
-    "told",
-    "unambiguous",
-    "write",
-    "yaml_text",
-]
-
 
 _HEAD = ("column", "kind", "values", "missing")
 #: Levels that are printed, of those there are.

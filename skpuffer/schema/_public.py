@@ -18,8 +18,6 @@ from ._columns import Category, Column, Number
 if TYPE_CHECKING:
     from skpuffer.utils._types import Table
 
-__all__ = ["columns_of", "public_column"]
-
 
 def columns_of(
     table: Table, read: Callable[..., Column], amounts: Sequence[Hashable]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.utils._types import Table
 
-__all__ = ["Schema"]
-
 
 class _UnknownColumnError(KeyError):
     def __str__(self) -> str:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import BoundsLike, RandomState
 
-__all__ = ["PrivateCDF"]
-
 
 class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
     """Distribution function of each feature, and any number of quantiles off it.

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.utils._types import Array
 
-__all__ = [
-    "Bins",
-    "Grouped",
-    "Levels",
-    "Ones",
-    "Signs",
-    "Stacked",
-    "one_hot",
-    "stepwise",
-]
 
 # Rows whose cells are found at once.
 _ROWS = 2**17

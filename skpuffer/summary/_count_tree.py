@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.utils._types import Array
 
-__all__ = [
-    "CountTree",
-    "Parts",
-    "consistent_leaves",
-    "nearest_counts",
-    "tree_shape",
-]
-
 
 # Children of a node, nearly: of 512 bins the mean standard deviation of a cumulative
 # count is 3.2 times that of a plain count by Gaussian noise, and 5.5 times by Laplace

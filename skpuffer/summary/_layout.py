@@ -39,22 +39,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
     from skpuffer.schema import Schema
 
-__all__ = [
-    "CATEGORICAL",
-    "NUMERIC",
-    "ColumnRequest",
-    "SummaryContext",
-    "SummaryLayout",
-    "as_list",
-    "check_summary",
-    "has_edges",
-    "public_bounds",
-    "public_grid",
-    "quantile_bins",
-    "requested",
-    "schema_grids",
-]
-
 
 #: Column label of group sizes that no column was asked for.
 RECORDS = "records"

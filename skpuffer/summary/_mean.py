@@ -39,18 +39,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import BoundsLike, RandomState
 
-__all__ = [
-    "MINIMAL_VARIANCE",
-    "Averages",
-    "BoundedColumnsMixin",
-    "Moments",
-    "PrivateMean",
-    "bounded_variance",
-    "column_means",
-    "column_moments",
-    "row_blocks",
-]
-
 
 #: What is taken for granted of values beyond the bounds.
 CLIPPED = Statement("assume.values_clipped")

@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import RandomState
 
-__all__ = [
-    "PrivateStatistic",
-    "grid_quantiles",
-    "level_quantiles",
-    "level_values",
-    "monotone_levels",
-    "usable_counts",
-]
-
 
 #: Function of a table, which returns numbers.
 Statistic: TypeAlias = Callable[[Any], Any]

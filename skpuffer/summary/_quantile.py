@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import BoundsLike, RandomState
 
-__all__ = ["PrivateQuantile"]
-
 
 #: Candidates of a grid at most.
 MOST = 2**24

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import Array, BoundsLike, RandomState, Table
 
-__all__ = ["PrivateStandardScaler"]
-
 
 class PrivateStandardScaler(
     OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped

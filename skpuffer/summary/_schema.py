@@ -45,15 +45,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import Table
 
-__all__ = [
-    "Column",
-    "SchemaEncoder",
-    "TableEncoder",
-    "check_levels",
-    "column_kinds",
-    "lazy_kinds",
-]
-
 
 @dataclass(frozen=True)
 class Column:

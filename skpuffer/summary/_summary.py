@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import BoundsLike, RandomState
 
-__all__ = ["PrivateSummary"]
-
 
 class PrivateSummary(PrivateEstimatorMixin):
     """Counts, means, spreads, rates, quantiles and histograms of a mixed table.

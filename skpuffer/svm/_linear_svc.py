@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from skpuffer.training import Loss, Training
     from skpuffer.utils._types import RandomState
 
-__all__ = ["PrivateLinearSVC"]
-
 
 class PrivateLinearSVC(OutputClassifier):
     """Linear support vector classifier by noisy gradients, or noisy coefficients.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from skpuffer.noise import Noise
     from skpuffer.releases import AdaptiveRelease
 
-__all__ = ["Mechanism"]
-
 
 def maximum_spanning_tree(scores: Floats, n_columns: int) -> list[tuple[int, int]]:
     """Return the spanning tree of the largest total score.

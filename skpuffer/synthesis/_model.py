@@ -12,8 +12,6 @@ import numpy as np
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices
 
-__all__ = ["TableModel"]
-
 
 def group_cells(
     masses: Floats, least: float, kind: str, has_missing: bool = False

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from ._model import TableModel
 
-__all__ = ["Plan", "SynthesisContext"]
-
 
 @dataclass(frozen=True)
 class TableCells:

@@ -19,25 +19,6 @@ if TYPE_CHECKING:
 
     from skpuffer.kernel.numbers import Floats, Indices
 
-__all__ = [
-    "MARGINS",
-    "SCORES",
-    "TABLES",
-    "Budget",
-    "Structure",
-    "WeightedMean",
-    "affordable",
-    "dependence_scores",
-    "fit_to_margins",
-    "independent_table",
-    "joint_counts",
-    "pairs_of",
-    "project_on_groups",
-    "project_on_margins",
-    "project_on_mass",
-    "scale_to_margins",
-]
-
 
 #: Stages of the release, by position.
 MARGINS, SCORES, TABLES = range(3)

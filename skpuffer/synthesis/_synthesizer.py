@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from ._mechanism import Mechanism
 
-__all__ = ["PrivateTableSynthesizer"]
 
 #: What rounding may leave of the sum of the shares.
 _DIGITS = 1e-9

@@ -19,8 +19,6 @@ import pandas as pd
 
 from skpuffer.utils._reading import is_frame, to_pandas
 
-__all__ = ["NUMBER", "TEXT", "Said", "listen", "reachable", "sings"]
-
 #: A word that nobody says by chance.
 TEXT = "canary-7310457"
 

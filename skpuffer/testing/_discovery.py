@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["EstimatorEntry", "all_estimators"]
-
 # Imported by name when asked for: importing this module should not import them all.
 _PACKAGES = (
     "additive",

@@ -45,8 +45,6 @@ from skpuffer.releases import (
 
 from ._canaries import NUMBER, TEXT, listen, reachable, sings
 
-__all__ = ["check_private_estimator", "privacy_checks"]
-
 
 def _data(seed=0, n=60):
     """Small numeric data with a binary target."""

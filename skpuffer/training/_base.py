@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 
     from ._losses import Loss
 
-__all__ = [
-    "Gradients",
-    "LinearGradients",
-]
-
 
 class Gradients(ABC):
     """Base of models: clipped gradients of a loss on the records of a run.

@@ -38,16 +38,6 @@ if TYPE_CHECKING:
 
     from ._base import Gradients
 
-__all__ = [
-    "NOISE_CORRELATIONS",
-    "OptimiserRun",
-    "RunDefaults",
-    "Step",
-    "run_defaults",
-    "strategy_of_run",
-    "train",
-]
-
 
 #: So many standard deviations of its noise a gain must be above, to be one. Found on
 #: four drawn tables of 600 to 8,000 records, at budgets from 0.3 to 3.

@@ -18,20 +18,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Indices
     from skpuffer.utils._types import Array
 
-__all__ = [
-    "LOSSES",
-    "Hinge",
-    "Huber",
-    "HuberHinge",
-    "Logistic",
-    "Loss",
-    "MulticlassHinge",
-    "Multinomial",
-    "SmoothLoss",
-    "Squared",
-    "make_loss",
-]
-
 
 # A derivative of one sign by class; derivatives of one class at most at a right angle.
 _ONE_SIGN = ((1.0, 1.0), (-1.0, -1.0))

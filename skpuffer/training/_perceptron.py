@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     #: Weights and biases of the two layers.
     Layers: TypeAlias = tuple[tuple[Array, Array], tuple[Array, Array]]
 
-__all__ = ["ACTIVATIONS", "PerceptronGradients"]
-
 
 def _relu(scores: Array, out: Array | None = None) -> Array:
     # more than twice as quick as a maximum with a number

@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from ._base import Gradients
     from ._losses import Loss
 
-__all__ = [
-    "ClippedGradient",
-    "RecordGradient",
-    "RecordPoint",
-    "corner_costs",
-]
-
 
 #: Losses that are convex and smooth.
 _CONVEX = (Huber, HuberHinge, Logistic, Multinomial, Squared)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices
     from skpuffer.utils._types import Array, Matrix
 
-__all__ = ["Rows", "aligned", "clip_factors", "largest_factor", "products"]
 
 # Rows are read in blocks of so many bytes: few enough to stay in cache between the
 # product that makes the scores and the one that makes the gradients, enough to pay for

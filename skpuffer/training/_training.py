@@ -18,8 +18,6 @@ from ._engine import NOISE_CORRELATIONS
 if TYPE_CHECKING:
     from skpuffer.noise.strategies import NoiseStrategy
 
-__all__ = ["Training"]
-
 
 class Training(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Say how a model is trained by noisy gradients.

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from ._base import Gradients
 
-__all__ = ["SpreadSums", "most_workers"]
 
 #: What is left to a worker at least: joblib takes some 10 milliseconds to ask all, in
 #: which so many rows, or bytes of them, are summed up here.

@@ -32,8 +32,6 @@ from ._line import _shares
 from ._masses import check_points, common_masses, finest_grid, merge, round_to_grid
 from ._radius import _TIE, Transport, send, smallest_radius
 
-__all__ = ["entropic_distance"]
-
 # Scalings between two readings of the potentials.
 _STEPS = 10
 # Mass that may be missing where scaling stops.

@@ -20,9 +20,6 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.utils._checks import check_covariance
 
-__all__ = ["gaussian_near_radius"]
-
-
 # Two covariances are one when their entries agree to this fraction of the standard
 # deviations involved: room for the round-off of conditioning, and for nothing else,
 # because unequal covariances mean an infinite distance.

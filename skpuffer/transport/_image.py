@@ -27,9 +27,6 @@ from ._masses import (
 from ._plan import TransportPlan, as_rows
 from ._radius import _search, smallest_radius
 
-__all__ = ["near_plan_in_image"]
-
-
 # Pairwise distances on the line that are few enough to sort: bisection ends there.
 _FEW = 1_000_000
 

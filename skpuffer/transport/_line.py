@@ -25,12 +25,6 @@ from skpuffer.kernel.numbers import (
 from ._buckets import gap_by_buckets
 from ._masses import MeantMasses, in_one_unit, match, read_masses
 
-__all__ = [
-    "continuous_near_radius",
-    "continuous_wasserstein",
-]
-
-
 _BLOCK = 16384  # atoms handled at once: the temporaries stay in cache
 _STRETCH = 256  # atoms whose gaps are bounded together before they are computed
 

@@ -41,8 +41,6 @@ from ._masses import (
 )
 from ._radius import send
 
-__all__ = ["TransportPlan", "transport_distance", "transport_plan"]
-
 #: Cost of transport: a power of the distance, or a function of displacements.
 Cost = float | Callable[[Floats], ArrayLike]
 

@@ -19,15 +19,6 @@ from skpuffer.kernel.numbers import (
 if TYPE_CHECKING:
     from skpuffer.releases import PublicContext
 
-__all__ = [
-    "BOUNDS_LEAK",
-    "Bounds",
-    "are_empirical",
-    "check_bounds",
-    "data_bounds",
-    "declared_bounds",
-    "resolve_bounds",
-]
 
 #: What a certificate and a warning say where the bounds are data-dependent.
 BOUNDS_LEAK = Statement("assume.bounds_read_from_data")

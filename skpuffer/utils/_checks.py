@@ -27,11 +27,6 @@ from ._reading import refuse_mask
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = [
-    "noise_deviation",
-    "project_on_simplex",
-]
-
 
 def check_sizes(**named: Any) -> Floats:
     """Return the one named value as an array of numbers that are zero or workable.

@@ -15,18 +15,6 @@ from scipy import sparse
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Numbers, check_positive
 
-__all__ = [
-    "check_clipping",
-    "clip_rows",
-    "joint_norms",
-    "least_norm",
-    "rounded_up",
-    "row_norms",
-    "row_parts",
-    "slices",
-    "upper_norms",
-]
-
 # Length of a row from which on squares that underflow are below its round-off.
 _LEAST_LENGTH = 2.0**-480
 

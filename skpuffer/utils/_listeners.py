@@ -18,24 +18,6 @@ from sklearn.base import BaseEstimator
 
 from skpuffer.kernel.draws import own_stream
 
-__all__ = [
-    "Carried",
-    "Listener",
-    "begin_carrying",
-    "carried",
-    "carries_listeners",
-    "end_carrying",
-    "is_carrying",
-    "listen",
-    "listen_here",
-    "listeners",
-    "stop_listening",
-    "stop_listening_here",
-    "tell",
-    "unheard",
-]
-
-
 _Class = TypeVar("_Class", bound=type)
 
 

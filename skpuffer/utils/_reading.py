@@ -23,36 +23,6 @@ from sklearn.utils.validation import validate_data
 from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.numbers import Booleans, Indices, floats
 
-__all__ = [
-    "COLLECT",
-    "LARGEST",
-    "REPEATED_NAMES",
-    "all_finite",
-    "as_numbers",
-    "as_table",
-    "bounded",
-    "cells_of",
-    "column_names",
-    "drop_position",
-    "held_as_codes",
-    "is_frame",
-    "is_lazy",
-    "matching_names",
-    "missing_cells",
-    "object_cells",
-    "object_rows",
-    "ordered_labels",
-    "read_groups",
-    "read_labels",
-    "read_numbers",
-    "read_table",
-    "row_count",
-    "to_pandas",
-    "validate_labels",
-    "validate_rows",
-]
-
-
 # -- tables of any library ------------------------------------------------------------
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from skpuffer.exceptions import Statement
 
-__all__ = ["attach_stub", "load_room"]
-
 
 def attach_stub(
     name: str, file: str

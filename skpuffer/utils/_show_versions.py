@@ -7,8 +7,6 @@ import platform
 import re
 import sys
 
-__all__ = ["show_versions"]
-
 #: Extras whose libraries no result depends on.
 _FOR_DEVELOPMENT = re.compile(r"""extra == ['"](dev|docs|lint|test)['"]""")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

@@ -23,13 +23,6 @@ from skpuffer.exceptions import Statement, value_error
 
 from ._listeners import unheard
 
-__all__ = [
-    "muted",
-    "parts_of",
-    "silence",
-    "unquoted",
-]
-
 
 def muted(estimator: Any) -> Any:
     """Return a clone that prints nothing and that no callback listens to.

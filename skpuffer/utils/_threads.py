@@ -8,8 +8,6 @@ import functools
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["threadpool"]
-
 #: Control over the libraries that are loaded when it is first asked for, as it takes
 #: long to look through them.
 threadpool = functools.cache(ThreadpoolController)

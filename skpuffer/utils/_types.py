@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame, IntoLazyFrame
     from scipy import sparse
 
-__all__ = ["Array", "BoundsLike", "Matrix", "RandomState", "Table"]
 
 #: Of any dtype, such as one of labels, or of float32 as well as float64.
 Array = NDArray[Any]

@@ -39,8 +39,6 @@ from skpuffer.transport import continuous_near_radius, gaussian_near_radius, nea
 from ._base import _AdditiveAccountant
 from ._couplings import has_masses, left_out_text, mass_error
 
-__all__ = ["ApproximateWasserstein"]
-
 #: Mass left out for each pair of secrets without an `event_delta` or a `delta`.
 DEFAULT_EVENT_DELTA = 1e-5
 

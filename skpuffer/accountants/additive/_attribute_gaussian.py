@@ -26,8 +26,6 @@ from skpuffer.scenarios import BoundScenario, OutputDistributions
 
 from ._base import _AdditiveAccountant
 
-__all__ = ["AttributeGaussian"]
-
 # Covariances of a pair count as equal if they agree to this fraction, so the noise may
 # rely on the common one less this fraction.
 _SAME = 1e-11

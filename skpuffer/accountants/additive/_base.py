@@ -58,11 +58,6 @@ from skpuffer.scenarios import (
     RecordDistributions,
 )
 
-__all__ = [
-    "GeneralWasserstein",
-    "GroupPrivacy",
-]
-
 
 @sensitivity_bound.register
 def _of_distributions(

@@ -41,18 +41,6 @@ from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import CoupledSamples, OutputDistributions, RecordDistributions
 from skpuffer.transport import quantile_coupling, transport_plan
 
-__all__ = [
-    "AtomMoves",
-    "CouplingCurve",
-    "Couplings",
-    "GaussianMoves",
-    "Moves",
-    "RecordCouplings",
-    "couplings",
-    "of_balls",
-]
-
-
 #: What a plan pays for a displacement: a power of its length, or a function.
 _Cost = float | Callable[[Floats], Floats]
 

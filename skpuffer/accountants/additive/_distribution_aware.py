@@ -36,8 +36,6 @@ from skpuffer.scenarios import (
 from ._base import _AdditiveAccountant
 from ._couplings import CouplingCurve, Couplings, Moves, couplings
 
-__all__ = ["DistributionAwareWasserstein"]
-
 # Number of times transport plans and noise are computed in turn.
 _ROUNDS = 3
 # Factors of two by which a scale is searched for, up or down, before there is none.

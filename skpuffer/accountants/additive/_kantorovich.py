@@ -31,8 +31,6 @@ from skpuffer.transport import transport_plan
 from ._base import _AdditiveAccountant
 from ._couplings import has_masses, lattice_moves, left_out_text, mass_error
 
-__all__ = ["Kantorovich"]
-
 
 class Kantorovich(_AdditiveAccountant):
     """Noise that covers the longest move of a transport plan optimal for W_1.

@@ -44,13 +44,6 @@ from ._programme import (
     with_room,
 )
 
-__all__ = [
-    "ShapedWasserstein",
-    "Told",
-    "statements",
-]
-
-
 #: Most coordinates: each round takes the eigenvalues of a matrix of so many rows.
 _LARGEST_DIM = 2000
 

@@ -20,16 +20,6 @@ from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import CoupledSamples, OutputDistributions
 from skpuffer.transport import near_plan_in_image, transport_plan, wasserstein_distance
 
-__all__ = [
-    "EllipsoidCurve",
-    "FixedMoves",
-    "Image",
-    "OpenPair",
-    "OutputMoves",
-    "moves_of",
-]
-
-
 #: Linear map of moves, one a row, into coordinates whose l2 norm is their length.
 Image = Callable[[Floats], Floats]
 

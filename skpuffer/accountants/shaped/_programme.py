@@ -31,21 +31,6 @@ from skpuffer.noise._correlated_gaussian import ROUNDED
 
 from ._moves import Image, OpenPair, OutputMoves
 
-__all__ = [
-    "GAUSSIAN",
-    "Cover",
-    "FoundShape",
-    "LeastShape",
-    "covariance_in_units",
-    "cover",
-    "found_shape",
-    "least_shape",
-    "longest_within",
-    "span_of",
-    "with_room",
-]
-
-
 #: Relative gap at which the search ends, and above which no shape is least.
 GAP = 1e-9
 LARGEST_GAP = 1e-6

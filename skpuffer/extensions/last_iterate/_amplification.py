@@ -42,14 +42,6 @@ from skpuffer.scenarios import Adjacency, BoundScenario
 
 from ._iteration import last_iterate_mu
 
-__all__ = [
-    "IterationAmplification",
-    "check_contracts",
-    "check_hidden",
-    "longest_step",
-]
-
-
 _SOURCE = Statement("source.shifted_interpolation")
 
 #: How many records a batch may hold at most, by the scheme that draws it.

@@ -25,13 +25,6 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.utils._checks import check_covariance
 
-__all__ = [
-    "allocate_shifts",
-    "gaussian_prior_shifts",
-    "iteration_cost",
-    "last_iterate_mu",
-]
-
 #: Steps whose shift contracts by more than this until the last are given nothing to
 #: cover. Its square is a weight, and must not underflow.
 _FADED = 1e-125

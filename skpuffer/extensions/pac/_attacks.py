@@ -31,15 +31,6 @@ if TYPE_CHECKING:
     from skpuffer.noise import GaussianNoise, Noise
     from skpuffer.privacy import Certificate
 
-__all__ = [
-    "FanoAudit",
-    "InformationAttack",
-    "bayes_attack",
-    "budget_of",
-    "fano_audit",
-    "pool_attack",
-]
-
 
 #: Posterior probabilities that are held at once: bounds the memory.
 _BLOCK = 2**22

@@ -39,15 +39,6 @@ from .information._laws import (
     ProductLaw,
 )
 
-__all__ = [
-    "ExactBound",
-    "ExactPrior",
-    "Outputs",
-    "covariance_of",
-    "gaussian_noise",
-]
-
-
 #: Least variance of the noise along any direction, as a share of the largest and for
 #: each coordinate: more than the rounding of an output that only seems not to vary.
 _LEAST = 4e-12

@@ -52,17 +52,6 @@ from .information._gaussian import (
     waterfill,
 )
 
-__all__ = [
-    "PAC",
-    "Bounded",
-    "_InformationAccountant",
-    "check_ball",
-    "fresh_draws",
-    "meaning",
-    "seed_of",
-]
-
-
 # -- base of accountants whose budget is a mutual information, in nats -----------------
 
 

@@ -33,8 +33,6 @@ from .information._laws import GaussianLaw
 from .information._output_model import OutputModel
 from .information._search import FoundNoise, search_noise
 
-__all__ = ["ResidualPAC"]
-
 #: Tries of a certificate by fresh tables, each of which costs runs of the query.
 _TRIES, _STEP = 8, 1.15
 

@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
     from skpuffer.kernel.pairs import ShiftPair
 
-__all__ = [
-    "EmpiricalLosses",
-    "Sampler",
-    "mismatch_mean_square",
-    "monte_carlo_caps",
-    "realised_mean_square",
-    "samplers",
-    "tail_cap",
-    "tail_route_epsilon",
-    "width_for",
-]
-
 
 class MonteCarloCaps(NamedTuple):
     """Caps of a batch's discrepancy from draws.

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from skpuffer.scenarios import BoundScenario
     from skpuffer.utils._types import RandomState
 
-__all__ = ["SampledPrivacyLoss"]
 
 #: Number of grid points beyond which the mesh is made coarser.
 _MOST_POINTS = 2**22

@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from skpuffer.noise import GeneralizedGaussianNoise
     from skpuffer.utils._types import RandomState
 
-__all__ = [
-    "VoteUtilityDisplay",
-    "argmax_distribution",
-    "hardmax_auc",
-    "hardmax_utility",
-    "make_vote_histograms",
-]
-
 
 #: Probability of noise beyond the range of the quadrature.
 _BEYOND = 1e-16

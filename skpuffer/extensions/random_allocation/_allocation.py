@@ -44,18 +44,6 @@ from .strategies._rows import (
     PrefixSumTree,
 )
 
-__all__ = [
-    "KeptBins",
-    "RandomAllocation",
-    "bins_of",
-    "check_correlated",
-    "correlated_pairs",
-    "correlation_statement",
-    "register",
-    "winners",
-]
-
-
 #: Bounds by their names.
 METHODS = (
     "best",

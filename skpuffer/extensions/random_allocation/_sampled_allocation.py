@@ -45,8 +45,6 @@ from skpuffer.utils._types import RandomState
 
 from ._allocation import bins_of, check_bins, strategy_of
 
-__all__ = ["SampledAllocation"]
-
 _SOURCE = Statement("source.sampled_privacy_losses")
 
 #: Standard errors that a scale keeps clear of the threshold, so that a release rarely

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats
     from skpuffer.noise import Noise
 
-__all__ = ["SliceDivergences", "slice_divergences"]
 
 #: Step of the first grid, in standard deviations.
 _STEP = 0.125

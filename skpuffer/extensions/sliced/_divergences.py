@@ -19,15 +19,6 @@ from skpuffer.utils._checks import check_masses
 
 from .transport._profile import SliceProfile
 
-__all__ = [
-    "averaged_divergence",
-    "averaged_shift_divergence",
-    "joint_divergence",
-    "joint_shift_divergence",
-    "shift_divergence_bound",
-    "sliced_gaussian_divergences",
-]
-
 #: Standard deviations around the largest term of a series outside of which its terms
 #: do not add to it.
 _WIDE = 12.0

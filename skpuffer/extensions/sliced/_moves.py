@@ -28,16 +28,6 @@ from .transport._dkw import Box, dkw_sliced_distances
 from .transport._profile import SliceProfile
 from .transport._sliced import sliced_distances
 
-__all__ = [
-    "SampledWorlds",
-    "diameter",
-    "moves_along",
-    "sampled_worlds",
-    "shift_lengths",
-    "sliced_distribution_distances",
-]
-
-
 #: Relative difference of two variances below which they count as one, as for W_inf of
 #: the Gaussians themselves.
 _SAME = 1e-12

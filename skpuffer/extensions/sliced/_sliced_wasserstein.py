@@ -63,12 +63,6 @@ from ._moves import (
 from .transport._dkw import Box
 from .transport._profile import SliceProfile
 
-__all__ = [
-    "SinkhornWasserstein",
-    "SlicedWasserstein",
-]
-
-
 _PAPER = Statement("source.sliced_renyi_pufferfish")
 
 #: Directions that are drawn where none are given: the larger of two hundred, as

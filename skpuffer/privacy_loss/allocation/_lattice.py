@@ -21,17 +21,6 @@ from skpuffer.utils._types import Array
 
 from ._sampled import sampled_delta
 
-__all__ = [
-    "Group",
-    "PutLaw",
-    "between",
-    "crossing",
-    "least_epsilon",
-    "least_scale",
-    "sampled_crossing",
-]
-
-
 #: Unit of rounding of a transform, of which log2(length) are charged: Higham (2002),
 #: Accuracy and stability of numerical algorithms, Theorem 24.2.
 _ROUNDED = 6 * 2.0**-53

@@ -25,12 +25,6 @@ from ._lattice import (
     sum_of_terms,
 )
 
-__all__ = [
-    "AllocationPair",
-    "replaced_delta",
-]
-
-
 #: Losses beyond which, on either side, nothing is read: slopes in their exponential
 #: would leave the range of floats.
 _FARTHEST = 600.0

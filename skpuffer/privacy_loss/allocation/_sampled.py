@@ -25,17 +25,6 @@ from skpuffer.kernel.numbers import (
     check_real,
 )
 
-__all__ = [
-    "DIRECTIONS",
-    "SampledDelta",
-    "abstention_delta",
-    "abstention_threshold",
-    "check_gram",
-    "kl_upper",
-    "sampled_delta",
-    "tilt_of",
-]
-
 #: Orders of the pair: with the record against without it, the other way round, and with
 #: one record against another.
 DIRECTIONS = ("remove", "add", "replace")

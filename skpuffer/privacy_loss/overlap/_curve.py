@@ -17,14 +17,6 @@ from skpuffer.kernel.plain import Plain
 
 from ._kinds import DIGITS, FARTHEST, Overlap, WorstOverlap
 
-__all__ = [
-    "OverlapCurve",
-    "WorstOverlapCurve",
-    "amplified_budgets",
-    "amplified_target",
-]
-
-
 #: A delta below one, however little is left to hide beyond it.
 _NEARLY_ALL = 1 - 1e-9
 

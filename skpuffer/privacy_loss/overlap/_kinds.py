@@ -11,20 +11,6 @@ from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.numbers import Floats, check_real
 from skpuffer.kernel.plain import Plain
 
-__all__ = [
-    "DIGITS",
-    "FARTHEST",
-    "ROUNDING",
-    "FiniteOverlap",
-    "NearOverlap",
-    "NormalOverlap",
-    "OddsOverlap",
-    "Overlap",
-    "WorstOverlap",
-    "finite_overlap",
-]
-
-
 #: Odds nearer to one are taken for this: divergences grow with them, and are found by
 #: dividing by what they exceed one by.
 _LEAST_ODDS = 1 + 1e-6

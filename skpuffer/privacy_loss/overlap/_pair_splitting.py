@@ -14,9 +14,6 @@ from scipy.special import ndtr, ndtri
 from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.numbers import Booleans, Floats, Indices
 
-__all__ = ["PairSplitting"]
-
-
 #: Masses of pairs, of the one member and of the other.
 Split = tuple[Floats, Floats]
 

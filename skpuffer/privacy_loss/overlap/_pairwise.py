@@ -34,16 +34,6 @@ from ._kinds import (
 )
 from ._pair_splitting import GAP, PairSplitting
 
-__all__ = [
-    "ROOM_OF_PAIRS",
-    "PairwiseOverlap",
-    "PairwiseOverlapCurve",
-    "composed_pairs",
-    "largest_pairwise_mu",
-    "pairwise_overlap",
-]
-
-
 #: Values beyond so many are merged.
 MOST_GROUPS = 200
 

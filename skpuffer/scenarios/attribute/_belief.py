@@ -24,9 +24,6 @@ from skpuffer.scenarios.priors._rows import RowBelief
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._silence import warn
 
-__all__ = ["BoundBelief", "believed"]
-
-
 #: What words of a name are separated by.
 _BETWEEN = r"[\s_=.:|/-]+"
 

@@ -51,14 +51,6 @@ from skpuffer.schema._cells import level_places
 from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._silence import warn
 
-__all__ = [
-    "BoundAttribute",
-    "coupled_samples",
-    "output_samples",
-    "positions",
-]
-
-
 #: More values than this make a column a number, not a secret to be told apart.
 MAX_SECRETS = 64
 

@@ -43,8 +43,6 @@ from skpuffer.utils._reading import matching_names, to_pandas
 from ._belief import BoundBelief, believed
 from ._bound import DISTRIBUTION_TYPES, MAX_SECRETS, BoundAttribute
 
-__all__ = ["AttributeScenario"]
-
 #: A declared belief, a table, a callable that draws one, or the word 'empirical'.
 Prior = (
     Belief

@@ -38,13 +38,6 @@ from skpuffer.scenarios._base import (
 )
 from skpuffer.utils._checks import check_name, check_sizes
 
-__all__ = [
-    "BoundGaussian",
-    "DiffusionScenario",
-    "slopes_of",
-]
-
-
 _EPS = np.finfo(float).eps
 _WORST_CONDITION = 1e12
 

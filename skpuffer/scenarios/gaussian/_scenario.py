@@ -14,8 +14,6 @@ from skpuffer.utils._checks import check_covariance, check_name, check_sizes
 
 from ._bound import MOST_CORNERS, BoundGaussian, half_the_signs, slopes_of
 
-__all__ = ["GaussianScenario"]
-
 
 class GaussianScenario(Scenario):
     r"""The secret is a value in jointly Gaussian data, and the rest depends on it.

@@ -12,27 +12,6 @@ from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Booleans, Floats, Indices, Integers
 
-__all__ = [
-    "TINY",
-    "Chains",
-    "Marginals",
-    "exact_entries",
-    "exact_sum_distributions",
-    "float_sum_distributions",
-    "irreducible_stationary",
-    "mix",
-    "prefix_complete",
-    "prefix_tables",
-    "settling_marginals",
-    "smallest_window",
-    "stationary_distribution",
-    "suffix_complete",
-    "suffix_tables",
-    "window_delta",
-    "window_sum_distributions",
-]
-
-
 _EPS = np.finfo(float).eps
 _LARGEST_DENOMINATOR = 10**6
 

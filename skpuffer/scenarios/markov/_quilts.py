@@ -34,14 +34,6 @@ from ._chains import (
     window_sum_distributions,
 )
 
-__all__ = [
-    "ChainQuilts",
-    "SumProblem",
-    "chain_influence",
-    "computable",
-    "sum_distributions",
-]
-
 
 class MixingQuilts(SideQuilts):
     """Markov quilts of one chain, with max-influences bounded by its mixing time.

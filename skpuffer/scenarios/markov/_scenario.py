@@ -57,11 +57,6 @@ from ._quilts import (
     sum_distributions,
 )
 
-__all__ = [
-    "BoundMarkovChain",
-    "MarkovChainScenario",
-]
-
 
 class MarkovChainScenario(Scenario):
     """The secret is the state of a Markov chain at one time, through its neighbours.

@@ -17,8 +17,6 @@ from ._coding import Coding, coding_of
 from ._rows import Laws, RowBelief
 from ._tables import ordered, secret_values
 
-__all__ = ["BinnedLaw", "BinnedRows"]
-
 
 class BinnedRows(Laws):
     """Distributions of a coded record, with its coding and the atoms it may be.

@@ -12,14 +12,6 @@ from skpuffer.releases import PublicContext
 
 from ._overlap import Belief
 
-__all__ = [
-    "BoundedInference",
-    "BoundedOdds",
-    "check_rest",
-    "variation_radius",
-]
-
-
 #: A wider range says nothing, and its divergences cannot be told from one.
 MOST_ODDS = 1e9
 

@@ -22,19 +22,6 @@ from skpuffer.schema._cells import (
     refuse_ambiguous,
 )
 
-__all__ = [
-    "Cells",
-    "Coding",
-    "Levels",
-    "Numbers",
-    "check_target",
-    "coding_of",
-    "target_leaks",
-    "target_of",
-    "target_statement",
-    "text_of",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Numbers:

@@ -11,8 +11,6 @@ from skpuffer.exceptions import Statement, scenario_error
 from ._bounded import BoundedOdds
 from ._rows import Laws, RowBelief, codes_of
 
-__all__ = ["DeclaredOdds"]
-
 #: A rate that is rounded to two digits is no contradiction.
 _ROUNDED = 0.005
 

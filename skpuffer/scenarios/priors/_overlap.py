@@ -23,15 +23,6 @@ from skpuffer.utils._sklearn import NestedParametersMixin
 from ._coding import text_of
 from ._tables import ReferenceTable
 
-__all__ = [
-    "Belief",
-    "columns_of",
-    "explained",
-    "holds_private_rows",
-    "prior_leaks",
-    "shares_records",
-]
-
 
 #: What is said of public rows, by who has them, that private records were taken for.
 def holds_private_rows(subject: Statement) -> Statement:

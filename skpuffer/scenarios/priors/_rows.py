@@ -29,8 +29,6 @@ from ._coding import target_of
 from ._overlap import Belief
 from ._tables import ReferenceTable
 
-__all__ = ["RowBelief"]
-
 
 class Laws:
     """Distributions of one record given each value of the secret, on public rows.

@@ -21,15 +21,6 @@ from skpuffer.utils._reading import (
     to_pandas,
 )
 
-__all__ = [
-    "ReferenceTable",
-    "bound_arrays",
-    "encode_target",
-    "ordered",
-    "prior_arrays",
-    "secret_values",
-]
-
 
 class ReferenceTable:
     """Public table, held once and shared by reference.

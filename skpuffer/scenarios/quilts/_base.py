@@ -22,16 +22,6 @@ from skpuffer.exceptions import unsupported_error
 from skpuffer.kernel.numbers import Booleans, Floats, Indices
 from skpuffer.kernel.plain import Plain, to_plain
 
-__all__ = [
-    "TOTAL_VARIATION",
-    "ListedQuilts",
-    "QuiltChoice",
-    "Quilts",
-    "RenyiInfluence",
-    "VariationInfluence",
-    "measure_of",
-]
-
 
 @dataclass(frozen=True)
 class QuiltChoice:

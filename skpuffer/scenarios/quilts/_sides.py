@@ -14,8 +14,6 @@ from skpuffer.kernel.numbers import Floats, Indices
 
 from ._base import QuiltChoice, Quilts, measure_of
 
-__all__ = ["SideQuilts"]
-
 #: Full searches in one call, after which the bound at hand is returned.
 _MAX_SEARCHES = 200
 

@@ -18,20 +18,6 @@ from skpuffer.scenarios._base import Rows
 from skpuffer.scenarios.priors._tables import ReferenceTable, bound_arrays
 from skpuffer.utils._reading import is_frame, refuse_mask, row_count
 
-__all__ = [
-    "IndependentRecords",
-    "Masks",
-    "SubsetLaw",
-    "UniformSubset",
-    "check_classes",
-    "check_pool",
-    "pool_arrays",
-    "pool_digest",
-    "pool_rows",
-    "shares",
-    "taken_of",
-]
-
 
 def _dimensions(values: Any) -> int:
     """Dimensions of an array, -1 of rows of different lengths."""

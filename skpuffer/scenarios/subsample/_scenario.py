@@ -53,11 +53,6 @@ from ._pool import (
     taken_of,
 )
 
-__all__ = [
-    "BoundSubsample",
-    "SubsampleScenario",
-]
-
 
 class SubsampleScenario(Scenario):
     """The secret is who was drawn of a pool: the table is a random subset of it.

@@ -27,15 +27,6 @@ from skpuffer.kernel.numbers import (
 
 from ._dp_mean import mean_lower_bound, mean_upper_bound
 
-__all__ = [
-    "InformationBound",
-    "certify_scale",
-    "density_bound",
-    "entropy_bound",
-    "largest_bound",
-    "retry_scale",
-]
-
 
 @dataclass(frozen=True)
 class InformationBound:

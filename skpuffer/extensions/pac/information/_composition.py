@@ -15,13 +15,6 @@ from skpuffer.exceptions import CompositionError, Statement, value_error
 from skpuffer.kernel.numbers import Floats, check_finite, check_non_negative
 from skpuffer.utils._checks import check_covariance, check_sizes
 
-__all__ = [
-    "compose_additive",
-    "compose_exact",
-    "compose_mixed",
-    "compose_residual",
-]
-
 
 def compose_additive(budgets: ArrayLike, entropy: float | None = None) -> float:
     """Bound what releases of one input tell about the whole of it.

@@ -28,14 +28,6 @@ from skpuffer.utils._checks import check_covariance, check_masses, check_sizes
 
 from ._dp_mean import mean_lower_bound, mean_upper_bound
 
-__all__ = [
-    "decoder_deviation",
-    "donsker_varadhan_gap",
-    "slice_statistic",
-    "sliced_gap",
-    "surrogate_terms",
-]
-
 #: Nodes of a Gauss-Hermite rule around each atom.
 _NODES = 64
 

@@ -19,14 +19,6 @@ from skpuffer.kernel.numbers import (
     check_real,
 )
 
-__all__ = [
-    "dp_mean_power",
-    "mean_lower_bound",
-    "mean_upper_bound",
-    "published_dp_mean_power",
-]
-
-
 #: How far a record may move a sum of clipped rows, in clipping norms.
 _MOVES = {"add_remove": 1.0, "replace": 2.0}
 

@@ -24,16 +24,6 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.utils._checks import check_covariance
 
-__all__ = [
-    "algorithm1",
-    "closed_form",
-    "efficient",
-    "inflated_covariance",
-    "log_det",
-    "proportional",
-    "waterfill",
-]
-
 #: Added to every variance, as a share of the largest and for each coordinate: more than
 #: what eigenvalues are off by, so that no direction that varies is taken for one that
 #: does not.

@@ -24,8 +24,6 @@ from ._certification import InformationBound, density_bound
 from ._gaussian import log_det
 from ._laws import FAR
 
-__all__ = ["OutputModel"]
-
 #: Entries of the largest table of distances that is held at once.
 _CHUNK = 2**18
 

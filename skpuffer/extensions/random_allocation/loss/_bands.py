@@ -19,8 +19,6 @@ from ._recursion import (
     states,
 )
 
-__all__ = ["Band", "Renewal", "Way"]
-
 
 def renyi_circulant(
     lags: Any, n_batches: int, orders: Any, cyclic: bool = True

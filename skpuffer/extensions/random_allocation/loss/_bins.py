@@ -11,15 +11,6 @@ from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, check_non_negative
 from skpuffer.kernel.plain import Plain
 
-__all__ = [
-    "Bins",
-    "Cover",
-    "Means",
-    "check_cover",
-    "geometric_covers",
-]
-
-
 #: Numbers of bins, less one, that a window leaves out: where lags decay slowly, more.
 _WINDOWS_LEFT_OUT = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47)
 

@@ -19,8 +19,6 @@ from ._chain import (
     laws_by_rungs,
 )
 
-__all__ = ["Blocks", "block_delta", "block_law", "block_plan", "blocks_of"]
-
 #: Exponent of the tilt at the largest sum of interest, and the window's length in such
 #: sums: what lies beyond is folded back at exp(-24) of it, which only adds.
 _TILT, _WINDOW = 6.0, 4

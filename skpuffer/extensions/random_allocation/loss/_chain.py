@@ -26,21 +26,6 @@ from ._recursion import (
     summed,
 )
 
-__all__ = [
-    "Accuracy",
-    "ChainLaw",
-    "chain_delta",
-    "chain_law",
-    "chain_plan",
-    "chain_replaced_delta",
-    "chain_state",
-    "class_of_epsilon",
-    "class_of_noise",
-    "delta_of_law",
-    "laws_by_rungs",
-    "outside",
-]
-
 
 class Accuracy(NamedTuple):
     """Sizes of the grids of a chain: every choice is a bound, finer ones a better one.

@@ -28,16 +28,6 @@ from skpuffer.kernel.numbers import (
 )
 from skpuffer.kernel.poisson_groups import _mixed_delta, _Mixture
 
-__all__ = [
-    "TEMPERATURES",
-    "Hazards",
-    "Row",
-    "conditional_delta",
-    "conditional_epsilon",
-    "merged",
-]
-
-
 # Epsilons times components of a mixture that are treated at once: bounds the memory.
 _BLOCK = 2**16
 

@@ -22,8 +22,6 @@ from ._chain import by_marks, chain_delta, chain_replaced_delta
 from ._conditional import conditional_delta, conditional_epsilon
 from ._renyi import ORDERS, closed_add_delta, renyi_allocation, unamplified_delta
 
-__all__ = ["CorrelatedAllocationPair"]
-
 #: Clip norms in units of the noise beyond which it is as good as none.
 _SILENT = 1e8
 

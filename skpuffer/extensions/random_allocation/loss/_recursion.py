@@ -11,21 +11,6 @@ from scipy.special import gammaln, ndtr
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, check_finite
 
-__all__ = [
-    "Axis",
-    "State",
-    "States",
-    "Summed",
-    "axis",
-    "divergences",
-    "interpolated",
-    "largest_order",
-    "normal_mass",
-    "products",
-    "split_normal",
-    "summed",
-]
-
 
 def normal_mass(low: Floats, high: Floats) -> Floats:
     """Return what a standard normal law has between two points, low <= high."""

@@ -24,15 +24,6 @@ from skpuffer.privacy_loss.allocation._sampled import check_gram
 from ._bands import Band, Renewal, Way
 from ._recursion import interpolated, largest_order
 
-__all__ = [
-    "DirectedCosts",
-    "renyi_allocation",
-    "renyi_delta",
-    "renyi_epsilon",
-    "renyi_remove",
-]
-
-
 # Epsilons times bins that are treated at once: bounds the memory.
 _BLOCK = 2**18
 

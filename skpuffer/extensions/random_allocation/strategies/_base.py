@@ -14,12 +14,6 @@ from skpuffer.exceptions import type_error
 from skpuffer.kernel.numbers import Floats, check_count
 from skpuffer.kernel.plain import Plain
 
-__all__ = [
-    "NoiseStrategy",
-    "Restarted",
-]
-
-
 # So many numbers of the inverse of C are held at once where its errors are added up.
 _NUMBERS = 2**20
 

@@ -24,18 +24,6 @@ from ._optimised import (
 )
 from ._rows import BandedRows, PrefixSumTree
 
-__all__ = [
-    "banded_inverse_factorization",
-    "banded_inverse_square_root",
-    "banded_matrix_factorization",
-    "banded_square_root",
-    "buffered_linear_toeplitz",
-    "identity",
-    "prefix_sum_tree",
-    "restarted",
-]
-
-
 # So many columns of the inverse are held at once.
 _COLUMNS = 128
 

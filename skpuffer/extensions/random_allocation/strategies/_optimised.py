@@ -24,18 +24,6 @@ from skpuffer.kernel.numbers import (
 from ._base import NoiseStrategy
 from ._rows import in_blocks, windowed
 
-__all__ = [
-    "InverseToeplitz",
-    "Toeplitz",
-    "ToeplitzStrategy",
-    "best_banded",
-    "best_buffered",
-    "best_inverse",
-    "inverted",
-    "participations",
-]
-
-
 # -- strategies whose matrix is the same along each diagonal ---------------------------
 
 

@@ -21,8 +21,6 @@ from skpuffer.kernel.numbers import (
 
 from ._base import NoiseStrategy
 
-__all__ = ["BandedRows", "PrefixSumTree"]
-
 
 @dataclass(frozen=True)
 class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):

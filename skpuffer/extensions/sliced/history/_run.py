@@ -33,15 +33,6 @@ from skpuffer.releases import (
     WithReplacementSampling,
 )
 
-__all__ = [
-    "CappedRun",
-    "Slices",
-    "StepMoves",
-    "layer_caps",
-    "one_clipped",
-    "step_moves",
-]
-
 
 class StepMoves(NamedTuple):
     """How far one record moves each step's release, in clip norms.

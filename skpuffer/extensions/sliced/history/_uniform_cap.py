@@ -45,8 +45,6 @@ from skpuffer.scenarios import Adjacency, BoundScenario
 from ..transport._profile import SliceProfile
 from ._run import DISCREPANCIES, CappedRun, Slices, StepMoves, one_clipped, step_moves
 
-__all__ = ["HistoryUniformCap"]
-
 _PAPER = Statement("source.sliced_renyi_pufferfish")
 
 #: Where each kind of account is proved.

@@ -22,8 +22,6 @@ from ._sliced import (
     unordered,
 )
 
-__all__ = ["Box", "dkw_sliced_distances"]
-
 #: What positions in a sample are raised by, so that round-off never lowers one.
 _NUDGE = 1e-9
 

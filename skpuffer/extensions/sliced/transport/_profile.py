@@ -14,13 +14,6 @@ from skpuffer.exceptions import PrivacyWarning, Statement, value_error
 from skpuffer.kernel.numbers import Floats, Indices, Integers, check_count
 from skpuffer.utils._checks import check_masses
 
-__all__ = [
-    "Match",
-    "SliceProfile",
-    "gaps_by_buckets",
-]
-
-
 #: How far a direction's length may be from one.
 _UNIT = 1e-8
 

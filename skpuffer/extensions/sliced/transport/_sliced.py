@@ -23,8 +23,6 @@ from skpuffer.transport._masses import integer_masses, match, rescale
 
 from ._profile import Match, SliceProfile, gaps_by_buckets
 
-__all__ = ["sliced_distances"]
-
 #: Most atoms whose gaps are bounded together before they are computed.
 _STRETCH = 64
 
