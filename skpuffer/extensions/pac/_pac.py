@@ -379,7 +379,7 @@ class PAC(_InformationAccountant):
     >>> found.noise.variance(1).round(4)
     array([4.1403])
     >>> found.certificate
-    Claim(notion='mutual_information', mutual_information=0.1)
+    Certificate(notion='mutual_information', mutual_information=0.1)
     """
 
     def __init__(
