@@ -21,6 +21,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import pytest
 from hypothesis import settings
 
+# No module of tests by name; its assertions explain themselves all the same.
+pytest.register_assert_rewrite("tests.accountants.contract")
+
 # The same few examples on every run, so that a red run can be repeated and a green one
 # is soon over. To look for new ones, and for many: pytest --hypothesis-profile explore
 settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=25)
