@@ -26,7 +26,7 @@ pytest.register_assert_rewrite("tests.accountants.contract")
 
 # The same few examples on every run, so that a red run can be repeated and a green one
 # is soon over. To look for new ones, and for many: pytest --hypothesis-profile explore
-settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=15)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("fixed")
 
