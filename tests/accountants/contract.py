@@ -14,7 +14,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, dataclass, field, fields, make_dataclass
 from dataclasses import replace as replace_fields
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import cycle, pairwise, product
 
 import numpy as np
@@ -60,11 +60,20 @@ KEPT = ("balls_in_bins", "full_batch")
 def forget():
     """Empty all caches of the library, so that everything is computed afresh."""
     MEMORY.clear()
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == "skpuffer":
-            for value in vars(module).values():
-                if hasattr(value, "cache_clear") and not isinstance(value, type):
-                    value.cache_clear()
+    for cached in _caches(len(sys.modules)):
+        cached.cache_clear()
+
+
+@lru_cache(1)
+def _caches(n_modules):
+    """Functions of the library with a cache, of the modules that are loaded."""
+    return [
+        value
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] == "skpuffer"
+        for value in vars(module).values()
+        if hasattr(value, "cache_clear") and not isinstance(value, type)
+    ]
 
 
 def import_all():
