@@ -21,9 +21,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import pytest
 from hypothesis import settings
 
+# No module of tests by name; its assertions explain themselves all the same.
+pytest.register_assert_rewrite("tests.accountants.contract")
+
 # The same few examples on every run, so that a red run can be repeated and a green one
 # is soon over. To look for new ones, and for many: pytest --hypothesis-profile explore
-settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=15)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("fixed")
 
@@ -106,12 +109,12 @@ def pytest_collection():
 
 
 def pytest_itemcollected(item):
-    """Leave half of scikit-learn's checks of each estimator to the slow tests.
+    """Leave two thirds of scikit-learn's checks of each estimator to the slow tests.
 
     They are the same for all estimators, which share the code that they are about.
     """
     name = getattr(item, "originalname", "")
-    if name == "test_scikit_learn_checks" and crc32(item.name.encode()) % 2:
+    if name == "test_scikit_learn_checks" and crc32(item.name.encode()) % 3:
         item.add_marker("slow")
 
 

@@ -68,22 +68,23 @@ def blocks_of(page):
     ]
 
 
-def run_as_tests(page, folder, change=str):
-    """Join the blocks of a page to a module of tests, and run it in a new process.
+def run_as_tests(pages, folder, change=str):
+    """Join the blocks of each page to a module of tests, and run all in a new process.
 
-    Returns the finished process, whose output is text. `change` is made to the module
+    Returns the finished process, whose output is text. `change` is made to the modules
     before.
     """
     root = DOCS.parent
-    module = folder / f"test_{page.rpartition('/')[2]}.py"
-    code = change("\n\n".join(block.code for block in blocks_of(page)))
-    module.write_text(code, encoding="utf-8")
+    modules = {folder / f"test_{page.rpartition('/')[2]}.py": page for page in pages}
+    for module, page in modules.items():
+        code = change("\n\n".join(block.code for block in blocks_of(page)))
+        module.write_text(code, encoding="utf-8")
     options = ["-q", "-n", "0", "-p", "no:cacheprovider", "-p", "tests.conftest"]
     options += ["--rootdir", str(root), "-c", str(root / "pyproject.toml")]
     # nothing of the session that asks, and all tests of the module
     rest = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *options, str(module)],
+        [sys.executable, "-m", "pytest", *options, *map(str, modules)],
         cwd=root,
         env=rest | {"SKPUFFER_TEST_EVERY": "1"},
         capture_output=True,

@@ -15,7 +15,7 @@ from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, TEXT, listen, reachable
 
 ENTRIES = all_estimators()
-N_INPUTS, N_RECORDS = 20, 24
+N_INPUTS, N_RECORDS = 14, 24
 
 CELLS = (
     TEXT,
@@ -173,4 +173,4 @@ def test_malformed_tables(entry):
         assert isinstance(said.error, ValueError | TypeError), where
         left = [name for name in vars(model) if name.endswith("_")]
         assert not (private and left), f"{where} left {left}"
-    assert refused > 2  # the inputs are indeed malformed
+    assert refused > 1  # the inputs are indeed malformed

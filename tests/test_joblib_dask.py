@@ -122,10 +122,10 @@ def noted(folder, *asked):
 def test_gradients_are_summed_by_workers(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(_workers, "_part_sums", functools.partial(noted, tmp_path))
     monkeypatch.setattr(_workers, "_FEWEST_ROWS", 2**12)
-    X = np.random.default_rng(0).normal(size=(20_000, 5))
+    X = np.random.default_rng(0).normal(size=(10_000, 5))
     y = (X[:, 0] > 0).astype(int)
     model = PrivateLogisticRegression(
-        data_norm=2.0, training=Training(n_steps=8), random_state=0
+        data_norm=2.0, training=Training(n_steps=2), random_state=0
     )
     here = model.fit(X, y).coef_
     assert not list(tmp_path.iterdir())

@@ -70,7 +70,8 @@ def calls(name):
     for path in sorted(PACKAGE.rglob("*.py")):
         if path in KERNEL:
             continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if f"{name}(" in text else ():
             if isinstance(node, ast.Call):
                 called = node.func
                 found = getattr(called, "id", None) or getattr(called, "attr", None)

@@ -77,7 +77,7 @@ def test_the_error_of_a_mean_falls_with_the_budget(story):
     errors = []
     for epsilon in EPSILONS:
         model = PrivateMean(story.scenario(), GeneralWasserstein(epsilon, alpha=4.0))
-        fits = [clone(model).set_params(random_state=s).fit(rows) for s in range(12)]
+        fits = [clone(model).set_params(random_state=s).fit(rows) for s in range(5)]
         errors.append(np.mean([np.abs(f.mean_ - truth) for f in fits], axis=0))
     # common random numbers: the same draws, scaled down by the root of the budget; what
     # the bounds clip is an error that no budget removes
@@ -95,7 +95,7 @@ def test_the_score_of_a_model_does_not_fall_with_the_budget(story):
         ),
     )
     # other splits with other noise, so that both chances count in the standard error
-    splits = [train_test_split(rows, target, random_state=seed) for seed in range(8)]
+    splits = [train_test_split(rows, target, random_state=seed) for seed in range(5)]
     scores = []
     for epsilon in EPSILONS:
         model.set_params(estimator__accountant__epsilon=epsilon)

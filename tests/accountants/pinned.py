@@ -29,9 +29,10 @@ from skpuffer.accountants import (
 from skpuffer.accountants._compatibility import _releases, _scenarios
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
 from skpuffer.scenarios import PrevalenceScenario, RecordScenario
+from tests.extensions import test_extensions_contract as of_extensions
 
-from . import test_accountants_contract as contracts
-from .contract import AccountantContract
+from . import test_accountants_contract as of_the_library
+from .contract import contracts_in
 
 __all__ = [
     "CASES",
@@ -93,11 +94,7 @@ _STATED = "what the release takes for granted"
 
 
 def _of_contracts():
-    for test in vars(contracts).values():
-        if not (isinstance(test, type) and issubclass(test, AccountantContract)):
-            continue
-        if test.kind is None or test.__name__.startswith("_"):
-            continue
+    for test in contracts_in(of_the_library, of_extensions):
         if test.kind.__name__ in _LEFT_OUT:
             continue
         for mode in test.modes:

@@ -386,15 +386,13 @@ def mean_over_moves(mean, spread):
     return lambda function: float(masses @ function(np.abs(mean + spread * t)))
 
 
-@pytest.mark.parametrize("scale", [0.7, 3.0])
 @pytest.mark.parametrize(
-    "noise", [LaplaceNoise(), GeneralizedCauchyNoise()], ids=lambda n: n.family
+    "noise", [LaplaceNoise(0.7), GeneralizedCauchyNoise(3.0)], ids=lambda n: n.family
 )
-def test_cells_of_a_gaussian_move_are_rounded_up_but_little(noise, scale):
-    noise = noise.with_scale(scale)
+def test_cells_of_a_gaussian_move_are_rounded_up_but_little(noise):
     mean, spread = 1.0, 0.4
     mean_of = mean_over_moves(mean, spread)
-    for alpha in (1.5, 2.0, 5.0):
+    for alpha in (1.5, 5.0):
         given = between_gaussians(mean, spread)
         found = Aware(alpha=alpha).certify(noise, output(), given)
         total = mean_of(lambda z, a=alpha: np.exp((a - 1) * noise.renyi(a, z)))

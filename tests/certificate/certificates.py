@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-from skpuffer.accountants import GroupPrivacy, OverlapAmplification
+from skpuffer.accountants import GroupPrivacy, OverlapAmplification, PrivacyLoss
 from skpuffer.accountants.additive._couplings import (
     AtomMoves,
     CouplingCurve,
@@ -52,8 +52,9 @@ from skpuffer.privacy_loss.overlap._kinds import (
 )
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
-from tests.accountants import test_accountants_contract as contracts
-from tests.accountants.contract import AccountantContract
+from tests.accountants import test_accountants_contract as of_the_library
+from tests.accountants.contract import contracts_in
+from tests.extensions import test_extensions_contract as of_extensions
 
 __all__ = ["CERTIFICATES", "CONTRACTS", "data_of", "of_contract", "signature"]
 
@@ -80,12 +81,8 @@ def _contracts(name=None):
     """Contracts of one accountant, or of all."""
     return [
         test
-        for test in vars(contracts).values()
-        if isinstance(test, type)
-        and issubclass(test, AccountantContract)
-        and test.kind is not None
-        and not test.__name__.startswith("_")
-        and name in (None, test.kind.__name__)
+        for test in contracts_in(of_the_library, of_extensions)
+        if name in (None, test.kind.__name__)
     ]
 
 
@@ -186,8 +183,8 @@ def composed():
 
 
 def _run():
-    release = contracts.run(sampling="full_batch", batch_size=None)
-    accountant = contracts.PrivacyLoss(delta=1e-5)
+    release = of_the_library.run(sampling="full_batch", batch_size=None)
+    accountant = PrivacyLoss(delta=1e-5)
     return accountant.calibrate(release, RecordScenario()).certificate
 
 

@@ -130,8 +130,8 @@ def test_public_steps_behind_a_private_one_read_public_rows_that_it_mapped():
     )
 
 
-@pytest.mark.parametrize("as_frame", [lambda frame: frame, in_polars])
-def test_columns_go_their_own_ways(as_frame):
+def test_columns_go_their_own_ways():
+    as_frame = in_polars
     table, y = tables()
     model = PrivatePipeline(
         [

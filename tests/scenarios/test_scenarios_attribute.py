@@ -310,7 +310,7 @@ def test_the_confidence_statement_covers_end_to_end():
     true = {"f": np.array([0.6, 0.39, 0.01]), "m": np.array([0.3, 0.7, 0.0])}
     release = mean(n=1, names=("u",), dim=1)
     failures = 0
-    for _ in range(200):
+    for _ in range(100):
         prior = pd.concat(
             [
                 pd.DataFrame({"sex": s, "u": rng.choice(values, size=150, p=p)})
@@ -331,7 +331,7 @@ def test_the_confidence_statement_covers_end_to_end():
                 step = min(mass, rest[j])
                 mass, rest[j], moved = mass - step, rest[j] - step, moved + step
         failures += 1 - moved > found.delta
-    assert failures <= 0.1 * 200
+    assert failures <= 0.1 * 100
 
 
 def test_too_few_rows_for_confidence(table):

@@ -135,7 +135,7 @@ def test_confidence_leaves_the_rest_of_delta_to_the_noise():
 
 def test_the_stated_mass_covers_what_the_draws_missed():
     """Of many simulations, at most a tenth leave more mass above than they state."""
-    n_draws, confidence, n_simulations = 60, 0.9, 400
+    n_draws, confidence, n_simulations = 60, 0.9, 200
     displacement = stats.expon()
 
     def exponential(first, second, rng):

@@ -336,7 +336,7 @@ def test_groups_cost_no_more_than_one():
 
 @pytest.mark.parametrize("by", [None, "region"])
 def test_published_statistics_spread_as_the_noise_does(by, n_trials):
-    data, trials = table(2000), n_trials(200)
+    data, trials = table(2000), n_trials(100)
     model = summary(
         accountant=GroupPrivacy(epsilon=1.0, alpha=2.0),
         statistics={"age": ["mean"], "pay": ["histogram"]},
