@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._report import print_table, read_csv, write_csv
 from skpuffer.accountants import MarkovQuilt, PrivacyLoss
-from skpuffer.accountants import composition as _steps
+from skpuffer.accountants import _composition as _steps
 from skpuffer.kernel import distribution as _loss_curve
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import compose

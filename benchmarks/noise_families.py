@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._report import print_table, versions, write_csv
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.accountants import composition as _steps
+from skpuffer.accountants import _composition as _steps
 from skpuffer.ensemble import noisy_argmax
 from skpuffer.kernel import distribution as _loss_curve
 from skpuffer.kernel.pairs import ShiftPair

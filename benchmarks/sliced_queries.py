@@ -59,7 +59,7 @@ from skpuffer.accountants import (
     SinkhornWasserstein,
     SlicedWasserstein,
 )
-from skpuffer.accountants.shaped._programme import least_shape
+from skpuffer.accountants._shaped._programme import least_shape
 from skpuffer.audit import map_attack
 from skpuffer.exceptions import PrivacyWarning
 from skpuffer.noise import GaussianNoise

@@ -70,15 +70,7 @@ if TYPE_CHECKING:
     from skpuffer.scenarios import BoundScenario
     from skpuffer.utils._types import Table
 
-__all__ = [
-    "DEFAULT_DELTA",
-    "DEFAULT_EPSILON",
-    "FLOATING_POINT",
-    "SEEDED",
-    "UNTOUCHED_ROWS",
-    "PrivateEstimatorMixin",
-    "Task",
-]
+__all__ = ["DEFAULT_DELTA", "DEFAULT_EPSILON", "PrivateEstimatorMixin", "Task"]
 
 
 # -- A fit begins from nothing, and leaves nothing where it fails ----------------------

@@ -35,7 +35,7 @@ def test_one_estimator_does_not_load_all_others():
     unasked = {"skpuffer.extensions", "skpuffer.synthesis", "skpuffer.ensemble"}
     unasked |= {"scipy.signal"}
     # of use for few fits, and loaded by the first of these
-    unasked |= {"skpuffer.accountants.best"}
+    unasked |= {"skpuffer.accountants._best"}
     unasked |= {"skpuffer.transport._bottleneck"}
     assert not unasked & set(loaded)
 

@@ -45,12 +45,19 @@ GROUPS = {
         "skpuffer.releases",
         "skpuffer.training",
         "skpuffer.noise",
-        "skpuffer.noise.strategies",
         "skpuffer.distributions",
         "skpuffer.privacy_loss",
         "skpuffer.information",
         "skpuffer.transport",
         "skpuffer.testing",
+    ],
+    # what other parts export of them is listed there
+    "Methods of papers": [
+        "skpuffer.extensions.random_allocation",
+        "skpuffer.extensions.pac",
+        "skpuffer.extensions.sliced",
+        "skpuffer.extensions.last_iterate",
+        "skpuffer.extensions.papers",
     ],
 }
 MODULES = [name for names in GROUPS.values() for name in names]
@@ -61,7 +68,8 @@ API reference
 
 Every public name of skpuffer. What is not listed here, or begins with an underscore,
 may change without notice. *Use* has what a release is made with, *extend* what a new
-scenario, accountant, noise or estimator is made of (:doc:`extend/index`).
+scenario, accountant, noise or estimator is made of (:doc:`extend/index`). *Methods of
+papers* has the mathematics of methods that nothing else rests on.
 """
 
 GROUP = """
@@ -104,8 +112,23 @@ def _section(name):
         rule="~" * len(title),
         module=name,
         summary=summary,
-        names="\n".join(f"   {public}" for public in sorted(module.__all__)),
+        names="\n".join(f"   {public}" for public in _listed(name)),
     )
+
+
+def _listed(name):
+    """Return the names that a part lists: each object is listed once."""
+    module = import_module(name)
+    held = {each: getattr(module, each) for each in sorted(module.__all__)}
+    if name.startswith("skpuffer.extensions."):
+        others = [m for m in MODULES if not m.startswith("skpuffer.extensions.")]
+        listed = {
+            id(getattr(import_module(other), each))
+            for other in others
+            for each in import_module(other).__all__
+        }
+        held = {each: value for each, value in held.items() if id(value) not in listed}
+    return list(held)
 
 
 def write_listing(app, config):

@@ -17,8 +17,8 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.scenarios import BoundScenario, RecordScenario
-from skpuffer.scenarios.priors._coding import target_leaks
-from skpuffer.scenarios.priors._overlap import (
+from skpuffer.scenarios._priors._coding import target_leaks
+from skpuffer.scenarios._priors._overlap import (
     columns_of,
     holds_private_rows,
     prior_leaks,

@@ -7,9 +7,7 @@ from skpuffer.extensions.sliced import (
     SlicedWasserstein,
 )
 
-from ._base import Accountant, Calibration, Support
-from ._compatibility import compatibility_table
-from .additive import (
+from ._additive import (
     ApproximateWasserstein,
     AttributeGaussian,
     DistributionAwareWasserstein,
@@ -17,11 +15,13 @@ from .additive import (
     GroupPrivacy,
     Kantorovich,
 )
-from .best import Best
-from .composition import PrivacyLoss, RenyiDP
-from .overlap import OverlapAmplification
-from .quilts import MarkovQuilt
-from .shaped import ShapedWasserstein
+from ._base import Accountant, Calibration, Support
+from ._best import Best
+from ._compatibility import compatibility_table
+from ._composition import PrivacyLoss, RenyiDP
+from ._overlap import OverlapAmplification
+from ._quilts import MarkovQuilt
+from ._shaped import ShapedWasserstein
 
 __all__ = [
     "PAC",

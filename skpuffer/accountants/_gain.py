@@ -7,7 +7,7 @@ import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.kernel.facts import arbitrary_coupling
-from skpuffer.privacy_loss.overlap import OverlapCurve
+from skpuffer.privacy_loss._overlap import OverlapCurve
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
@@ -17,10 +17,10 @@ from skpuffer.scenarios import (
 )
 from skpuffer.scenarios._base import AnyRelease
 
+from ._additive import GroupPrivacy
 from ._base import Accountant, Calibration
-from .additive import GroupPrivacy
-from .best import Best
-from .composition import PrivacyLoss, RenyiDP
+from ._best import Best
+from ._composition import PrivacyLoss, RenyiDP
 
 #: Noise is found to about so many digits: a ratio within it is that of the shifts.
 _AS_FOUND = 1e-3

@@ -12,11 +12,11 @@ from ._allowed import allowed_delta, allowed_roc, largest_auc, largest_tpr
 from ._distinguishing import DistinguishingAttack, distinguishing_attack
 from ._map import MapAttack, map_attack
 from ._membership import MembershipAttack, membership_attack
-from ._scored import EPSILONS, Comparison, Finding, OperatingPoint
+from ._scored import EPSILONS as EPSILONS
+from ._scored import Comparison, Finding, OperatingPoint
 from ._scores import clopper_pearson
 
 __all__ = [
-    "EPSILONS",
     "Comparison",
     "DistinguishingAttack",
     "FanoAudit",

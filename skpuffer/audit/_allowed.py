@@ -13,7 +13,7 @@ from skpuffer.kernel.numbers import check_each, check_non_negative, check_option
 from skpuffer.privacy import Notion
 from skpuffer.privacy._robustness import arbitrary_count
 from skpuffer.privacy_loss import RenyiCurve, renyi_to_delta
-from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
+from skpuffer.privacy_loss._overlap import OverlapCurve, WorstOverlapCurve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

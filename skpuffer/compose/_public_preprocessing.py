@@ -32,7 +32,7 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.scenarios import ReferenceTable
-from skpuffer.scenarios.priors._overlap import (
+from skpuffer.scenarios._priors._overlap import (
     columns_of,
     holds_private_rows,
     shares_records,

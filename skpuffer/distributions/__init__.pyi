@@ -1,4 +1,6 @@
-from skpuffer.extensions.sliced import sliced_distribution_distances
+from skpuffer.extensions.sliced import (
+    sliced_distribution_distances as sliced_distribution_distances,
+)
 
 from ._distributions import (
     Continuous,
@@ -20,5 +22,4 @@ __all__ = [
     "Samples",
     "Support",
     "distribution_distance",
-    "sliced_distribution_distances",
 ]

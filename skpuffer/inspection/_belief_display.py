@@ -23,9 +23,9 @@ from skpuffer.exceptions import (
     type_error,
 )
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
-from skpuffer.privacy_loss.overlap import OddsOverlap, finite_overlap
+from skpuffer.privacy_loss._overlap import OddsOverlap, finite_overlap
 from skpuffer.scenarios import AttributeScenario, BoundedOdds
-from skpuffer.scenarios.attribute._belief import believed
+from skpuffer.scenarios._attribute._belief import believed
 from skpuffer.utils._reading import is_frame, matching_names, to_pandas
 from skpuffer.utils._silence import warn
 

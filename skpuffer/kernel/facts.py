@@ -20,8 +20,8 @@ from skpuffer.kernel.votes import VoteRelease
 
 if TYPE_CHECKING:
     from skpuffer.distributions import Distribution
-    from skpuffer.privacy_loss.overlap import Overlap, PairwiseOverlap
-    from skpuffer.scenarios.quilts._base import QuiltChoice, Quilts
+    from skpuffer.privacy_loss._overlap import Overlap, PairwiseOverlap
+    from skpuffer.scenarios._quilts._base import QuiltChoice, Quilts
 
 __all__ = [
     "Adjacency",

@@ -35,7 +35,7 @@ from skpuffer.kernel.curves import conversion_terms
 from skpuffer.kernel.numbers import Floats
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
+from skpuffer.privacy_loss._overlap import OverlapCurve, WorstOverlapCurve
 
 from ._ceilings import Ceiling, plain_limits
 from ._store import Entry, News, Store, digest_of, strict_json

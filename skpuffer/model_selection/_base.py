@@ -35,7 +35,7 @@ from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.privacy import Preview
 from skpuffer.privacy_loss import RandomRuns
-from skpuffer.privacy_loss.repetition import LEAST_MEAN, MOST_RUNS, MOST_SHAPE
+from skpuffer.privacy_loss._repetition import LEAST_MEAN, MOST_RUNS, MOST_SHAPE
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._listeners import carries_listeners, tell
 from skpuffer.utils._reading import as_table, row_count

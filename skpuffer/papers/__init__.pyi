@@ -1,31 +1,16 @@
-from skpuffer.extensions.papers import (
-    SampledPrivacyLoss,
-    VoteUtilityDisplay,
-    argmax_distribution,
-    hardmax_auc,
-    hardmax_utility,
-    make_vote_histograms,
-    mismatch_mean_square,
-    monte_carlo_caps,
-    realised_mean_square,
-    tail_cap,
-    tail_route_epsilon,
-)
-from skpuffer.extensions.sliced import group_privacy_costs, layer_caps, sliced_variance
+from skpuffer.extensions.papers import SampledPrivacyLoss as SampledPrivacyLoss
+from skpuffer.extensions.papers import VoteUtilityDisplay as VoteUtilityDisplay
+from skpuffer.extensions.papers import argmax_distribution as argmax_distribution
+from skpuffer.extensions.papers import hardmax_auc as hardmax_auc
+from skpuffer.extensions.papers import hardmax_utility as hardmax_utility
+from skpuffer.extensions.papers import make_vote_histograms as make_vote_histograms
+from skpuffer.extensions.papers import mismatch_mean_square as mismatch_mean_square
+from skpuffer.extensions.papers import monte_carlo_caps as monte_carlo_caps
+from skpuffer.extensions.papers import realised_mean_square as realised_mean_square
+from skpuffer.extensions.papers import tail_cap as tail_cap
+from skpuffer.extensions.papers import tail_route_epsilon as tail_route_epsilon
+from skpuffer.extensions.sliced import group_privacy_costs as group_privacy_costs
+from skpuffer.extensions.sliced import layer_caps as layer_caps
+from skpuffer.extensions.sliced import sliced_variance as sliced_variance
 
-__all__ = [
-    "SampledPrivacyLoss",
-    "VoteUtilityDisplay",
-    "argmax_distribution",
-    "group_privacy_costs",
-    "hardmax_auc",
-    "hardmax_utility",
-    "layer_caps",
-    "make_vote_histograms",
-    "mismatch_mean_square",
-    "monte_carlo_caps",
-    "realised_mean_square",
-    "sliced_variance",
-    "tail_cap",
-    "tail_route_epsilon",
-]
+__all__ = ["SampledPrivacyLoss", "VoteUtilityDisplay"]

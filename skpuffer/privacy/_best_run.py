@@ -13,7 +13,7 @@ from skpuffer.privacy_loss import (
     RandomRuns,
     compose_curves,
 )
-from skpuffer.privacy_loss.overlap import OverlapCurve
+from skpuffer.privacy_loss._overlap import OverlapCurve
 
 from ._compose import promise_of
 from ._robustness import arbitrary_count

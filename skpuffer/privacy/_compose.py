@@ -11,7 +11,7 @@ from skpuffer.kernel.noise import ShiftCurve
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_count, check_order
 from skpuffer.privacy_loss import PrivacyLossCurve
-from skpuffer.privacy_loss.overlap import (
+from skpuffer.privacy_loss._overlap import (
     OverlapCurve,
     PairwiseOverlapCurve,
     WorstOverlapCurve,

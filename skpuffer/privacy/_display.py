@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skpuffer.exceptions import UncertifiedError
 from skpuffer.information import dp_equivalent, posterior_success
 from skpuffer.kernel.notions import SLICED, Notion
-from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
+from skpuffer.privacy_loss._overlap import OverlapCurve, WorstOverlapCurve
 
 from ._robustness import plain_privacy
 

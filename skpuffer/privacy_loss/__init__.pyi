@@ -1,10 +1,12 @@
+from skpuffer.extensions.sliced import averaged_divergence as averaged_divergence
 from skpuffer.extensions.sliced import (
-    averaged_divergence,
-    averaged_shift_divergence,
-    joint_divergence,
-    joint_shift_divergence,
-    shift_divergence_bound,
-    sliced_gaussian_divergences,
+    averaged_shift_divergence as averaged_shift_divergence,
+)
+from skpuffer.extensions.sliced import joint_divergence as joint_divergence
+from skpuffer.extensions.sliced import joint_shift_divergence as joint_shift_divergence
+from skpuffer.extensions.sliced import shift_divergence_bound as shift_divergence_bound
+from skpuffer.extensions.sliced import (
+    sliced_gaussian_divergences as sliced_gaussian_divergences,
 )
 from skpuffer.kernel.composed_curves import CountLawCurve as CountLawCurve
 from skpuffer.kernel.composed_curves import RenyiCurve as RenyiCurve
@@ -34,38 +36,24 @@ from ._divergences import (
     hockey_stick_divergence,
     renyi_divergence,
 )
-from .repetition import BestRunCurve, RandomRuns
+from ._repetition import BestRunCurve, RandomRuns
 
 __all__ = [
     "BestRunCurve",
-    "BoundedRangePair",
-    "CountLawCurve",
     "DominatingPair",
     "GaussianCurve",
-    "GaussianPoissonGroup",
     "GaussianPoissonPair",
-    "MixturePair",
-    "MovedPair",
     "PoissonPair",
     "PrivacyLossCurve",
     "PurePair",
     "RandomRuns",
     "RenyiCurve",
-    "ReplacePoissonPair",
     "ShiftPair",
-    "SubsetGroupPair",
-    "SubsetPair",
     "approximate_renyi_to_approximate",
-    "averaged_divergence",
-    "averaged_shift_divergence",
     "compose_curves",
     "gaussian_renyi_divergence",
     "hockey_stick_divergence",
-    "joint_divergence",
-    "joint_shift_divergence",
     "renyi_divergence",
     "renyi_to_approximate",
     "renyi_to_delta",
-    "shift_divergence_bound",
-    "sliced_gaussian_divergences",
 ]

@@ -21,8 +21,6 @@ from skpuffer.kernel.votes import VOTE_RELATIONS as VOTE_RELATIONS
 from skpuffer.kernel.votes import VoteRelease as VoteRelease
 
 __all__ = [
-    "SAMPLING_SCHEMES",
-    "VOTE_RELATIONS",
     "AdaptiveRelease",
     "BallsInBinsSampling",
     "FixedSizeSampling",
@@ -41,5 +39,4 @@ __all__ = [
     "Stage",
     "VoteRelease",
     "WithReplacementSampling",
-    "convert_norm",
 ]

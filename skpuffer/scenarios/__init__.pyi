@@ -8,24 +8,24 @@ from skpuffer.kernel.facts import OutputSensitivity as OutputSensitivity
 from skpuffer.kernel.facts import RecordBelief as RecordBelief
 from skpuffer.kernel.facts import RecordDistributions as RecordDistributions
 
+from ._attribute import AttributeScenario
 from ._base import BoundScenario, RecordScenario, Scenario
+from ._bayesian_network import BayesianNetworkScenario
 from ._blocks import BlocksScenario
+from ._gaussian import DiffusionScenario, GaussianScenario
 from ._group import DependenceScenario, GroupScenario
 from ._joint import JointTableScenario, LawsScenario
-from ._simulator import SimulatorScenario
-from .attribute import AttributeScenario
-from .bayesian_network import BayesianNetworkScenario
-from .gaussian import DiffusionScenario, GaussianScenario
-from .markov import MarkovChainScenario
-from .prevalence import PrevalenceScenario
-from .priors import (
+from ._markov import MarkovChainScenario
+from ._prevalence import PrevalenceScenario
+from ._priors import (
     BinnedLaw,
     BoundedInference,
     BoundedOdds,
     DeclaredOdds,
     ReferenceTable,
 )
-from .subsample import SubsampleScenario
+from ._simulator import SimulatorScenario
+from ._subsample import SubsampleScenario
 
 __all__ = [
     "Adjacency",

@@ -18,14 +18,14 @@ from skpuffer.kernel.numbers import (
     check_option,
 )
 from skpuffer.releases import PublicContext, QueryRelease, convert_norm
-from skpuffer.scenarios.attribute import AttributeScenario
+from skpuffer.scenarios._attribute import AttributeScenario
 from skpuffer.schema._cells import cell_key
 
+from ._attribute._bound import BoundAttribute, positions
 from ._base import AnyRelease, BoundScenario, Pairs, Scenario, offers
+from ._priors._overlap import Belief
+from ._priors._tables import ReferenceTable
 from ._simulator import check_running, run_tables, simulated_once
-from .attribute._bound import BoundAttribute, positions
-from .priors._overlap import Belief
-from .priors._tables import ReferenceTable
 
 #: Public rows, or how they are drawn.
 Table: TypeAlias = (

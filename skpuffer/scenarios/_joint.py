@@ -30,7 +30,7 @@ from ._base import (
     protected_records,
     stated,
 )
-from .priors._tables import bound_arrays
+from ._priors._tables import bound_arrays
 
 #: Numbers in all tables together, and tables a query is run on one by one.
 _MOST_NUMBERS = 10_000_000

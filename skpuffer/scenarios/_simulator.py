@@ -29,7 +29,7 @@ from ._base import (
     offers,
     resolve_pairs,
 )
-from .priors._tables import bound_arrays
+from ._priors._tables import bound_arrays
 
 
 class SimulatorScenario(Scenario):

@@ -1,5 +1,10 @@
-from ._base import Gradients, LinearGradients
-from ._engine import OptimiserRun, RunDefaults, Step, run_defaults, train
+from ._base import Gradients
+from ._base import LinearGradients as LinearGradients
+from ._engine import OptimiserRun as OptimiserRun
+from ._engine import RunDefaults as RunDefaults
+from ._engine import Step as Step
+from ._engine import run_defaults as run_defaults
+from ._engine import train
 from ._losses import (
     Hinge,
     Huber,
@@ -10,9 +15,9 @@ from ._losses import (
     Multinomial,
     SmoothLoss,
     Squared,
-    make_loss,
 )
-from ._perceptron import PerceptronGradients
+from ._losses import make_loss as make_loss
+from ._perceptron import PerceptronGradients as PerceptronGradients
 from ._record_gradient import RecordGradient
 from ._training import Training
 
@@ -21,20 +26,14 @@ __all__ = [
     "Hinge",
     "Huber",
     "HuberHinge",
-    "LinearGradients",
     "Logistic",
     "Loss",
     "MulticlassHinge",
     "Multinomial",
-    "OptimiserRun",
-    "PerceptronGradients",
     "RecordGradient",
-    "RunDefaults",
     "SmoothLoss",
     "Squared",
-    "Step",
     "Training",
-    "make_loss",
     "run_defaults",
     "train",
 ]

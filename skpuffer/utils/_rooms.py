@@ -18,7 +18,8 @@ def attach_stub(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Make the names in the stub of a package load when they are asked for.
 
-    As ``lazy_loader.attach_stub`` does, and of modules of other packages too.
+    As ``lazy_loader.attach_stub`` does, and of modules of other packages too. Names
+    that its ``__all__`` leaves out load as well, but are not exported.
 
     Parameters
     ----------
@@ -31,7 +32,10 @@ def attach_stub(
         ``__getattr__``, ``__dir__`` and ``__all__`` of the package.
     """
     homes: dict[str, tuple[str, str]] = {}
+    exported: list[str] = []
     for node in ast.parse(Path(file).with_suffix(".pyi").read_text("utf-8")).body:
+        if isinstance(node, ast.Assign):
+            exported = ast.literal_eval(node.value)
         if isinstance(node, ast.ImportFrom):
             home = resolve_name("." * node.level + (node.module or ""), name)
             for one in node.names:
@@ -51,7 +55,7 @@ def attach_stub(
         setattr(sys.modules[name], asked, found)
         return found
 
-    return get, lambda: sorted(homes), sorted(homes)
+    return get, lambda: sorted(exported), exported
 
 
 # once is enough: to find the modules of a room takes milliseconds every time

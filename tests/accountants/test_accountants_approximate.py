@@ -14,7 +14,7 @@ from scipy.stats import norm as normal
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import ApproximateWasserstein, GeneralWasserstein
-from skpuffer.accountants.additive._approximate import _near_distance
+from skpuffer.accountants._additive._approximate import _near_distance
 from skpuffer.distributions import (
     Continuous,
     Discrete,

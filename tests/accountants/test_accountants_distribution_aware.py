@@ -15,7 +15,7 @@ from scipy.stats import norm as normal
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import DistributionAwareWasserstein, GeneralWasserstein
-from skpuffer.accountants.additive._couplings import _cells
+from skpuffer.accountants._additive._couplings import _cells
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples, Support
 from skpuffer.distributions._lattice_sum import LatticeSum
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError

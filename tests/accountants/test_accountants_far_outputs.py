@@ -9,7 +9,7 @@ from skpuffer.accountants import (
     ShapedWasserstein,
     SlicedWasserstein,
 )
-from skpuffer.accountants.shaped._programme import least_shape
+from skpuffer.accountants._shaped._programme import least_shape
 from skpuffer.distributions import (
     Discrete,
     Gaussian,

@@ -28,7 +28,7 @@ from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate, Notion, compose
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss.overlap import OverlapCurve
+from skpuffer.privacy_loss._overlap import OverlapCurve
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity, VoteRelease
 from skpuffer.scenarios import (
     AttributeScenario,

@@ -18,14 +18,14 @@ from skpuffer.linear_model import PrivateSGDClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import GaussianCurve, hockey_stick_divergence
-from skpuffer.privacy_loss.overlap import (
+from skpuffer.privacy_loss._overlap import (
     FiniteOverlap,
     NormalOverlap,
     OddsOverlap,
     OverlapCurve,
     amplified_target,
 )
-from skpuffer.privacy_loss.overlap._kinds import _with_odds
+from skpuffer.privacy_loss._overlap._kinds import _with_odds
 from skpuffer.releases import GradientRelease, PublicContext
 from skpuffer.scenarios import (
     AttributeScenario,

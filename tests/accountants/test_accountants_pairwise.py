@@ -16,8 +16,8 @@ from skpuffer.kernel.rounding import noise_grid
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, compose
-from skpuffer.privacy_loss.overlap import PairwiseOverlapCurve
-from skpuffer.privacy_loss.overlap._pairwise import ROOM_OF_PAIRS
+from skpuffer.privacy_loss._overlap import PairwiseOverlapCurve
+from skpuffer.privacy_loss._overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario, BinnedLaw, BoundedOdds
 from skpuffer.training import Logistic, RecordGradient

@@ -16,7 +16,7 @@ from skpuffer.accountants import (
     GeneralWasserstein,
     Kantorovich,
 )
-from skpuffer.accountants.additive._couplings import RecordCouplings
+from skpuffer.accountants._additive._couplings import RecordCouplings
 from skpuffer.linear_model import PrivateHuberRegressor, PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion

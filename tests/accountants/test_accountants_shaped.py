@@ -18,8 +18,8 @@ from skpuffer.accountants import (
     GeneralWasserstein,
     ShapedWasserstein,
 )
-from skpuffer.accountants.shaped._moves import FixedMoves
-from skpuffer.accountants.shaped._programme import (
+from skpuffer.accountants._shaped._moves import FixedMoves
+from skpuffer.accountants._shaped._programme import (
     least_shape,
     longest_within,
     span_of,
@@ -365,7 +365,7 @@ def test_supports_are_coupled_in_every_way():
 
 
 def test_laws_of_very_many_atoms_are_a_ball(monkeypatch):
-    monkeypatch.setattr("skpuffer.accountants.shaped._moves._CELLS", 3)
+    monkeypatch.setattr("skpuffer.accountants._shaped._moves._CELLS", 3)
     found = ShapedWasserstein(1.0, 4.0).calibrate(output(2), LawsScenario([BENT]))
     np.testing.assert_allclose(found.noise.variance(2), 2.0)
 

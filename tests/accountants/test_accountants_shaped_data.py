@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from skpuffer.accountants import GeneralWasserstein, ShapedWasserstein
-from skpuffer.accountants.shaped._programme import least_shape
+from skpuffer.accountants._shaped._programme import least_shape
 from skpuffer.distributions import Discrete, PointMass
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario

@@ -5,10 +5,10 @@ from contextlib import suppress
 import pytest
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss, RenyiDP
-from skpuffer.accountants import composition as steps
+from skpuffer.accountants import _composition as steps
+from skpuffer.accountants._additive import _base as additive
 from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants._compatibility import _releases, _scenarios
-from skpuffer.accountants.additive import _base as additive
 from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease, VoteRelease
 from skpuffer.scenarios import RecordScenario

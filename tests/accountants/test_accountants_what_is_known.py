@@ -16,9 +16,9 @@ from skpuffer.accountants import (
     Kantorovich,
     OverlapAmplification,
 )
+from skpuffer.accountants._additive._approximate import near_sensitivity
+from skpuffer.accountants._additive._couplings import has_masses
 from skpuffer.accountants._base import known_accountants
-from skpuffer.accountants.additive._approximate import near_sensitivity
-from skpuffer.accountants.additive._couplings import has_masses
 from skpuffer.distributions import Discrete, Support, distribution_distance
 from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import UnsupportedError

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from skpuffer.accountants import GroupPrivacy, OverlapAmplification, PrivacyLoss
-from skpuffer.accountants.additive._couplings import (
+from skpuffer.accountants._additive._couplings import (
     AtomMoves,
     CouplingCurve,
     GaussianMoves,
@@ -42,8 +42,8 @@ from skpuffer.privacy_loss import (
     RandomRuns,
     RenyiCurve,
 )
-from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
-from skpuffer.privacy_loss.overlap._kinds import (
+from skpuffer.privacy_loss._overlap import OverlapCurve, WorstOverlapCurve
+from skpuffer.privacy_loss._overlap._kinds import (
     FiniteOverlap,
     NearOverlap,
     NormalOverlap,

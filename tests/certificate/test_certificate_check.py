@@ -26,8 +26,8 @@ from skpuffer.kernel.certificates import digest_of_plain
 from skpuffer.kernel.composed_curves import WorstCurve
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import BestRunCurve, GaussianCurve, RandomRuns
-from skpuffer.privacy_loss.overlap import OverlapCurve
-from skpuffer.privacy_loss.overlap._kinds import OddsOverlap
+from skpuffer.privacy_loss._overlap import OverlapCurve
+from skpuffer.privacy_loss._overlap._kinds import OddsOverlap
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 

@@ -15,8 +15,8 @@ from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import MEMORY, Memory, life_of, remembered_with
 from skpuffer.linear_model import PrivateSGDClassifier
 from skpuffer.scenarios import AttributeScenario, MarkovChainScenario
-from skpuffer.scenarios.attribute import _bound as attribute_bound
-from skpuffer.scenarios.markov._quilts import chain_influence
+from skpuffer.scenarios._attribute import _bound as attribute_bound
+from skpuffer.scenarios._markov._quilts import chain_influence
 from skpuffer.summary import PrivateMean
 from skpuffer.training import Training
 

@@ -16,7 +16,7 @@ from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.scenarios import AttributeScenario
-from skpuffer.scenarios.priors import BoundedOdds
+from skpuffer.scenarios._priors import BoundedOdds
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.training import (
     LinearGradients,

@@ -16,7 +16,7 @@ from scipy.stats import norm
 from skpuffer.accountants import OverlapAmplification, PrivacyLoss
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.model_selection import PrivateGridSearchCV
-from skpuffer.privacy_loss.overlap import OverlapCurve
+from skpuffer.privacy_loss._overlap import OverlapCurve
 from skpuffer.scenarios import AttributeScenario, BoundedOdds
 
 from ..attack import assert_beaten, assert_tight, assert_within, promise_of

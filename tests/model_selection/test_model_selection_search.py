@@ -59,7 +59,7 @@ from skpuffer.linear_model import (
 from skpuffer.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from skpuffer.model_selection import _base as searches
 from skpuffer.privacy_loss import BestRunCurve
-from skpuffer.privacy_loss.overlap import OverlapCurve
+from skpuffer.privacy_loss._overlap import OverlapCurve
 from skpuffer.scenarios import (
     AttributeScenario,
     BoundedOdds,

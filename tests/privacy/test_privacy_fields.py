@@ -16,7 +16,7 @@ from skpuffer.privacy import Certificate, Notion, compose, mixed_information, pa
 from skpuffer.privacy._compose import _without_belief, repeated
 from skpuffer.privacy._information import NOT_ADAPTIVE
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, RenyiCurve
-from skpuffer.privacy_loss.overlap import OverlapCurve, finite_overlap
+from skpuffer.privacy_loss._overlap import OverlapCurve, finite_overlap
 from tests.refused import codes_of, refused, says
 
 CURVE = GaussianCurve(0.5)

@@ -17,7 +17,7 @@ from skpuffer.privacy import (
 )
 from skpuffer.privacy._robustness import arbitrary_count
 from skpuffer.privacy_loss import GaussianCurve, RenyiCurve
-from skpuffer.privacy_loss.overlap import OverlapCurve, finite_overlap
+from skpuffer.privacy_loss._overlap import OverlapCurve, finite_overlap
 from tests.refused import refused
 
 ONE = Certificate(

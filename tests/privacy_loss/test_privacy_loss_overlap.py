@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss.overlap import (
+from skpuffer.privacy_loss._overlap import (
     FiniteOverlap,
     NearOverlap,
     NormalOverlap,

@@ -10,7 +10,7 @@ from scipy import stats
 from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss.overlap import (
+from skpuffer.privacy_loss._overlap import (
     FiniteOverlap,
     OverlapCurve,
     PairwiseOverlap,
@@ -19,7 +19,7 @@ from skpuffer.privacy_loss.overlap import (
     largest_pairwise_mu,
     pairwise_overlap,
 )
-from skpuffer.privacy_loss.overlap._pair_splitting import GAP, PairSplitting
+from skpuffer.privacy_loss._overlap._pair_splitting import GAP, PairSplitting
 from tests.refused import refused
 
 #: What a bound may exceed the least one by.

@@ -26,9 +26,9 @@ from skpuffer.privacy_loss import (
     RenyiCurve,
     compose_curves,
 )
-from skpuffer.privacy_loss.overlap import OverlapCurve
-from skpuffer.privacy_loss.overlap._kinds import finite_overlap
-from skpuffer.privacy_loss.repetition import _largest, _least_of_lines
+from skpuffer.privacy_loss._overlap import OverlapCurve
+from skpuffer.privacy_loss._overlap._kinds import finite_overlap
+from skpuffer.privacy_loss._repetition import _largest, _least_of_lines
 from tests.refused import refused
 
 SHAPES = [0.0, 0.2, 0.5, 1.0, 4.0, math.inf]

@@ -32,7 +32,7 @@ from skpuffer.scenarios import (
     OutputDistributions,
     OutputSensitivity,
 )
-from skpuffer.scenarios.quilts._base import Quilts
+from skpuffer.scenarios._quilts._base import Quilts
 from tests.refused import refused
 
 #: Those that are exported.

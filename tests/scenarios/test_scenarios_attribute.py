@@ -24,7 +24,7 @@ from skpuffer.scenarios import (
     OutputSamples,
     ReferenceTable,
 )
-from skpuffer.scenarios.priors._bounded import variation_radius
+from skpuffer.scenarios._priors._bounded import variation_radius
 from tests.refused import refused, says
 
 CALLS = []

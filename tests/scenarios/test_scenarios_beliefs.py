@@ -32,7 +32,7 @@ from skpuffer.scenarios import (
     DeclaredOdds,
     RecordBelief,
 )
-from skpuffer.scenarios.attribute._belief import named_after
+from skpuffer.scenarios._attribute._belief import named_after
 from skpuffer.summary import PrivateMean
 from tests.refused import refused as is_refused
 from tests.refused import says, warned

@@ -32,7 +32,7 @@ from skpuffer.scenarios import (
     OutputDistributions,
     OutputSensitivity,
 )
-from skpuffer.scenarios.gaussian._bound import BoundGaussian, operator_norm
+from skpuffer.scenarios._gaussian._bound import BoundGaussian, operator_norm
 from tests.attack import SHARE, assert_tight
 from tests.refused import refused, says
 

@@ -32,7 +32,7 @@ from skpuffer.scenarios import (
     MarkovChainScenario,
     OutputDistributions,
 )
-from skpuffer.scenarios.markov._chains import (
+from skpuffer.scenarios._markov._chains import (
     TINY,
     Chains,
     Marginals,
@@ -45,7 +45,7 @@ from skpuffer.scenarios.markov._chains import (
     window_delta,
     window_sum_distributions,
 )
-from skpuffer.scenarios.markov._scenario import meeting
+from skpuffer.scenarios._markov._scenario import meeting
 from skpuffer.summary import PrivateMean, PrivateSummary
 from skpuffer.transport import near_radius, wasserstein_distance
 from tests.attack import SHARE, assert_tight, noisy_laws

@@ -23,7 +23,7 @@ from skpuffer.scenarios import (
     BlocksScenario,
     DeclaredOdds,
 )
-from skpuffer.scenarios.priors._overlap import columns_of, shares_records
+from skpuffer.scenarios._priors._overlap import columns_of, shares_records
 from skpuffer.summary import PrivateMean, PrivateSummary
 from tests.refused import says, warned
 

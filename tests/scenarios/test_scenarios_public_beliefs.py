@@ -21,7 +21,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import PublicOneHotEncoder
-from skpuffer.privacy_loss.overlap import FiniteOverlap
+from skpuffer.privacy_loss._overlap import FiniteOverlap
 from skpuffer.releases import GradientRelease, PublicContext
 from skpuffer.scenarios import (
     AttributeScenario,
@@ -31,8 +31,8 @@ from skpuffer.scenarios import (
     RecordBelief,
     ReferenceTable,
 )
-from skpuffer.scenarios.priors._coding import coding_of
-from skpuffer.scenarios.priors._overlap import prior_leaks
+from skpuffer.scenarios._priors._coding import coding_of
+from skpuffer.scenarios._priors._overlap import prior_leaks
 from skpuffer.schema import Number, Schema
 from skpuffer.summary import PrivateMean
 from tests.refused import refused as is_refused

@@ -24,11 +24,11 @@ from skpuffer.scenarios import (
     MarkovChainScenario,
     MaxInfluence,
 )
-from skpuffer.scenarios.bayesian_network import Graph
-from skpuffer.scenarios.markov._chains import irreducible_stationary
-from skpuffer.scenarios.markov._quilts import ChainQuilts, chain_influence, mixing
-from skpuffer.scenarios.quilts import _sides
-from skpuffer.scenarios.quilts._base import measure_of, relative_error
+from skpuffer.scenarios._bayesian_network import Graph
+from skpuffer.scenarios._markov._chains import irreducible_stationary
+from skpuffer.scenarios._markov._quilts import ChainQuilts, chain_influence, mixing
+from skpuffer.scenarios._quilts import _sides
+from skpuffer.scenarios._quilts._base import measure_of, relative_error
 from tests.refused import refused
 
 ORACLES = json.loads(

@@ -32,7 +32,11 @@ from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.privacy import compose
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease
 from skpuffer.scenarios import OutputSamples, SubsampleScenario
-from skpuffer.scenarios.subsample._pool import IndependentRecords, UniformSubset, shares
+from skpuffer.scenarios._subsample._pool import (
+    IndependentRecords,
+    UniformSubset,
+    shares,
+)
 from skpuffer.summary import PrivateMean
 from tests.refused import refused, says
 

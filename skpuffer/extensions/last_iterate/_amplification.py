@@ -10,7 +10,7 @@ import numpy as np
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants._base import check_order_or_delta
-from skpuffer.accountants.composition import _CompositionAccountant
+from skpuffer.accountants._composition import _CompositionAccountant
 from skpuffer.exceptions import (
     Statement,
     unsupported_error,

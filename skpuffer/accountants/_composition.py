@@ -70,13 +70,13 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
 
+from ._additive._base import _AdditiveAccountant
 from ._base import (
     Account,
     Found,
     accounts_for,
     check_order_or_delta,
 )
-from .additive._base import _AdditiveAccountant
 
 __all__ = ["PrivacyLoss", "RenyiDP"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from skpuffer.accountants._additive._base import _AdditiveAccountant
+from skpuffer.accountants._additive._couplings import left_out_text
 from skpuffer.accountants._base import Found
-from skpuffer.accountants.additive._base import _AdditiveAccountant
-from skpuffer.accountants.additive._couplings import left_out_text
 from skpuffer.exceptions import (
     Statement,
     type_error,

@@ -28,7 +28,7 @@ from ._base import (
     offers,
     stated,
 )
-from .quilts._base import ListedQuilts
+from ._quilts._base import ListedQuilts
 
 __all__ = ["BayesianNetworkScenario"]
 
@@ -88,7 +88,7 @@ class Graph:
 
         Examples
         --------
-        >>> from skpuffer.scenarios.bayesian_network import Graph
+        >>> from skpuffer.scenarios._bayesian_network import Graph
         >>> collider = Graph(((), (), (0, 1)))
         >>> collider.connected(0, ()), collider.connected(0, (2,))
         ({0, 2}, {0, 1})

@@ -9,19 +9,19 @@ import numpy as np
 
 from skpuffer.exceptions import PrivacyWarning, Statement, scenario_error
 from skpuffer.kernel.facts import Adjacency, Fact, RecordBelief
-from skpuffer.privacy_loss.overlap import (
+from skpuffer.privacy_loss._overlap import (
     Overlap,
     PairwiseOverlap,
     WorstOverlap,
     pairwise_overlap,
 )
-from skpuffer.privacy_loss.overlap._pairwise import ROOM_OF_PAIRS
+from skpuffer.privacy_loss._overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
-from skpuffer.scenarios.priors._binned_law import BinnedLaw
-from skpuffer.scenarios.priors._coding import check_target, target_of, target_statement
-from skpuffer.scenarios.priors._rows import RowBelief
-from skpuffer.scenarios.priors._tables import bound_arrays
+from skpuffer.scenarios._priors._binned_law import BinnedLaw
+from skpuffer.scenarios._priors._coding import check_target, target_of, target_statement
+from skpuffer.scenarios._priors._rows import RowBelief
+from skpuffer.scenarios._priors._tables import bound_arrays
 from skpuffer.utils._silence import warn
 
 #: What words of a name are separated by.

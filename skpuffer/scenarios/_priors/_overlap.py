@@ -15,7 +15,7 @@ from skpuffer.exceptions import Statement
 from skpuffer.kernel.gaussian import gaussian_mu
 from skpuffer.kernel.numbers import Floats, check_positive, check_probability
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss.overlap import Overlap, OverlapCurve, amplified_budgets
+from skpuffer.privacy_loss._overlap import Overlap, OverlapCurve, amplified_budgets
 from skpuffer.releases import PublicContext
 from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._sklearn import NestedParametersMixin

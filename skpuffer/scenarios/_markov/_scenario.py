@@ -41,7 +41,7 @@ from skpuffer.scenarios._base import (
     same_table,
     stated,
 )
-from skpuffer.scenarios.priors._tables import bound_arrays
+from skpuffer.scenarios._priors._tables import bound_arrays
 from skpuffer.utils._checks import check_masses, check_name, check_sizes
 
 from ._chains import (

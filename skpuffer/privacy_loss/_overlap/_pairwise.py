@@ -77,7 +77,7 @@ class PairwiseOverlap(Overlap, kind="pairwise_overlap"):
     --------
     Values 0 and 1 of a record move the output by half as much as any two records:
 
-    >>> from skpuffer.privacy_loss.overlap import FiniteOverlap, PairwiseOverlap
+    >>> from skpuffer.privacy_loss._overlap import FiniteOverlap, PairwiseOverlap
     >>> overlap = PairwiseOverlap(
     ...     overlaps=(FiniteOverlap(first=(0.5, 0.5), second=(0.25, 0.75)),),
     ...     costs=((0.0, 0.5), (0.5, 0.0)),
@@ -262,8 +262,8 @@ class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
     Examples
     --------
     >>> from skpuffer.privacy_loss import GaussianCurve
-    >>> from skpuffer.privacy_loss.overlap import FiniteOverlap, OverlapCurve
-    >>> from skpuffer.privacy_loss.overlap import PairwiseOverlap, PairwiseOverlapCurve
+    >>> from skpuffer.privacy_loss._overlap import FiniteOverlap, OverlapCurve
+    >>> from skpuffer.privacy_loss._overlap import PairwiseOverlap, PairwiseOverlapCurve
     >>> coins = FiniteOverlap(first=(0.5, 0.5), second=(0.25, 0.75))
     >>> pairs = PairwiseOverlap((coins,), costs=((0.0, 0.5), (0.5, 0.0)))
     >>> for kind in (OverlapCurve, PairwiseOverlapCurve):

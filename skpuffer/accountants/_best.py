@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from skpuffer.accountants.composition import PrivacyLoss
+from skpuffer.accountants._composition import PrivacyLoss
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants.composition import PrivacyLoss
+from skpuffer.accountants._composition import PrivacyLoss
 from skpuffer.exceptions import (
     Statement,
     unsupported_error,
@@ -19,7 +19,7 @@ from skpuffer.kernel.numbers import check_option, check_positive, check_probabil
 from skpuffer.kernel.sums import delta_left
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss.overlap import (
+from skpuffer.privacy_loss._overlap import (
     OverlapCurve,
     PairwiseOverlap,
     PairwiseOverlapCurve,

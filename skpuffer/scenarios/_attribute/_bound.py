@@ -38,15 +38,15 @@ from skpuffer.scenarios._base import (
     resolve_pairs,
     same_table,
 )
-from skpuffer.scenarios._simulator import fresh_generator, run_tables, simulated_once
-from skpuffer.scenarios.priors._bounded import variation_radius
-from skpuffer.scenarios.priors._coding import check_target, target_statement
-from skpuffer.scenarios.priors._tables import (
+from skpuffer.scenarios._priors._bounded import variation_radius
+from skpuffer.scenarios._priors._coding import check_target, target_statement
+from skpuffer.scenarios._priors._tables import (
     ReferenceTable,
     ordered,
     prior_arrays,
     secret_values,
 )
+from skpuffer.scenarios._simulator import fresh_generator, run_tables, simulated_once
 from skpuffer.schema._cells import level_places
 from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._silence import warn

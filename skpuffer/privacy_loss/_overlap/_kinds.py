@@ -36,7 +36,7 @@ class Overlap(Plain, ABC):
 
     >>> import math
     >>> from dataclasses import dataclass
-    >>> from skpuffer.privacy_loss.overlap import Overlap
+    >>> from skpuffer.privacy_loss._overlap import Overlap
     >>> @dataclass(frozen=True)
     ... class RandomisedResponse(Overlap):
     ...     truth: float
@@ -93,7 +93,7 @@ class OddsOverlap(Overlap, kind="odds_overlap"):
     --------
     What is left to hide of a secret whose odds shift by a factor of four at most:
 
-    >>> from skpuffer.privacy_loss.overlap import OddsOverlap
+    >>> from skpuffer.privacy_loss._overlap import OddsOverlap
     >>> overlap = OddsOverlap(odds=4.0)
     >>> [round(overlap.etas(epsilon)[0], 3) for epsilon in (0.0, 0.3, 1.4)]
     [0.333, 0.234, 0.0]
@@ -128,7 +128,7 @@ class NormalOverlap(Overlap, kind="normal_overlap"):
 
     Examples
     --------
-    >>> from skpuffer.privacy_loss.overlap import NormalOverlap
+    >>> from skpuffer.privacy_loss._overlap import NormalOverlap
     >>> [round(NormalOverlap(mu).etas(0.3)[0], 3) for mu in (0.0, 0.5, 2.0)]
     [0.0, 0.096, 0.634]
     """
@@ -174,7 +174,7 @@ class FiniteOverlap(Overlap, kind="finite_overlap"):
 
     Examples
     --------
-    >>> from skpuffer.privacy_loss.overlap import FiniteOverlap
+    >>> from skpuffer.privacy_loss._overlap import FiniteOverlap
     >>> overlap = FiniteOverlap(first=(0.5, 0.5), second=(0.25, 0.75))
     >>> [round(eta, 3) for eta in overlap.etas(0.0)]
     [0.25, 0.25]
@@ -266,7 +266,7 @@ class NearOverlap(Overlap, kind="near_overlap"):
 
     Examples
     --------
-    >>> from skpuffer.privacy_loss.overlap import NearOverlap, OddsOverlap
+    >>> from skpuffer.privacy_loss._overlap import NearOverlap, OddsOverlap
     >>> part = OddsOverlap(4.0)
     >>> [round(each.etas(0.3)[0], 3) for each in (part, NearOverlap(part, 0.01))]
     [0.234, 0.258]
@@ -292,8 +292,8 @@ class WorstOverlap(Overlap, kind="worst_overlap"):
 
     Examples
     --------
-    >>> from skpuffer.privacy_loss.overlap import NormalOverlap, OddsOverlap
-    >>> from skpuffer.privacy_loss.overlap import WorstOverlap
+    >>> from skpuffer.privacy_loss._overlap import NormalOverlap, OddsOverlap
+    >>> from skpuffer.privacy_loss._overlap import WorstOverlap
     >>> parts = (OddsOverlap(2.0), NormalOverlap(1.0))
     >>> WorstOverlap(parts).etas(0.3) == max(part.etas(0.3) for part in parts)
     True

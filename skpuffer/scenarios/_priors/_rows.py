@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from skpuffer.exceptions import ScenarioError, Statement, scenario_error
 from skpuffer.kernel.numbers import Floats, Indices
-from skpuffer.privacy_loss.overlap import (
+from skpuffer.privacy_loss._overlap import (
     FiniteOverlap,
     NearOverlap,
     Overlap,

@@ -20,8 +20,8 @@ from skpuffer.exceptions import (
 from skpuffer.kernel.facts import MaxInfluence
 from skpuffer.kernel.numbers import Floats, Numbers
 from skpuffer.kernel.plain import to_plain
-from skpuffer.scenarios.quilts._base import RenyiInfluence, measure_of, relative_error
-from skpuffer.scenarios.quilts._sides import SideQuilts
+from skpuffer.scenarios._quilts._base import RenyiInfluence, measure_of, relative_error
+from skpuffer.scenarios._quilts._sides import SideQuilts
 
 from ._chains import (
     TINY,

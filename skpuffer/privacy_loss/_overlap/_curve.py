@@ -98,7 +98,7 @@ class OverlapCurve(Plain, BeliefCurve, kind="overlap"):
     Examples
     --------
     >>> from skpuffer.privacy_loss import GaussianCurve
-    >>> from skpuffer.privacy_loss.overlap import OddsOverlap, OverlapCurve
+    >>> from skpuffer.privacy_loss._overlap import OddsOverlap, OverlapCurve
     >>> plain = GaussianCurve(0.5)
     >>> believed = OverlapCurve(plain, OddsOverlap(2.0))
     >>> round(plain.epsilon(1e-5), 2), round(believed.epsilon(1e-5), 2)
@@ -169,8 +169,8 @@ class WorstOverlapCurve(WorstCurve, BeliefCurve, kind="worst_overlap_curve"):
     Examples
     --------
     >>> from skpuffer.privacy_loss import GaussianCurve
-    >>> from skpuffer.privacy_loss.overlap import OddsOverlap, OverlapCurve
-    >>> from skpuffer.privacy_loss.overlap import WorstOverlapCurve
+    >>> from skpuffer.privacy_loss._overlap import OddsOverlap, OverlapCurve
+    >>> from skpuffer.privacy_loss._overlap import WorstOverlapCurve
     >>> first = OverlapCurve(GaussianCurve(0.5), OddsOverlap(2.0))
     >>> second = OverlapCurve(GaussianCurve(0.4), OddsOverlap(8.0))
     >>> worst = WorstOverlapCurve((first, second))

@@ -112,7 +112,7 @@ def irreducible_stationary(transition: Floats) -> Floats | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from skpuffer.scenarios.markov._chains import irreducible_stationary
+    >>> from skpuffer.scenarios._markov._chains import irreducible_stationary
     >>> irreducible_stationary(np.array([[0.9, 0.1], [0.2, 0.8]])).round(6)
     array([0.666667, 0.333333])
     """

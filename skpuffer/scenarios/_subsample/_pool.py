@@ -15,7 +15,7 @@ from skpuffer.exceptions import ScenarioError, scenario_error
 from skpuffer.kernel.numbers import Floats, Indices
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import Rows
-from skpuffer.scenarios.priors._tables import ReferenceTable, bound_arrays
+from skpuffer.scenarios._priors._tables import ReferenceTable, bound_arrays
 from skpuffer.utils._reading import is_frame, refuse_mask, row_count
 
 

@@ -25,16 +25,16 @@ from skpuffer.scenarios._base import (
     refuse_repeated,
     resolve_pairs,
 )
-from skpuffer.scenarios._simulator import check_running
-from skpuffer.scenarios.priors._binned_law import BinnedLaw
-from skpuffer.scenarios.priors._overlap import Belief, explained
-from skpuffer.scenarios.priors._rows import RowBelief
-from skpuffer.scenarios.priors._tables import (
+from skpuffer.scenarios._priors._binned_law import BinnedLaw
+from skpuffer.scenarios._priors._overlap import Belief, explained
+from skpuffer.scenarios._priors._rows import RowBelief
+from skpuffer.scenarios._priors._tables import (
     ReferenceTable,
     ordered,
     prior_arrays,
     secret_values,
 )
+from skpuffer.scenarios._simulator import check_running
 from skpuffer.schema import Schema
 from skpuffer.schema._cells import cell_key
 from skpuffer.utils._checks import check_name

@@ -7,7 +7,7 @@ from scipy.special import ndtri
 
 from skpuffer.exceptions import Statement, scenario_error, type_error
 from skpuffer.kernel.numbers import check_at_least_one, check_probability, check_share
-from skpuffer.privacy_loss.overlap import NormalOverlap, OddsOverlap, Overlap
+from skpuffer.privacy_loss._overlap import NormalOverlap, OddsOverlap, Overlap
 from skpuffer.releases import PublicContext
 
 from ._overlap import Belief
