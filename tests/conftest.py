@@ -122,6 +122,7 @@ def pytest_itemcollected(item):
 def pytest_collection_modifyitems(config, items):
     """Leave every K-th test where SKPUFFER_TEST_EVERY is K: a quick look at all parts.
 
+    SKPUFFER_TEST_ORDER draws which ones, so that each commit has a look at others.
     The CI looks so at other versions than those the whole suite runs with, in an order
     that SKPUFFER_TEST_ORDER draws: no test may rest on what another one left.
     """
@@ -130,10 +131,11 @@ def pytest_collection_modifyitems(config, items):
         raise pytest.UsageError(
             f"SKPUFFER_TEST_EVERY must be a whole number from 1. Got {every!r}."
         )
-    kept = _without_most_of_extensions(items)[::every]
+    seed = os.environ.get("SKPUFFER_TEST_ORDER")
+    start = 0 if seed is None else random.Random(seed).randrange(every)
+    kept = _without_most_of_extensions(items)[start::every]
     chosen = set(map(id, kept))
     config.hook.pytest_deselected(items=[i for i in items if id(i) not in chosen])
-    seed = os.environ.get("SKPUFFER_TEST_ORDER")
     if seed is not None:
         # file by file, for what the tests of a file share is made once
         rng, files = random.Random(seed), defaultdict(list)
