@@ -46,10 +46,19 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+#: Estimators that share their fit with another one, and checks that take longest.
+TWINS = "PrivateAdditiveRegressor", "PrivateRandomizedSearchCV"
+LONG = "check_interrupted_fit_leaves_nothing", "check_no_canary_is_quoted"
+
+
 @pytest.mark.parametrize(
     "check",
     [
-        pytest.param(check, id=f"{entry.name}-{name}")
+        pytest.param(
+            check,
+            id=f"{entry.name}-{name}",
+            marks=[pytest.mark.slow] * (entry.name in TWINS and name in LONG),
+        )
         for entry in ENTRIES
         for name, check in privacy_checks(entry.instance)
     ],

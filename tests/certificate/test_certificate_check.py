@@ -102,7 +102,7 @@ def every(step, name):
 
 @pytest.mark.parametrize(
     "step",
-    [pytest.param(1, marks=pytest.mark.slow, id="all"), pytest.param(6, id="some")],
+    [pytest.param(1, marks=pytest.mark.slow, id="all"), pytest.param(10, id="some")],
 )
 @pytest.mark.parametrize("name", NAMES)
 def test_it_comes_back_and_each_number_is_confirmed_refuted_or_open(name, step):

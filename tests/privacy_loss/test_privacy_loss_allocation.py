@@ -156,8 +156,17 @@ def brute(scale, n_batches, n_steps, epsilon):
     return ahead, np.sum(base * np.maximum(1 - gamma * ratio, 0))
 
 
-@pytest.mark.parametrize("n_batches, n_steps", [(2, 2), (2, 3), (3, 3), (3, 2), (3, 7)])
-@pytest.mark.parametrize("scale, epsilon", [(1.0, 0.4), (2.0, 0.1), (0.8, 1.0)])
+@pytest.mark.parametrize(
+    "n_batches, n_steps, scale, epsilon",
+    [
+        (2, 2, 1.0, 0.4),
+        (2, 3, 2.0, 0.1),
+        (2, 3, 0.8, 1.0),
+        (3, 2, 1.0, 0.4),
+        (3, 3, 0.8, 1.0),
+        (3, 7, 2.0, 0.1),
+    ],
+)
 def test_small_runs_by_brute_force(n_batches, n_steps, scale, epsilon):
     exact = brute(scale, n_batches, n_steps, epsilon)
     found = delta_of(pair(scale, n_batches, n_steps), epsilon)

@@ -154,9 +154,9 @@ def test_different_steps_cost_at_least_the_finest_grid():
     steps = [
         (PoissonPair(gaussian(1 / s), q), int(n))
         for s, q, n in zip(
-            rng.uniform(0.7, 4, 12),
-            rng.uniform(0.001, 0.05, 12),
-            rng.integers(1, 200, 12),
+            rng.uniform(0.7, 4, 6),
+            rng.uniform(0.001, 0.05, 6),
+            rng.integers(1, 200, 6),
             strict=True,
         )
     ]

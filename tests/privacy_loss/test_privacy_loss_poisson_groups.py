@@ -98,8 +98,8 @@ def test_oracles_of_sampled_groups():
         assert exact <= found == pytest.approx(exact, rel=1e-4)
 
 
-@pytest.mark.parametrize("k", [2, 4])
-def test_composed_groups_as_dp_accounting_has_them(k):
+def test_composed_groups_as_dp_accounting_has_them():
+    k = 4
     library = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     scale, rate, steps = 2.0, 0.1, 50
     law = library.from_mixture_gaussian_mechanism(

@@ -156,10 +156,10 @@ def test_drawn_numbers_have_that_distribution(shape, n_trials):
     )
 
 
-@pytest.mark.parametrize("shape", [0.0, 1.0, 100.0, 1000.0, math.inf])
+@pytest.mark.parametrize("shape", [0.0, 100.0, math.inf])
 def test_large_numbers_are_drawn_as_well(shape, n_trials):
     """The first masses of a Poisson number of thousands are less than a float holds."""
-    runs, n = RandomRuns(3000.0, shape), n_trials(300)
+    runs, n = RandomRuns(3000.0, shape), n_trials(150)
     rng = np.random.default_rng(0)
     drawn = [runs.draw(rng) for _ in range(n)]
     counts, masses = masses_of(runs)

@@ -260,7 +260,7 @@ def otherwise(X, entry, at):
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_weird_cell_changes_no_other_row(kind, reader, read):
     rng = np.random.default_rng(sum(map(ord, kind)))
-    some = list(rng.choice(weird_cells(len(WEIRD) + 30), 24, replace=False))
+    some = list(rng.choice(weird_cells(len(WEIRD) + 30), 12, replace=False))
     wrong, n_read = changed_rows(reader, read, kind, some)
     assert wrong == []
     assert n_read > len(some) / 2
@@ -322,8 +322,9 @@ def in_memory(cells, types):
 
 
 @recent
-@pytest.mark.parametrize("types", [False, True])
-@pytest.mark.parametrize("make", [pd.DataFrame, objects_by_polars])
+@pytest.mark.parametrize(
+    "make, types", [(pd.DataFrame, False), (objects_by_polars, True)]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_object_in_a_cell_changes_another_row(kind, make, types):
     entry, cells = rows_of(kind)

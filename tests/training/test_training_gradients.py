@@ -66,8 +66,13 @@ def close(found, expected, form="64"):
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=10 * tolerance)
 
 
-@pytest.mark.parametrize("form", ["dense64", "dense32", "csr64", "csr32"])
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "order, form",
+    [
+        *[(order, "dense64") for order in ORDERS],
+        *[(2, form) for form in ("dense32", "csr64", "csr32")],
+    ],
+)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_linear_sum_is_that_of_gradients_built_one_by_one(loss, order, form):
     rng = np.random.default_rng(0)
@@ -96,9 +101,14 @@ def test_weights_and_intercepts_may_be_clipped_apart(loss, order):
     close(found, clipped_sum(gradients, w, None, release))
 
 
-@pytest.mark.parametrize("form", ["dense64", "dense32", "csr64"])
+@pytest.mark.parametrize(
+    "activation, form",
+    [
+        *[(activation, "dense64") for activation in ACTIVATIONS],
+        *[("tanh", form) for form in ("dense32", "csr64")],
+    ],
+)
 @pytest.mark.parametrize("apart", [False, True])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_perceptron_sum_is_that_of_gradients_built_one_by_one(
     loss, activation, apart, form
@@ -466,7 +476,7 @@ def test_a_single_gradient_is_never_too_long_in_single_precision(loss, order, un
     gradients = LinearGradients(loss, X, y, n_classes=K, data_norm=unit)
     w = rng.normal(size=gradients.dim)
     release = whole(300, clip_norm=0.3, clip_order=order)
-    for i in range(300):
+    for i in range(0, 300, 3):
         one = gradients.clipped_sum(w, np.array([i]), release)
         assert np.linalg.norm(one, ord=order) <= 0.3
 

@@ -73,9 +73,9 @@ def totals(form, entries, d, *indices):
 
 @pytest.mark.parametrize("n", [1000, 4097, 12_000, 2**14, 2**14 + 1, 400_000])
 @pytest.mark.parametrize("form", ["dense", "csr", "intercept"])
-@pytest.mark.parametrize("d", [1, 2, 20])
+@pytest.mark.parametrize("d", [1, 20])
 def test_one_record_moves_no_sum_that_sticks(form, d, n):
-    for lanes in (1, 2, 4, 8, 16):
+    for lanes in (1, 2, 4, 8, 16) if n < 2**15 else (1, 8):
         (less, _), (more, place) = (sticky(n, lanes, world) for world in (False, True))
         sums = totals(form, more, d, None, np.arange(n))
         for one, other in zip(

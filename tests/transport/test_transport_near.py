@@ -356,7 +356,7 @@ def test_gaussian_radius_of_the_monotone_coupling_is_a_quantile(m, s, t, delta):
 
 
 @pytest.mark.parametrize("m, s, t", [(1, 1, 1.3), (0.2, 1, 2), (2, 1, 1), (0, 0.5, 3)])
-@pytest.mark.parametrize("delta", [0.01, 0.1, 0.3])
+@pytest.mark.parametrize("delta", [0.01, 0.3])
 def test_gaussian_radius_is_that_of_fine_atoms(m, s, t, delta):
     levels = (np.arange(4000) + 0.5) / 4000
     x, y = stats.norm(0, s).ppf(levels), stats.norm(m, t).ppf(levels)

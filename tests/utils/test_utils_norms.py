@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -50,27 +51,28 @@ def rows(dtype, scale, n=40, d=6):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("order", [1, 1.5, 2, 3, 40, math.inf])
 @pytest.mark.parametrize("dtype, scale", SCALES)
-def test_a_row_is_measured_at_any_scale(dtype, scale, order, form):
+def test_a_row_is_measured_at_any_scale(dtype, scale, form):
     X = rows(dtype, scale)
-    for row, length in zip(X, row_norms(FORMS[form](X), order), strict=True):
-        truth = exact_norm(row, order)
-        assert abs(Fraction(float(length)) - truth) <= truth * Fraction(1e-14)
+    for order in (1, 1.5, 2, 3, 40, math.inf):
+        for row, length in zip(X, row_norms(FORMS[form](X), order), strict=True):
+            truth = exact_norm(row, order)
+            gap = abs(Fraction(float(length)) - truth)
+            assert gap <= truth * Fraction(1e-14), order
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("order", [1, 1.5, 2, math.inf])
 @pytest.mark.parametrize("dtype, scale", [*SCALES, (np.float32, 1.0)])
-@pytest.mark.parametrize("d", [1, 6, 500, 5000])
-def test_an_upper_norm_is_no_shorter_and_hardly_longer(d, dtype, scale, order, form):
-    X = rows(dtype, scale, n=20, d=d)
-    lengths = upper_norms(FORMS[form](X), order)
-    assert lengths.dtype == dtype
-    for row, length in zip(X, lengths, strict=True):
-        truth = exact_norm(row, order)
-        above = max(truth * Fraction(1.001), 2 * Fraction(float(np.finfo(dtype).tiny)))
-        assert truth <= Fraction(float(length)) <= above
+def test_an_upper_norm_is_no_shorter_and_hardly_longer(dtype, scale, form):
+    tiny = 2 * Fraction(float(np.finfo(dtype).tiny))
+    for d, order in product((1, 6, 500, 5000), (1, 1.5, 2, math.inf)):
+        X = rows(dtype, scale, n=6, d=d)
+        lengths = upper_norms(FORMS[form](X), order)
+        assert lengths.dtype == dtype
+        for row, length in zip(X, lengths, strict=True):
+            truth = exact_norm(row, order)
+            above = max(truth * Fraction(1.001), tiny)
+            assert truth <= Fraction(float(length)) <= above, (d, order)
 
 
 def test_plain_norms_in_single_precision_are_shorter_than_the_rows():
@@ -107,23 +109,23 @@ def test_rows_without_entries_and_room_for_more_are_measured():
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("order", [1, 2, math.inf])
 @pytest.mark.parametrize(
     "dtype, scale",
     [scale for scale in SCALES if 1e-70 <= scale[1] <= 1e70]
     + [(np.float64, 1e-70), (np.float64, 1e70)],
 )
-def test_no_row_exceeds_the_bound_at_any_scale(dtype, scale, order, form):
+def test_no_row_exceeds_the_bound_at_any_scale(dtype, scale, form):
     bound = Fraction(scale) * (1 + Fraction(4 * float(np.finfo(dtype).eps)))
     X = rows(dtype, scale)
-    clipped = clip_rows(FORMS[form](X), scale, order)
-    assert clipped.dtype == dtype
-    clipped = clipped if form == "dense" else clipped.toarray()
-    for row, before in zip(clipped, X, strict=True):
-        length = exact_norm(row, order)
-        assert length <= bound
-        if exact_norm(before, order) > scale:  # and the bound is used
-            assert length >= 2 * Fraction(scale) - bound
+    for order in (1, 2, math.inf):
+        clipped = clip_rows(FORMS[form](X), scale, order)
+        assert clipped.dtype == dtype
+        clipped = clipped if form == "dense" else clipped.toarray()
+        for row, before in zip(clipped, X, strict=True):
+            length = exact_norm(row, order)
+            assert length <= bound, order
+            if exact_norm(before, order) > scale:  # and the bound is used
+                assert length >= 2 * Fraction(scale) - bound, order
 
 
 def test_rows_as_short_as_squares_that_vanish_are_clipped():
