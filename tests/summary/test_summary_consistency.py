@@ -167,7 +167,7 @@ def test_their_error_is_less_for_sparse_tables(table):
                 np.square(
                     model.fit(table).to_crosstab().to_numpy() - exact.to_numpy()
                 ).mean()
-                for _ in range(80)
+                for _ in range(200)
             ]
         )
     assert errors[True] < 0.95 * errors[False]
