@@ -176,6 +176,10 @@ def preview(
     groups : array-like of shape (n_records,), default=None
         As in `fit`.
 
+    Returns
+    -------
+    Preview
+
     Raises
     ------
     ValueError

@@ -212,6 +212,10 @@ class ScoredAttack:
             of either world, and more so with areas near one. 'pairs' holds at every
             size, by as many pairs as there are scores of the rarer kind; it is taken
             as well where the scores of the two kinds do not overlap, or are all equal.
+
+        Returns
+        -------
+        low, high : float
         """
         check_option(_METHODS, method=method)
         return area_interval(*self._split, self.confidence, method)
@@ -248,6 +252,10 @@ class ScoredAttack:
         ----------
         fpr : float
             In (0, 1).
+
+        Returns
+        -------
+        OperatingPoint
         """
         fpr = check_probability(fpr=fpr)
         mine, others = self._split

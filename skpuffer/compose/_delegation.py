@@ -77,6 +77,10 @@ def score(
         A secret column is ignored.
     y : array-like of shape (n_records,), default=None
     sample_weight : array-like of shape (n_records,), default=None
+
+    Returns
+    -------
+    float
     """
     # `fit` refuses weights, which would move the release further; a score moves nothing
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -96,6 +100,10 @@ def fit_transform(
     y : array-like of shape (n_records,), default=None
     secret : array-like of shape (n_records,), default=None
         As in `fit`.
+
+    Returns
+    -------
+    array
     """
     return self.fit(X, y, secret=secret).transform(X)
 
@@ -108,6 +116,10 @@ def set_output(self: Any, *, transform: str | None = None) -> Any:
     ----------
     transform : {'default', 'pandas', 'polars'}, default=None
         As in scikit-learn.
+
+    Returns
+    -------
+    self : object
     """
     # the one that is cloned by the next fit, and the fitted one if there is one
     for inside in (self.estimator, getattr(self, "estimator_", None)):

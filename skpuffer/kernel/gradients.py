@@ -124,7 +124,7 @@ class Optimiser:
     """Stochastic gradient descent on noisy mean gradients.
 
     It sees released numbers only, so it may do with them what it likes at no cost;
-    :class:`skpuffer.training.OptimiserRun` executes it.
+    :func:`skpuffer.training.train` executes it.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ class GradientRelease(Release):
         nothing but what `optimiser` returns at its end.
     noise_correlation : NoiseStrategy, default=None
         Strategy by which the noise of the steps is correlated, of
-        :mod:`skpuffer.noise.strategies`. None, and any strategy that is the identity,
+        ``skpuffer.noise.strategies``. None, and any strategy that is the identity,
         is independent noise.
     optimiser : Optimiser, default=None
         What is made of the noisy sums; None leaves it to whoever gets them. Every

@@ -190,6 +190,10 @@ class BasePrivateSearch(
             Nothing else is taken, as in the estimator's own `fit`; of public groups
             nothing is known here.
 
+        Returns
+        -------
+        self : object
+
         Raises
         ------
         ValueError

@@ -149,6 +149,10 @@ class PublicColumnTransformer(TransformerMixin, BaseEstimator):  # type: ignore[
         ----------
         input_features : array-like of str, default=None
             Names of the columns before; None takes those seen in `fit`.
+
+        Returns
+        -------
+        ndarray of str
         """
         before = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         # facts are of columns as the data names them, whatever they are called here

@@ -40,6 +40,7 @@ from ._repetition import BestRunCurve, RandomRuns
 
 __all__ = [
     "BestRunCurve",
+    "BoundedRangePair",
     "DominatingPair",
     "GaussianCurve",
     "GaussianPoissonPair",

@@ -216,7 +216,7 @@ def train(
     verbose : bool, default=False
         Whether to show a progress bar.
     record : list, default=None
-        Gets a :class:`Step` for each step. For tests: it is private.
+        Gets a ``Step`` for each step. For tests: it is private.
 
     Returns
     -------

@@ -38,7 +38,7 @@ class Training(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
         where the sampling named takes fewer.
     noise_correlation : NoiseStrategy or str, default=None
         How the noise of the steps is correlated, so that later steps take back a part
-        of it: a strategy of :mod:`skpuffer.noise.strategies`, or the name of one that
+        of it: a strategy of ``skpuffer.noise.strategies``, or the name of one that
         is then made for the run, such as ``'banded_square_root'``, with four diagonals
         where it is banded. It is for runs with a `batch_size`, and `sampling` is then
         ``'balls_in_bins'`` if None; in full batches nothing is gained, and a name is

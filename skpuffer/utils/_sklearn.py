@@ -114,6 +114,10 @@ class NestedParametersMixin:
         **params : dict
             As in scikit-learn.
 
+        Returns
+        -------
+        self : object
+
         Raises
         ------
         ValueError

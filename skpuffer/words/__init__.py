@@ -14,8 +14,6 @@ from typing import Any
 
 from skpuffer.exceptions import Statement
 
-__all__ = ["render"]
-
 
 class _Formatter(string.Formatter):
     def convert_field(self, value: Any, conversion: Any) -> Any:

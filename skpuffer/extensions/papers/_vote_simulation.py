@@ -342,7 +342,7 @@ class VoteUtilityDisplay:
 
     See Also
     --------
-    hardmax_utility : The probability for given votes.
+    skpuffer.extensions.papers.hardmax_utility : The probability for given votes.
     skpuffer.inspection.EquivalentNoiseDisplay : The noises themselves.
 
     Notes

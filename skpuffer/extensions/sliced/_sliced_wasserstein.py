@@ -569,7 +569,7 @@ class SinkhornWasserstein(_AdditiveAccountant):
     See Also
     --------
     GeneralWasserstein : Covers W_inf itself: less noise, and less to compute.
-    skpuffer.transport.entropic_distance : The distance.
+    skpuffer.transport.wasserstein_distance : The distance without entropy.
 
     Notes
     -----

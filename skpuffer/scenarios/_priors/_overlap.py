@@ -354,6 +354,11 @@ class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] #
     def check_covers(self, scenario: Any, context: PublicContext) -> None:
         """Refuse a table of which more is read than the belief speaks of.
 
+        Parameters
+        ----------
+        scenario : AttributeScenario
+        context : PublicContext
+
         Raises
         ------
         ScenarioError

@@ -266,6 +266,11 @@ class RowBelief(PublicRowsBelief):
     def position(self, scenario: Any, n_features: int) -> int | None:
         """Return where the secret is in data without names, laid out as the rows are.
 
+        Parameters
+        ----------
+        scenario : AttributeScenario
+        n_features : int
+
         Returns
         -------
         int or None

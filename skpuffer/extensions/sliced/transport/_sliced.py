@@ -140,8 +140,8 @@ def sliced_distances(
 
     See Also
     --------
-    wasserstein_distance : One pair on the line.
-    bottleneck_distance : W_inf of the points themselves, which no slice exceeds.
+    skpuffer.transport.wasserstein_distance : One pair on the line.
+    skpuffer.transport.bottleneck_distance : W_inf of the points, no slice exceeds it.
 
     Notes
     -----
