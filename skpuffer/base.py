@@ -18,7 +18,8 @@ from sklearn.utils import get_tags
 
 from skpuffer._template import _preview, _reading
 from skpuffer._template._classes import declares_classes
-from skpuffer._template._plan import FitPlan, Opening, TableRead, Task, deviations
+from skpuffer._template._foreign_code import VectorQuery
+from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
 from skpuffer._template._preview import UnreadRows, refuse_unread
 from skpuffer._template._reading import (
     PRIOR_UNSEEN,
@@ -49,6 +50,7 @@ from skpuffer.kernel import certificates as certificates
 from skpuffer.kernel import rounding
 from skpuffer.kernel import run as kernel_run
 from skpuffer.kernel.draws import noise_generator, spawned
+from skpuffer.kernel.queries import QueryRelease
 from skpuffer.kernel.releases import TableElsewhere
 from skpuffer.kernel.rounding import on_grid, without_room
 from skpuffer.releases import PublicContext
@@ -380,7 +382,7 @@ class PrivateEstimatorMixin(
         self.noise_ = calibration.noise
         self.accountant_ = opening.accountant
         self._publish(value, release)
-        for name, found in deviations(self, calibration.noise, release).items():
+        for name, found in self._deviations(calibration.noise, release).items():
             setattr(self, f"{name}std_", found)
         if table.schema_map is not None:
             publish_schema(self, table.schema_map)
@@ -613,6 +615,28 @@ class PrivateEstimatorMixin(
     def _offsets(self, release: Any) -> dict[str, Any]:
         """Return what is added to some linear parts: public numbers."""
         return {}
+
+    def _read_off(self, value: Floats, release: Any) -> dict[str, Any]:
+        """Return `_affine_attributes` of the noisy vector, of shape (dim,), by name."""
+        found = self._linear_parts(value, release)
+        offsets = self._offsets(release).items()
+        return found | {name: found[name] + offset for name, offset in offsets}
+
+    def _deviations(self, noise: Noise, release: Any) -> dict[str, Any]:
+        """Return standard deviations of `_affine_attributes` by noise, by name."""
+        # noise of steps has gone through all later ones
+        if not self._affine_attributes or not isinstance(release, QueryRelease):
+            return {}
+        # code of others gives arrays whose shape is known once it has run
+        query = release.query
+        size = query.size if isinstance(query, VectorQuery) else release.dim
+        if size is None:
+            return {}
+        widths: Any = noise.std(size)
+        # some families have no variance, in all coordinates
+        if not np.isfinite(widths).all():
+            return {}
+        return self._linear_parts(widths, release)
 
     def _leaks(self) -> tuple[Statement, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""

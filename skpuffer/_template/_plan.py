@@ -10,15 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.numbers import check_probability
-from skpuffer.releases import QueryRelease
-
-from ._foreign_code import VectorQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skpuffer.accountants import Accountant, Calibration
-    from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
     from skpuffer.releases import PublicContext
     from skpuffer.scenarios import BoundScenario, Scenario
@@ -158,39 +154,6 @@ class FitPlan:
 
 
 # -- attributes that are affine in the released vector: deviations and intervals -------
-
-
-def read_off(estimator: Any, value: Any, release: Any) -> dict[str, Any]:
-    """Return the attributes that are affine in the noisy vector, by name.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Which declares their linear parts and their public offsets.
-    value : ndarray of shape (dim,)
-    """
-    found: dict[str, Any] = estimator._linear_parts(value, release)
-    offsets = estimator._offsets(release).items()
-    return found | {name: found[name] + offset for name, offset in offsets}
-
-
-def deviations(estimator: Any, noise: Noise, release: Any) -> dict[str, Any]:
-    """Return the standard deviations by noise of these attributes, by name."""
-    # noise of steps has gone through all later ones
-    affine = getattr(estimator, "_affine_attributes", ())
-    if not affine or not isinstance(release, QueryRelease):
-        return {}
-    # code of others gives arrays whose shape is known once it has run
-    query = release.query
-    size = query.size if isinstance(query, VectorQuery) else release.dim
-    if size is None:
-        return {}
-    widths: Any = noise.std(size)
-    # some families have no variance, in all coordinates
-    if not np.isfinite(widths).all():
-        return {}
-    found: dict[str, Any] = estimator._linear_parts(widths, release)
-    return found
 
 
 def confidence_interval(self: Any, level: float = 0.95) -> dict[str, tuple[Any, Any]]:

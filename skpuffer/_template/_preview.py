@@ -21,7 +21,6 @@ from skpuffer.privacy import Preview
 from skpuffer.schema import Number, Schema
 from skpuffer.utils._reading import as_table, ordered_labels
 
-from ._plan import deviations
 from ._reading import declared_classes
 
 if TYPE_CHECKING:
@@ -220,7 +219,7 @@ def preview(
         noise=noise,
         certificate=plan.whole,
         error=plan.release.noise_error(noise),
-        std=deviations(copy, noise, plan.release),
+        std=copy._deviations(noise, plan.release),
     )
 
 

@@ -24,8 +24,8 @@ from skpuffer.kernel.numbers import check_count, check_option
 from skpuffer.releases import AdaptiveRelease, PublicContext, Sensitivity, Stage
 from skpuffer.schema import Number
 from skpuffer.utils._bounds import BOUNDS_LEAK, Bounds, check_bounds, resolve_bounds
-from skpuffer.utils._clipping import clip_rows, slices
-from skpuffer.utils._reading import validate_rows
+from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._reading import slices, validate_rows
 from skpuffer.utils._silence import warn
 from skpuffer.utils._sklearn import Interval, StrOptions
 

@@ -353,7 +353,7 @@ class OutputPerturbation(
 
     def _publish(self, value: Any, release: Any) -> None:
         query = release.query
-        self.value_ = _affine.read_off(self, value, release)["value_"]
+        self.value_ = self._read_off(value, release)["value_"]
         if query.names is None:
             return
         single = isinstance(self.query, str)

@@ -17,7 +17,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._template._plan import FitPlan, deviations
+from skpuffer._template._plan import FitPlan
 from skpuffer._template._reading import split_secret
 from skpuffer.accountants._base import AUTO, check_order_or_delta, mean_square
 from skpuffer.accountants._budget_split import (
@@ -406,7 +406,7 @@ def _preview(copy: Any, plan: FitPlan) -> Preview:
         noise=noise,
         certificate=plan.whole,
         error=plan.release.noise_error(noise),
-        std=deviations(copy, noise, plan.release),
+        std=copy._deviations(noise, plan.release),
     )
 
 

@@ -395,7 +395,7 @@ class OutputClassifier(LinearClassifier):
             return
         # allowed, not needed: how many were needed carries no noise
         self.n_iter_ = np.array([self._output_iterations])
-        found = _affine.read_off(self, value, release)
+        found = self._read_off(value, release)
         self.coef_, self.intercept_ = found["coef_"], found["intercept_"]
 
     _affine_attributes = ("coef_", "intercept_")

@@ -219,5 +219,5 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
         return {"intercept_": self._target.centre}
 
     def _publish(self, value: Any, release: Any) -> None:
-        found = _affine.read_off(self, value, release)
+        found = self._read_off(value, release)
         self.coef_, self.intercept_ = found["coef_"], found["intercept_"]

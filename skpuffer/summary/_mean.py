@@ -23,7 +23,7 @@ from skpuffer.kernel.sensitivity import stacked_sensitivity
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._bounds import BOUNDS_LEAK, Bounds, check_bounds, resolve_bounds
-from skpuffer.utils._clipping import slices
+from skpuffer.utils._reading import slices
 from skpuffer.utils._sklearn import StrOptions
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         return {} if bounds is None else {"mean_": bounds.middle}
 
     def _publish(self, value: Any, release: Any) -> None:
-        self.mean_ = _affine.read_off(self, value, release)["mean_"]
+        self.mean_ = self._read_off(value, release)["mean_"]
 
 
 # -- first and second moments of columns: contributions of records, and reading back ---

@@ -206,7 +206,7 @@ class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
         return {"value_": array}
 
     def _publish(self, value: Any, release: Any) -> None:
-        self.value_ = _affine.read_off(self, value, release)["value_"]
+        self.value_ = self._read_off(value, release)["value_"]
 
 
 class _StatisticQuery(VectorQuery):

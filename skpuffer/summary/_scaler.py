@@ -174,7 +174,7 @@ class PrivateStandardScaler(
         # Moments of bounded columns are those of x less the middle of its bounds;
         # without bounds the query released means and deviations as they are.
         bounds = release.context.bounds
-        self.mean_ = _affine.read_off(self, value, release)["mean_"]
+        self.mean_ = self._read_off(value, release)["mean_"]
         if not self.with_std:
             self.var_: Any = None
             self.scale_: Any = None

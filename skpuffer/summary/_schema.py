@@ -29,7 +29,6 @@ from skpuffer.schema._cells import (
     numbers,
     refuse_ambiguous,
 )
-from skpuffer.utils._clipping import slices
 from skpuffer.utils._reading import (
     cells_of,
     floats,
@@ -37,6 +36,7 @@ from skpuffer.utils._reading import (
     is_frame,
     missing_cells,
     row_count,
+    slices,
 )
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from skpuffer.utils._clipping import (
     joint_norms,
     rounded_up,
     row_parts,
-    slices,
     upper_norms,
 )
+from skpuffer.utils._reading import slices
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Numbers, check_positive
+from skpuffer.utils._reading import slices
 
 # Length of a row from which on squares that underflow are below its round-off.
 _LEAST_LENGTH = 2.0**-480
@@ -24,25 +25,6 @@ _PART_ENTRIES = 2**16
 # Sums of no more squares than these are off by less than 1e-3 in single precision, and
 # such sums are made of numbers that are not so small that they have lost their digits.
 _FEW_SQUARES, _LEAST_SQUARES = 2**12, 2.0**-80
-
-
-def slices(n: int, size: int) -> Iterator[slice]:
-    """Yield slices of so many entries each that cover a range; the last may be short.
-
-    Parameters
-    ----------
-    n : int
-        Entries in all.
-    size : int
-        At least one.
-
-    Yields
-    ------
-    slice
-    """
-    # scikit-learn's gen_batches checks its parameters at every call: as long as a step
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
 
 
 def row_parts(X: Any) -> Iterator[slice]:

@@ -4,7 +4,7 @@ The checks of scikit-learn and NumPy quote what they refuse, so what they would 
 is refused here first.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import partial
 from numbers import Complex, Integral, Real
@@ -641,3 +641,22 @@ def refuse_mask(values: object, name: str) -> None:
     # `asarray` drops the mask, and what was hidden would be computed with
     if np.ma.is_masked(values):
         raise value_error("table.masked_array", name=name)
+
+
+def slices(n: int, size: int) -> Iterator[slice]:
+    """Yield slices of so many entries each that cover a range; the last may be short.
+
+    Parameters
+    ----------
+    n : int
+        Entries in all.
+    size : int
+        At least one.
+
+    Yields
+    ------
+    slice
+    """
+    # scikit-learn's gen_batches checks its parameters at every call: as long as a step
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
