@@ -148,8 +148,8 @@ def noise_generator(
 
 
 #: Of a uniform number: its first bits, of which the others are independent.
-_BITS = 64
-_HALF = np.uint64(1 << (_BITS - 1))
+_WORD_BITS = 64
+_HALF = np.uint64(1 << (_WORD_BITS - 1))
 
 #: Units in the last place that a product of three floats may be off by, and to spare.
 _ROUND_OFF = 2.0**-50
@@ -157,7 +157,7 @@ _ROUND_OFF = 2.0**-50
 
 def _words(n: int, rng: np.random.Generator) -> np.ndarray:
     """First bits of uniform numbers in (0, 1)."""
-    return rng.integers(0, 2**_BITS, size=n, dtype=np.uint64, endpoint=False)
+    return rng.integers(0, 2**_WORD_BITS, size=n, dtype=np.uint64, endpoint=False)
 
 
 def _below(
@@ -345,7 +345,7 @@ def rounded_multiple(
     """
     shift = 0.0 if down else 0.5
     ratio = np.broadcast_to(np.asarray(ratio, dtype=float), whole.shape)
-    product = ratio * (whole + words * 2.0**-_BITS) + shift
+    product = ratio * (whole + words * 2.0**-_WORD_BITS) + shift
     found = np.floor(product).astype(np.int64)
     # further from the next integer than what rounding and the other bits may add
     unsure = _ROUND_OFF * (product + ratio + 1)
@@ -366,7 +366,7 @@ def _rounded_one(
     ratio: Fraction, whole: int, bits: int, rng: np.random.Generator, shift: Fraction
 ) -> int:
     """Round one product in integers, with as many bits as it takes."""
-    known = _BITS
+    known = _WORD_BITS
     while True:
         least = whole + Fraction(bits, 1 << known)
         below = math.floor(ratio * least + shift)
@@ -374,5 +374,5 @@ def _rounded_one(
         above = math.ceil(ratio * (least + Fraction(1, 1 << known)) + shift) - 1
         if below >= above:
             return below
-        bits = (bits << _BITS) | int(_words(1, rng)[0])
-        known += _BITS
+        bits = (bits << _WORD_BITS) | int(_words(1, rng)[0])
+        known += _WORD_BITS

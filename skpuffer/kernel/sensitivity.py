@@ -157,12 +157,12 @@ def stacked_sensitivity(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
     blocks = list(sensitivities)
     return Sensitivity(
         # one record moves all blocks at once, at worst each by its own largest move
-        add_remove=_side_by_side([block.add_remove for block in blocks]),
-        replace=_side_by_side([block.replace or {} for block in blocks]),
+        add_remove=_stacked_norms([block.add_remove for block in blocks]),
+        replace=_stacked_norms([block.replace or {} for block in blocks]),
     )
 
 
-def _side_by_side(blocks: list[dict[float, float]]) -> dict[float, float]:
+def _stacked_norms(blocks: list[dict[float, float]]) -> dict[float, float]:
     return {
         norm: float(np.linalg.norm([held[norm] for held in blocks], norm))
         for norm in NORMS
@@ -191,7 +191,7 @@ def grouped_sensitivity(block: Sensitivity) -> Sensitivity:
     """
     # a record that changes its cell leaves one block and joins another: two moves, side
     # by side, each as of a record that is removed or added
-    within, across = block.replace or {}, _side_by_side([block.add_remove] * 2)
+    within, across = block.replace or {}, _stacked_norms([block.add_remove] * 2)
     return Sensitivity(
         add_remove=dict(block.add_remove),
         replace={norm: max(within[norm], across[norm]) for norm in NORMS},
