@@ -47,12 +47,11 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.kernel import certificates as certificates
-from skpuffer.kernel import rounding
 from skpuffer.kernel import run as kernel_run
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.queries import QueryRelease
 from skpuffer.kernel.releases import TableElsewhere
-from skpuffer.kernel.rounding import on_grid, without_room
+from skpuffer.kernel.run import on_grid, without_room
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema
@@ -141,7 +140,7 @@ def all_or_nothing(
 # is assigned.
 
 #: What a certificate says of any noise, which theorems take for a real number.
-FLOATING_POINT = rounding.FLOATING_POINT
+FLOATING_POINT = kernel_run.FLOATING_POINT
 
 #: What a certificate says of noise that can be drawn again.
 SEEDED = certificates.SEEDED
