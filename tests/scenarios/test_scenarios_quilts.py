@@ -148,11 +148,13 @@ def test_influence_is_the_divergence_of_the_quilt(chain, n, order):
                 assert found >= expected
 
 
+@pytest.mark.parametrize("by", ["exact", "approximate"])
 @given(chains(), st.integers(2, 12), ORDERS, st.floats(0.05, 3.0))
-def test_search_finds_what_enumeration_finds(chain, n, order, slope):
+def test_search_finds_what_enumeration_finds(by, chain, n, order, slope):
     try:
         quilts = ChainQuilts(*chain, n)
-    except ScenarioError:
+        quilts = quilts if by == "exact" else quilts.approximate()
+    except (ScenarioError, UnsupportedError):
         assume(False)
     prices = [
         min(
