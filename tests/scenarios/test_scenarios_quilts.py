@@ -382,6 +382,22 @@ def test_only_what_is_protected_counts():
         ChainQuilts(law, transition, n, pairs=pairs)
 
 
+@given(laws(3, zeros=False), st.lists(laws(3, zeros=False), min_size=3, max_size=3))
+def test_a_pair_of_values_is_one_in_either_order(law, rows):
+    """Whoever knows one value must not tell it from the other, nor the other way."""
+    transition, n = np.array(rows), 4
+    joint = joint_of(law, transition, n)
+    for a, b in itertools.permutations(range(3), 2):
+        pairs = np.zeros((3, 3), dtype=bool)
+        pairs[a, b] = True
+        quilts = ChainQuilts(law, transition, n, pairs=pairs)
+        either = joint[:, [a, b]]  # of the record at one
+        for before, after, _ in quilts_of(1, n):
+            expected = told(either, 1, positions(1, before, after), 2.0)
+            found = quilts.influence(1, before, after, 2.0)
+            assert found == pytest.approx(expected, rel=1e-9, abs=1e-10)
+
+
 def test_distance_may_be_limited():
     transition, n = np.array([[0.9, 0.1], [0.2, 0.8]]), 60
     quilts = ChainQuilts(irreducible_stationary(transition), transition, n)
