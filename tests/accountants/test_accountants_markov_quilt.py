@@ -477,6 +477,29 @@ def test_releases_together_share_their_quilts():
         accountant.certify_together([(3.0, release)], CHAIN)
 
 
+def test_each_of_several_releases_pays_for_its_own_moves():
+    """In any order, and where one is of the same records ten times as far apart."""
+    chain = MarkovChainScenario(TRANSITION, states=[[0.0], [1.0]])
+    noise, context = LaplaceNoise(40.0), PublicContext(n_records=60, n_features=1)
+
+    def near(X, y):
+        return X
+
+    def far(X, y):
+        return 10.0 * X
+
+    parts = [
+        (noise, count_of(60, 1e3, contribution=of, is_sum=True, context=context))
+        for of in (near, far)
+    ]
+    alone = [MarkovQuilt().certify(*part, chain).epsilon for part in parts]
+    assert alone[0] < 0.3 * alone[1]
+    orders = (parts, parts[::-1])
+    found = [MarkovQuilt().certify_together(each, chain).epsilon for each in orders]
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+    assert found[0] >= alone[1]
+
+
 @given(chains(), st.data())
 def test_two_releases_on_small_chains(chain, data):
     """All of it enumerated: the loss of the pair is at most what is certified."""

@@ -625,6 +625,11 @@ LIES = {
         {"confidence": 1.0},
         {"curve.shortfall": "is of a sample, and leaves no confidence of 1"},
     ),
+    "more pairs of a sample": (
+        "sampled slices",
+        {"curve": SAMPLED | {name: 3 * SAMPLED[name] for name in ("squares", "most")}},
+        {"curve.shortfall": "of a confidence of 0.9"},
+    ),
     "more certain of a sample": (
         "sampled slices",
         {"confidence": 0.91},

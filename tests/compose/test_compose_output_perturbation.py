@@ -3,6 +3,7 @@ import math
 import pickle
 import sys
 import warnings
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import all_estimators
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpuffer.accountants import (
@@ -590,6 +592,64 @@ def test_numpys_global_state_is_not_touched():
     before = np.random.get_state()[1:3]  # noqa: NPY002
     model.fit(X, y)
     np.testing.assert_equal(np.random.get_state()[1:3], before)  # noqa: NPY002
+
+
+# -- one table after another --------------------------------------------------------
+
+
+class _SeenError(Exception):
+    """Ends a fit before its release."""
+
+
+def starting_warm():
+    """Kinds of scikit-learn that may go on from their last fit, by name."""
+    kinds = {}
+    for kind in ("classifier", "regressor"):
+        for name, make in all_estimators(kind):
+            # not those of others, nor of several targets
+            own = make.__module__.startswith("sklearn.") and "Multi" not in name
+            if own and "warm_start" in signature(make).parameters:
+                kinds[name] = make
+    return kinds
+
+
+WARM = starting_warm()
+
+
+def said(model):
+    """Of some fixed rows."""
+    rows = np.eye(3)
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(rows)
+    ask = model.decision_function if is_classifier(model) else model.predict
+    return ask(rows)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", WARM)
+def test_no_table_is_answered_by_what_was_fitted_to_another(name):
+    few = {"n_estimators": 3, "max_iter": 5}
+    few = {key: n for key, n in few.items() if key in signature(WARM[name]).parameters}
+    inner = WARM[name](warm_start=True, **few)
+    (X, y), (other, labels) = binary(), binary(seed=1)
+    if is_regressor(inner):
+        # of counts and of costs too
+        y, labels = 1.0 + (y == "yes"), 5.0 + (labels == "yes")
+    releases = []
+
+    def seen(plan):
+        releases.append(plan.release)
+        raise _SeenError
+
+    for _ in range(2):
+        model = OutputPerturbation(clone(inner), said, sensitivity=0.1)
+        with pytest.raises(_SeenError):
+            model._fit_private(X, y, None, None, approve=seen)
+    if is_classifier(inner):
+        y, labels = (np.unique(y, return_inverse=True)[1] for y in (y, labels))
+    warm, cold = releases
+    warm.run(other, labels)
+    np.testing.assert_array_equal(warm.run(X, y), cold.run(X, y))
 
 
 # -- labels, columns, and the rest of scikit-learn ----------------------------------

@@ -1,11 +1,13 @@
-"""Couplings of many pairs of lattice sums, against those of each pair alone."""
+"""Distances of lattice sums, and couplings of many pairs against each alone."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from skpuffer.distributions import Discrete
+from skpuffer.distributions import Discrete, distribution_distance
 from skpuffer.distributions._lattice_sum import (
     LatticeSum,
     largest_near_gap,
@@ -13,6 +15,8 @@ from skpuffer.distributions._lattice_sum import (
     on_one_lattice,
 )
 from skpuffer.transport import near_radius, quantile_coupling, wasserstein_distance
+from tests.distributions.lattices import steps_apart
+from tests.refused import refused
 
 PLACE = np.zeros(1), np.ones(1)
 
@@ -30,6 +34,69 @@ def _random_pairs(rng, n_pairs):
 
 def _alone(function, u, v, *args):
     return function(u.points[:, 0], v.points[:, 0], *args, u.weights, v.weights)
+
+
+# -- two laws -------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.integers(0, 5), min_size=2, max_size=8).filter(any),
+    st.lists(st.integers(0, 5), min_size=2, max_size=8).filter(any),
+)
+def test_a_lattice_distance_is_w_inf(u, v):
+    atoms = [np.flatnonzero(counts) for counts in (u, v)]
+    counts = [np.array(c, dtype=object)[a] for c, a in zip((u, v), atoms, strict=True)]
+    truth = wasserstein_distance(*atoms, *(c.astype(int) for c in counts))
+    assert steps_apart(*zip(atoms, counts, strict=True)) == truth
+    masses = [c.astype(float) / sum(c) for c in counts]
+    rough = steps_apart(*zip(atoms, masses, strict=True), 1e-9)
+    assert rough >= truth
+
+
+def test_equal_masses_may_cost_floats_one_step_and_integers_none():
+    steps = np.arange(3)
+    u, v = np.array([1, 1, 1], dtype=object), np.array([1, 1, 1], dtype=object)
+    assert steps_apart((steps, u), (steps + 1, v)) == 1
+    thirds = np.full(3, 1 / 3)
+    assert steps_apart((steps, thirds), (steps + 1, thirds), 1e-12) == 2
+
+
+@pytest.mark.parametrize("masses", [[0.3, 0.7], [0.7, 0.3]], ids=["lower", "upper"])
+@pytest.mark.parametrize("errors", [(1e-8, 1e-8), (1e-8, 0.0), (0.0, 1e-8)])
+def test_laws_within_the_error_are_no_further_apart(masses, errors):
+    """As the masses are every atom moves a step; as they may be a sliver moves two."""
+    steps, place = np.array([0, 5]), (np.zeros(1), np.ones(1))
+    tilt = np.array([1, -1]) * 1e-10
+    found, true = masses + tilt, masses - tilt
+    assert wasserstein_distance(steps, steps + 5, masses, found) == 5
+    assert wasserstein_distance(steps, steps + 5, masses, true) == 10
+    u = LatticeSum(steps, np.array(masses), *place, errors[0])
+    v = LatticeSum(steps + 5, found, *place, errors[1])
+    assert distribution_distance(u, v) == distribution_distance(v, u) == 10
+
+
+def test_a_mass_that_a_sum_of_floats_loses_is_not_lost():
+    steps, place = np.array([0, 5, 10]), (np.zeros(1), np.ones(1))
+    u = LatticeSum(steps, np.array([0.4, 1e-17, 0.6]), *place)
+    v = LatticeSum(steps[[0, 2]], np.array([0.4, 0.6]), *place)
+    sliver, share = Fraction(1e-17), Fraction(2, 5)
+    truth = wasserstein_distance(
+        steps, [0, 10], [share, sliver, 1 - share - sliver], [share, 1 - share]
+    )
+    assert distribution_distance(u, v) >= truth == 5
+
+
+def test_masses_known_too_roughly_are_not_compared():
+    steps, place = np.arange(3), (np.zeros(1), np.ones(1))
+    u, v = (
+        LatticeSum(steps, np.array(masses), *place, 1e-3)
+        for masses in ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])
+    )
+    with refused(ValueError, "distribution.mass_error_too_large"):
+        distribution_distance(u, v)
+
+
+# -- many pairs -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spare", [1e-9, 1e-4, 0.1, 0.6])

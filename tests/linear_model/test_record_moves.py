@@ -1,5 +1,6 @@
 """Models that pay for how far a secret moves a record, and for no more."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -326,6 +327,47 @@ def test_batches_that_are_dealt_pay_the_worst_deal():
         np.linalg.norm([0.11, 0.07, 0.03]), rel=1e-6
     )
     assert found.epsilon_lower is None
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 6])
+def test_no_deal_of_records_into_batches_costs_more(size):
+    """Each deal is tried, of batches whose sizes differ by one too."""
+    moves = np.array([0.06, 0.05, 0.04, 0.03, 0.02, 0.01, 0.005])
+    scenario = DiffusionScenario(curvature=1.0, times=np.log(0.1 / moves), diameter=0.1)
+    n, steps = len(moves), -(-len(moves) // size)
+    release = run_of(
+        record_of(Logistic()),
+        n,
+        1.0,
+        context=PublicContext(n_records=n, n_features=1),
+        sampling="shuffled_epochs",
+        batch_size=size,
+        n_steps=steps,
+    )
+    found = PrivacyLoss(1.0, 1e-5).calibrate(release, scenario).certificate
+    worst = max(
+        sum(moves[part].sum() ** 2 for part in np.array_split(order, steps))
+        for order in map(np.array, itertools.permutations(range(n)))
+    )
+    assert found.sensitivity**2 >= worst
+    assert found.sensitivity**2 == pytest.approx(worst, rel=0.1)
+
+
+@pytest.mark.parametrize("sampling", ["full_batch", "poisson"])
+def test_a_move_pays_for_the_rounding_of_the_sum_that_it_moves(sampling):
+    """Two sums of so many float64 may be rounded apart by more than it."""
+    found = []
+    for n in (10**3, 10**7):
+        size = None if sampling == "full_batch" else n // 10
+        release = run_of(
+            record_of(Logistic()), n, 1.0, sampling=sampling, batch_size=size
+        )
+        fact = Adjacency(count=2, move=1e-6, relation="replace", coupling_id=None)
+        (first, second) = steps_of(release, fact).moves
+        assert second == pytest.approx(1e-6 / release.total_clip_norm)
+        found.append(first - second)
+        assert first - second >= 4 * n * np.finfo(float).eps
+    assert found[1] == pytest.approx(1e4 * found[0], rel=1e-3)
 
 
 @pytest.mark.parametrize(

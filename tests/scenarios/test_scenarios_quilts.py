@@ -148,11 +148,13 @@ def test_influence_is_the_divergence_of_the_quilt(chain, n, order):
                 assert found >= expected
 
 
+@pytest.mark.parametrize("by", ["exact", "approximate"])
 @given(chains(), st.integers(2, 12), ORDERS, st.floats(0.05, 3.0))
-def test_search_finds_what_enumeration_finds(chain, n, order, slope):
+def test_search_finds_what_enumeration_finds(by, chain, n, order, slope):
     try:
         quilts = ChainQuilts(*chain, n)
-    except ScenarioError:
+        quilts = quilts if by == "exact" else quilts.approximate()
+    except (ScenarioError, UnsupportedError):
         assume(False)
     prices = [
         min(
@@ -378,6 +380,22 @@ def test_only_what_is_protected_counts():
     pairs = np.zeros((2, 2))
     with refused(ScenarioError, "quilt.no_protected_record_varies"):
         ChainQuilts(law, transition, n, pairs=pairs)
+
+
+@given(laws(3, zeros=False), st.lists(laws(3, zeros=False), min_size=3, max_size=3))
+def test_a_pair_of_values_is_one_in_either_order(law, rows):
+    """Whoever knows one value must not tell it from the other, nor the other way."""
+    transition, n = np.array(rows), 4
+    joint = joint_of(law, transition, n)
+    for a, b in itertools.permutations(range(3), 2):
+        pairs = np.zeros((3, 3), dtype=bool)
+        pairs[a, b] = True
+        quilts = ChainQuilts(law, transition, n, pairs=pairs)
+        either = joint[:, [a, b]]  # of the record at one
+        for before, after, _ in quilts_of(1, n):
+            expected = told(either, 1, positions(1, before, after), 2.0)
+            found = quilts.influence(1, before, after, 2.0)
+            assert found == pytest.approx(expected, rel=1e-9, abs=1e-10)
 
 
 def test_distance_may_be_limited():

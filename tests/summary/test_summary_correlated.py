@@ -38,7 +38,7 @@ from ..attack import SHARE, assert_tight, bayes_score
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "rpp_scenarios.json").read_text()
 )
-NORMS = (1.0, 1.5, 2.0, 3.0, math.inf)
+NORMS = (1.0, 1.1, 1.5, 2.0, 3.0, math.inf)
 N = 12
 TIMES = np.arange(N)
 SERIES = 0.5 ** np.abs(TIMES[:, None] - TIMES)

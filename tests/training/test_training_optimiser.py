@@ -61,6 +61,27 @@ def test_average_of_the_last_iterates(average, kept):
     np.testing.assert_allclose(state.result(), np.mean(path[-kept:], axis=0))
 
 
+@pytest.mark.parametrize("average", [0.0, 0.25, 1.0])
+@pytest.mark.parametrize("l2", [0.0, 0.4])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_noise_on_updates_hides_the_gradient_of_its_step(schedule, l2, average):
+    """One that moves as the noise moves back leaves the same behind, at any step."""
+    optimiser = Optimiser(learning_rate=0.3, schedule=schedule, l2=l2, average=average)
+    draws = np.random.default_rng(1).normal(size=GRADIENTS.shape)
+    rates = np.array(optimiser.step_sizes(len(GRADIENTS)))
+
+    def left(gradients, draws):
+        state = OptimiserRun(optimiser, START, len(gradients))
+        path = [state.step(*both) for both in zip(gradients, draws, strict=True)]
+        return np.array([*path, state.result()])
+
+    for step, rate in enumerate(rates):
+        gradients, other = GRADIENTS.copy(), draws.copy()
+        gradients[step] += 7.0
+        other[step] += 7.0 * rate / (1 + rate * l2)
+        np.testing.assert_allclose(left(gradients, other), left(GRADIENTS, draws))
+
+
 def test_penalty_is_of_the_penalised_only():
     mask = np.array([True, True, False])
     path, _ = run(learning_rate=0.1, l2=0.5, penalised=mask)

@@ -342,3 +342,46 @@ def test_moves_in_l2_are_refused_where_clipping_is_no_projection(facts):
         GradientRelease(
             n_records=3, n_steps=2, sampling="full_batch", record=record, **facts
         )
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_run_breaks_a_premise_of_how_far_its_records_move(name):
+    """Each number that a bound was found for is held to it, at either end."""
+    loss, n_classes = LOSSES[name]
+    record = RecordGradient(
+        loss=loss, data_norm=1.0, intercept=0.5, n_classes=n_classes
+    )
+    rows = np.array([[1.0, 0.0], [-0.6, 0.8]])
+    ends = np.array([-1.0, 1.0] if n_classes is None else [0, n_classes - 1])
+    known = {
+        "loss": loss,
+        "X": rows,
+        "y": ends,
+        "n_classes": n_classes,
+        "intercept_scale": 0.5,
+    }
+    broken = [
+        {"X": rows * 1.001},
+        {"X": rows.astype(np.float32)},
+        {"intercept_scale": 0.25},
+        {"weights": np.array([1.0, 0.5])},
+        {"loss": Huber(3.0) if n_classes is None else Hinge()},
+    ]
+    if n_classes is None:
+        broken += [{"y": 1.001 * end * np.eye(2)[0]} for end in (-1.0, 1.0)]
+    record.check(LinearGradients(**known))
+    for change in broken:
+        if change.get("loss") == loss:
+            continue
+        if "loss" in change and n_classes == 3:
+            change = {"loss": MulticlassHinge(HuberHinge(3.0))}
+        with refused(
+            ValueError,
+            (
+                "gradient.record_needs_float64",
+                "gradient.record_of_other_gradients",
+                "gradient.record_rows_not_scaled",
+                "gradient.record_with_unit_weights",
+            ),
+        ):
+            record.check(LinearGradients(**known | change))
