@@ -85,7 +85,7 @@ def _spread(X, y=None):
     return np.asarray(X, dtype=float).max(axis=0)
 
 
-def _releases(names, n, target, groups):
+def releases_of(names, n, target, groups):
     """Releases of each kind, some with several coordinates, units and targets."""
     d = len(names)
     facts = {"target_name": "t", "has_target": True, "classes": (0, 1, 2)}
@@ -571,7 +571,7 @@ def facts(name, known):
     scenario, about = VARIANTS[name]
     names, n = about.get("names", NAMES), about.get("n", N)
     found = {}
-    for kind_of_release, release in _releases(
+    for kind_of_release, release in releases_of(
         ("a", "b") if names is None else names,
         n,
         about.get("target"),
