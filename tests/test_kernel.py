@@ -170,3 +170,8 @@ def test_who_pays_is_told_before_anything_is_drawn():
     with refused(UncertifiedError, "proof.other_release"):
         run(certificate, NOISE, other, execute, rng, lambda: order.append("told"))
     assert order == ["told", "told", "drawn"]
+    # what was composed pays for several releases, whatever its name
+    several = replace(certificate, n_releases=2)
+    with refused(UncertifiedError, "proof.other_release"):
+        run(several, NOISE, RELEASE, execute, rng, lambda: order.append("told"))
+    assert order == ["told", "told", "drawn"]

@@ -265,9 +265,11 @@ def test_arbitrary_records_of_a_table_count_under_its_coupling(change):
 def test_fewer_records_or_those_of_no_one_named_table_do_not(one, other):
     """Nor where nobody knows how many records the coupling changes."""
     parts = [replace(ONE, **one), replace(ANYONE, **other)]
-    for order in (parts, parts[::-1]):
-        with refused(CompositionError, "compose.couplings_differ"):
-            compose(order)
+    # nor beside others that do
+    for held in (parts, [*parts, ANYONE]):
+        for order in (held, held[::-1]):
+            with refused(CompositionError, "compose.couplings_differ"):
+                compose(order)
 
 
 def test_columns_of_a_composition_are_those_of_its_table():
@@ -507,6 +509,9 @@ def test_a_sum_of_averages_over_subsamples():
         release="one + other",
         n_releases=5,
     )
+    # copies count one by one
+    copies = compose([one, other], counts=[3, 2])
+    assert copies.epsilon == pytest.approx(2.75) and copies.n_releases == 12
 
 
 def test_another_belief():

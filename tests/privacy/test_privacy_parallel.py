@@ -63,6 +63,13 @@ def test_deltas_are_those_of_the_worst_block():
     assert found.notion is Notion.APPROXIMATE_PUFFERFISH
 
 
+def test_no_curve_of_a_part_stands_for_that_of_another():
+    small, large = series(10, 0.5), series(20, 2.0)
+    for order in ([small, small, large], [small, large, small], [large, small, small]):
+        assert parallel(order).curve is None
+    assert parallel([small, small]).curve is small.curve
+
+
 def test_confidences_add_their_failures():
     part = replace(series(10), confidence=0.99)
     assert parallel([part, part, part]).confidence == pytest.approx(0.97)

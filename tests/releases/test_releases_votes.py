@@ -97,6 +97,15 @@ def test_ballots_make_votes(votes):
 def test_what_is_no_vote_is_refused(votes, code):
     with refused(ValueError, code):
         release().check_votes(votes)
+    if np.shape(votes) == (1, 3):  # and among others that are votes
+        with refused(ValueError, code):
+            release().check_votes([[5, 3, 2], *votes, [10, 0, 0]])
+
+
+def test_no_voter_is_added_to_one_of_several_queries():
+    ballots = release(n_records=10, relation="add_remove_vote")
+    with refused(ValueError, "pate.votes_sum_exceeds_teachers"):
+        ballots.check_votes([[5, 3, 2], [9, 2, 0], [4, 0, 0]])
 
 
 def test_missing_voters_are_allowed_where_they_are_accounted_for():
