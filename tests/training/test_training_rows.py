@@ -12,8 +12,7 @@ from skpuffer.kernel.draws import secret_generator
 from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.training import LinearGradients, Logistic, Squared, train
-from skpuffer.training._engine import _other_clipping
-from skpuffer.training._optimiser import Recalibration
+from skpuffer.training._engine import Recalibration, _other_clipping
 from skpuffer.training._record_gradient import RecordGradient
 from skpuffer.training._rows import Rows
 from tests.refused import refused
