@@ -100,8 +100,21 @@ def releases_like(release):
         yield "clip", replace(release, clip_norm=0.5)
         if release.batch_size < N:
             yield "batch", replace(release, batch_size=1)
+            for sampling in ("fixed_size", "with_replacement"):
+                yield sampling, replace(release, sampling=sampling)
+        if release.record is None:
+            blocks = {"blocks": (1, 2), "clip_norm": (1.0, 1.0)}
+            yield "blocks", replace(release, **blocks)
+            for spread in ((1.0, 2.0), (2.0, 1.0)):
+                uneven = replace(release, **blocks, noise_proportions=spread)
+                yield f"noise {spread}", uneven
     if type(release) is VoteRelease:
         yield "queries", replace(release, n_queries=3, max_answers=3)
+        yield "voters", replace(release, relation="add_remove_vote", n_teachers=N)
+        for ratio, most in ((2.0, 1), (5.0, 1), (5.0, 2)):
+            tested = {"threshold": 1.0, "threshold_noise_ratio": ratio}
+            given = replace(release, n_queries=3, max_answers=most, **tested)
+            yield f"threshold {ratio}, {most}", given
 
 
 PRIOR = pd.DataFrame({"secret": [0, 0, 1, 1], "value": [0.0, 0.4, 0.6, 0.9]})

@@ -469,6 +469,15 @@ def _blocks():
         "a household's law": AttributeScenario(
             "secret", **whole | {"prior_as": "law", "target": "t"}
         ),
+        "a household, surely": AttributeScenario(
+            "secret",
+            **whole
+            | {
+                "prior": _people(3, 2, 9_000)[["secret", "a"]].round(0),
+                "prior_as": "confidence",
+                "confidence": 0.9,
+            },
+        ),
         "odds": AttributeScenario("secret", level="dataset", prior=BoundedOdds(4.0)),
         "odds, named": AttributeScenario(
             "secret", level="dataset", prior=BoundedOdds(4.0), table="people"
@@ -486,7 +495,7 @@ def _blocks():
         ),
     }
     for name, part in parts.items():
-        names = {"names": ("a",)} if "chain" in name or "pairs" in name else {}
+        names = {"names": ("a",)} if name.endswith(("chain", "pairs", "surely")) else {}
         for sizes in (2, [1, 3, 2], [3, 2, 1], [2, 4]):
             yield f"blocks {sizes}, {name}", BlocksScenario(part, sizes), names
         groups = (0, 1, 0, 1, 1, 2)
