@@ -31,6 +31,7 @@ from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy_loss import GaussianPoissonPair
 from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
+from skpuffer.schema import Schema
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, reachable, sings
@@ -310,6 +311,8 @@ def moved(model, X, y, monkeypatch):
 NORMS = (1.0, 1.1, 1.5, 2.0, 4.0, np.inf)
 
 MOMENTS = PrivateRidge(solver="moments", target_bounds=(-1, 1))
+#: A table whose target may be missing: such a record counts as nothing.
+PAY = Schema({"a": (0, 1), "b": (0, 1), "y": (-1, 1)}, target="y")
 #: Estimators that plan one release, by name.
 PLANNED = {
     entry.name: entry.instance
@@ -318,27 +321,67 @@ PLANNED = {
 } | {"PrivateRidge, moments": MOMENTS}
 
 
-@pytest.mark.parametrize("name", PLANNED)
-def test_a_record_that_may_go_further_never_moves_less(name):
-    """A gap is a bound: whatever is charged for it covers all shorter ones."""
+def planned(model):
+    """What a fit of any record is going to release, and its table."""
+    model = clone(model).set_params(scenario=None, accountant=None)
+    X, *rest = _arguments(model)
+    y = rest[0] if rest else None
+    if model.schema is PAY:
+        X = pd.DataFrame({"a": [0.0, 1.0, 0.3], "b": [1.0, 0.0, 0.3]})
+        y = pd.Series([-1.0, 1.0, None], name="y")
     plans = []
 
     def seen(plan):
         plans.append(plan)
         raise _SeenError
 
-    model = clone(PLANNED[name]).set_params(scenario=None, accountant=None)
-    X, *rest = _arguments(model)
-    y = rest[0] if rest else None
     with pytest.raises(_SeenError):
         model._fit_private(X, y, None, None, approve=seen)
-    contribution = getattr(plans[0].release, "contribution", None)
+    return plans[0], X
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_record_that_may_go_further_never_moves_less(name):
+    """A gap is a bound: whatever is charged for it covers all shorter ones."""
+    plan, X = planned(PLANNED[name])
+    contribution = getattr(plan.release, "contribution", None)
     if not hasattr(contribution, "move"):
         pytest.skip("no move of a record is read")
     ways = np.random.default_rng(0).dirichlet([0.3] * X.shape[1], 20)
     for way, p in itertools.product((*np.eye(X.shape[1]), *ways), NORMS):
         moves = contribution.move(np.geomspace(1e-2, 100, 301)[:, None] * way, p)
         assert np.all(np.diff(moves) >= -1e-12)
+
+
+SUMMED = PLANNED | {
+    "PrivateRidge, missing targets": PrivateRidge(solver="moments", schema=PAY),
+    "PrivateRidge, no intercept": clone(MOMENTS).set_params(fit_intercept=False),
+}
+
+
+@pytest.mark.parametrize("name", SUMMED)
+def test_no_record_adds_more_to_a_sum_than_stated(name):
+    """Records of any length and label, and none, in each norm that is stated."""
+    plan, _ = planned(SUMMED[name])
+    release, task, rng = plan.release, plan.task, np.random.default_rng(0)
+    if not getattr(release, "is_sum", False):
+        pytest.skip("no sum of contributions")
+    rows = np.asarray(task.X)[:60]
+    # where these are no codes of cells, which have no others
+    if not np.array_equal(rows, np.trunc(rows)):
+        far = rng.normal(size=(60, rows.shape[1])) * 10.0 ** rng.uniform(-2, 4, (60, 1))
+        rows = np.vstack([rows, np.sign(far), np.zeros_like(far[:1]), far])
+    targets = None
+    if task.y is not None:
+        targets = rng.choice(np.unique(task.y), len(rows))
+    added = np.asarray(release.contribution(rows, targets), dtype=float)
+    pairs = added[rng.integers(len(added), size=(2, 2000))]
+    for p in (1.0, 2.0, np.inf):
+        lengths = abs(release.factor) * np.linalg.norm(added, p, axis=1)
+        moves = abs(release.factor) * np.linalg.norm(pairs[0] - pairs[1], p, axis=1)
+        for relation, found in (("add_remove", lengths), ("replace", moves)):
+            most = release.sensitivity.value(relation, p, release.dim)
+            assert found.max() <= most * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("clip_norm", [0.1, 20.0])

@@ -83,6 +83,35 @@ def test_a_record_moves_a_sum_by_at_most_one(at, row, label, target):
         assert abs(whole - without) <= one + 1e-9
 
 
+@pytest.mark.parametrize("wild", [-1e9, -3.0, 7.0, 1e300, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize(
+    "name, kind, known",
+    [
+        ("accuracy", LogisticRegression, {"classes": LABELS}),
+        ("neg_brier_score", LogisticRegression, {"classes": LABELS}),
+        ("neg_mean_squared_error", LinearRegression, {"bounds": (-1.0, 1.0)}),
+        ("neg_mean_absolute_error", LinearRegression, {"bounds": (-1.0, 1.0)}),
+    ],
+)
+def test_whatever_a_model_says_a_record_is_worth_from_zero_to_one(
+    name, kind, known, wild
+):
+    class Wild(kind):
+        classes_ = LABELS
+
+        def predict(self, X):
+            return np.full(len(X), wild)
+
+        def predict_proba(self, X):
+            return np.full((len(X), 2), wild)
+
+    score = score_of(name, Wild(), known.get("classes"), known.get("bounds"))
+    truth = TARGET if "bounds" in known else y
+    with np.errstate(over="ignore", invalid="ignore"):
+        for n in (1, 2, 80):
+            assert 0 <= score.total(Wild(), X[:n], truth[:n])[0] <= n
+
+
 def test_a_record_without_a_label_or_a_target_is_worth_nothing():
     score = score_of("accuracy", MODEL, LABELS, None)
     assert score.total(MODEL, X, np.full(80, -1)) == 0

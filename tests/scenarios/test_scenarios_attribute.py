@@ -9,10 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
+from skpuffer.compose import OutputPerturbation
 from skpuffer.distributions import Discrete, Samples, Support, distribution_distance
 from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError, Statement
+from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
@@ -25,6 +28,8 @@ from skpuffer.scenarios import (
     ReferenceTable,
 )
 from skpuffer.scenarios._priors._bounded import variation_radius
+from skpuffer.summary import PrivateMean
+from skpuffer.training import Training
 from tests.refused import refused, says
 
 CALLS = []
@@ -942,3 +947,31 @@ def test_a_column_of_a_prior_that_holds_nothing_keeps_its_place(target, expected
     prior = np.array([[np.nan, 1.0, 7.0, 0.0], [np.nan, 2.0, 8.0, 1.0]])
     scenario = AttributeScenario(3, prior=prior, level="record", target=target)
     assert scenario.public_record() == expected
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("prior_as", [None, "sample", "law", "support", "confidence"])
+@pytest.mark.parametrize("name", ["mean", "minimiser", "run", "any query"])
+def test_of_private_rows_nothing_is_certified_however_they_are_trusted(name, prior_as):
+    """But what holds for any record; and it is stated that they were read."""
+    model = {
+        "mean": PrivateMean(accountant=GroupPrivacy(1.0), bounds=(0, 1)),
+        "minimiser": PrivateLogisticRegression(
+            accountant=GeneralWasserstein(1.0), solver="output"
+        ),
+        "run": PrivateSGDClassifier(
+            accountant=PrivacyLoss(1.0, 1e-5), training=Training(radius=1, n_steps=2)
+        ),
+        "any query": OutputPerturbation(
+            Ridge(), "coef_", accountant=GroupPrivacy(1.0), sensitivity=0.1
+        ),
+    }[name]
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"s": np.arange(40) % 2, "u": rng.uniform(0, 1, 40)})
+    y = None if name == "mean" else X["u"] > 0.5
+    scenario = AttributeScenario(
+        "s", level="record", prior="empirical", prior_as=prior_as
+    )
+    found = model.set_params(scenario=scenario).fit(X, y).certificate_
+    assert not found.certified or found.notion.differential
+    assert "assume.empirical_prior_noise_leaks" in {a.code for a in found.assumptions}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.training import (
     Hinge,
@@ -18,6 +19,7 @@ from skpuffer.training import (
     Multinomial,
     RecordGradient,
     Squared,
+    train,
 )
 from tests.refused import refused
 
@@ -369,7 +371,19 @@ def test_no_run_breaks_a_premise_of_how_far_its_records_move(name):
     ]
     if n_classes is None:
         broken += [{"y": 1.001 * end * np.eye(2)[0]} for end in (-1.0, 1.0)]
-    record.check(LinearGradients(**known))
+    release = GradientRelease(
+        n_records=2,
+        n_steps=1,
+        sampling="full_batch",
+        record=record,
+        optimiser=Optimiser(learning_rate=1.0),
+    )
+
+    def run(**change):
+        gradients = LinearGradients(**known | change)
+        train(gradients, release, GaussianNoise(1.0), np.random.default_rng(0))
+
+    run()
     for change in broken:
         if change.get("loss") == loss:
             continue
@@ -384,4 +398,4 @@ def test_no_run_breaks_a_premise_of_how_far_its_records_move(name):
                 "gradient.record_with_unit_weights",
             ),
         ):
-            record.check(LinearGradients(**known | change))
+            run(**change)
