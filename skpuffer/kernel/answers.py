@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.curves import DescribedPair, GaussianCurve
 from skpuffer.kernel.distribution import PrivacyLossCurve
 from skpuffer.kernel.laplace import ExponentialNoise, GumbelNoise
@@ -96,20 +96,16 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
         release = self.release
         # any class may gain or lose votes, and one coordinate stands for all below
         if noise.dim is not None:
-            raise UnsupportedError(
-                Statement(
-                    "pate.votes_noise_scales_differ", name=release.name, noise=noise
-                )
+            raise unsupported_error(
+                "pate.votes_noise_scales_differ", name=release.name, noise=noise
             )
         k = min(self.count, release.n_teachers)
         if k > 1 and not noise.log_concave:
-            raise UnsupportedError(
-                Statement(
-                    "pate.votes_noise_not_log_concave",
-                    name=release.name,
-                    n_touched=k,
-                    family=noise.family,
-                )
+            raise unsupported_error(
+                "pate.votes_noise_not_log_concave",
+                name=release.name,
+                n_touched=k,
+                family=noise.family,
             )
         one = Shift(float(k), norm=math.inf, dim=None, structure="scalar")
         both = release.relation == "replace_vote" or self.relation == "replace"
@@ -247,14 +243,12 @@ def selection_curve(
     """
     # by exact type, as a subclass may draw otherwise
     if type(noise) not in _MECHANISMS or noise.dim is not None:
-        raise UnsupportedError(
-            Statement(
-                "selection.noise_not_gumbel_exponential", name=release.name, noise=noise
-            )
+        raise unsupported_error(
+            "selection.noise_not_gumbel_exponential", name=release.name, noise=noise
         )
     if type(noise) is ExponentialNoise and not release.is_finite:
-        raise UnsupportedError(
-            Statement("selection.exponential_candidates_not_finite", name=release.name)
+        raise unsupported_error(
+            "selection.exponential_candidates_not_finite", name=release.name
         )
     source, pair = _MECHANISMS[type(noise)]
     ranges = [count * one for one in release.ranges(relation)]

@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from skpuffer.exceptions import CompositionError, Statement, UncertifiedError, stated
+from skpuffer.exceptions import (
+    CompositionError,
+    Statement,
+    UncertifiedError,
+    stated,
+    value_error,
+)
 from skpuffer.kernel.curves import BeliefCurve, Events, PrivacyCurve
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.noise import Noise
@@ -427,8 +433,8 @@ class Certificate(Claim):
         notion = Notion.of(notion)
         if profile is not None:
             if notion not in SLICED:
-                raise ValueError(
-                    Statement("certificate.profile_without_slices", title=notion.title)
+                raise value_error(
+                    "certificate.profile_without_slices", title=notion.title
                 )
             name = profile if isinstance(profile, str) else profile.name
             # Slices say nothing about other slices. What holds of the whole output
@@ -484,9 +490,7 @@ class Certificate(Claim):
             )
         event = self.event_delta
         if delta <= event:
-            raise ValueError(
-                Statement("certificate.delta_below_event", event=event, delta=delta)
-            )
+            raise value_error("certificate.delta_below_event", event=event, delta=delta)
         # delta is the noise's own trade-off given the event, plus the mass outside it
         epsilon = float(self.curve.epsilon(delta - event))
         return replace(
@@ -563,33 +567,25 @@ class Certificate(Claim):
         """
         schema, version = plain.get("schema"), plain.get("version")
         if schema != SCHEMA or not isinstance(version, int) or version < 1:
-            raise ValueError(
-                Statement(
-                    "certificate.data_schema_wrong",
-                    schema=SCHEMA,
-                    schema2=schema,
-                    version=version,
-                )
+            raise value_error(
+                "certificate.data_schema_wrong",
+                schema=SCHEMA,
+                schema2=schema,
+                version=version,
             )
         if version > VERSION:
-            raise ValueError(
-                Statement(
-                    "certificate.data_version_too_new",
-                    version=version,
-                    version2=VERSION,
-                )
+            raise value_error(
+                "certificate.data_version_too_new", version=version, version2=VERSION
             )
         given = set(plain) - {"digest", "gain", "schema", "version"}
         names = {f.name for f in fields(cls)}
         names -= {name for name, since in _SINCE.items() if version < since}
         if names != given:
             # one that is left out would be taken for its default, which may say more
-            raise ValueError(
-                Statement(
-                    "certificate.data_fields_wrong",
-                    names=sorted(names - given),
-                    given=sorted(given - names),
-                )
+            raise value_error(
+                "certificate.data_fields_wrong",
+                names=sorted(names - given),
+                given=sorted(given - names),
             )
         held = {
             # a text such as 'inf' is a number elsewhere, and stays a text in these
@@ -603,7 +599,7 @@ class Certificate(Claim):
         made = cls(**held)
         rest = {name: value for name, value in plain.items() if name != "digest"}
         if version >= _DIGESTED and plain.get("digest") != digest_of_plain(rest):
-            raise ValueError(Statement("certificate.data_digest_differs"))
+            raise value_error("certificate.data_digest_differs")
         return made
 
     def __repr__(self) -> str:

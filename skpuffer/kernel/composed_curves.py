@@ -12,7 +12,7 @@ from typing import ClassVar, cast
 import numpy as np
 from scipy.special import logsumexp
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import (
     DEFAULT_ORDERS,
     ComposedPair,
@@ -73,17 +73,15 @@ class RenyiCurve(Plain, kind="renyi"):
         orders = tuple(check_order(orders=a) for a in self.orders)
         epsilons = tuple(check_real(epsilons=e) for e in self.epsilons)
         if len(orders) != len(epsilons) or not orders:
-            raise ValueError(
-                Statement(
-                    "curve.orders_epsilons_lengths_differ",
-                    n_orders=len(orders),
-                    n_epsilons=len(epsilons),
-                )
+            raise value_error(
+                "curve.orders_epsilons_lengths_differ",
+                n_orders=len(orders),
+                n_epsilons=len(epsilons),
             )
         if any(b <= a for a, b in zip(orders, orders[1:], strict=False)):
-            raise ValueError(Statement("curve.orders_not_increasing"))
+            raise value_error("curve.orders_not_increasing")
         if min(epsilons) < 0:
-            raise ValueError(Statement("curve.epsilons_negative"))
+            raise value_error("curve.epsilons_negative")
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "epsilons", epsilons)
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.gaussian import gaussian_delta, gaussian_epsilon
 from skpuffer.kernel.numbers import (
     Floats,
@@ -213,8 +213,8 @@ def _orders_and_costs(alpha: ArrayLike, epsilon: ArrayLike) -> tuple[Floats, Flo
         np.asarray(alpha, float), np.asarray(epsilon, float)
     )
     if alpha.size == 0 or np.any(~(alpha > 1)) or np.any(~(epsilon >= 0)):
-        raise ValueError(
-            Statement("curve.orders_costs_out_of_range", alpha=alpha, epsilon=epsilon)
+        raise value_error(
+            "curve.orders_costs_out_of_range", alpha=alpha, epsilon=epsilon
         )
     return alpha, epsilon
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = [
@@ -142,8 +142,8 @@ def noise_generator(
     try:
         return np.random.default_rng(operator.index(random_state)), True
     except (TypeError, ValueError):
-        raise ValueError(
-            Statement("parameter.random_state_invalid", random_state=random_state)
+        raise value_error(
+            "parameter.random_state_invalid", random_state=random_state
         ) from None
 
 

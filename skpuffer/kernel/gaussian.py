@@ -8,7 +8,7 @@ from typing import overload
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.noise import MagnitudeNoise
 from skpuffer.kernel.numbers import Floats, Numbers, largest_argument, root_above
 
@@ -69,7 +69,7 @@ class GaussianNoise(MagnitudeNoise):
     def _u_for(self, alpha: float, epsilon: float) -> float:
         # the loss is linear in the noise, hence unbounded
         if math.isinf(alpha):
-            raise ValueError(Statement("gaussian.no_pure_epsilon"))
+            raise value_error("gaussian.no_pure_epsilon")
         # alpha u² / 2 = epsilon; the last digit is seen to where a scale is made of it
         return math.sqrt(2 * epsilon / alpha)
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.numbers import (
     Floats,
     check_all_positive,
@@ -106,16 +106,13 @@ class Recalibration:
 
     def __post_init__(self) -> None:
         if check_count(n_steps=self.n_steps) < 2:
-            raise ValueError(
-                Statement("training.recalibration_steps_too_few", n_steps=self.n_steps)
+            raise value_error(
+                "training.recalibration_steps_too_few", n_steps=self.n_steps
             )
         check_positive(clip_norm=self.clip_norm)
         if not check_positive(shortest=self.shortest) < 1:
-            raise ValueError(
-                Statement(
-                    "training.recalibration_shortest_out_of_range",
-                    shortest=self.shortest,
-                )
+            raise value_error(
+                "training.recalibration_shortest_out_of_range", shortest=self.shortest
             )
 
 
@@ -193,35 +190,25 @@ default='constant'
     def __post_init__(self) -> None:
         # of any size: training itself says when a step overflows
         if not 0 < check_real(learning_rate=self.learning_rate) < math.inf:
-            raise ValueError(
-                Statement(
-                    "training.learning_rate_out_of_range",
-                    learning_rate=self.learning_rate,
-                )
+            raise value_error(
+                "training.learning_rate_out_of_range", learning_rate=self.learning_rate
             )
         check_option(tuple(SCHEDULES), schedule=self.schedule)
         # at one, no gradient would ever be forgotten
         if not 0 <= check_real(momentum=self.momentum) < 1:
-            raise ValueError(
-                Statement("training.momentum_out_of_range", momentum=self.momentum)
-            )
+            raise value_error("training.momentum_out_of_range", momentum=self.momentum)
         if not 0 <= check_real(average=float(self.average)) <= 1:
-            raise ValueError(
-                Statement("training.average_out_of_range", average=self.average)
-            )
+            raise value_error("training.average_out_of_range", average=self.average)
         # a negative penalty divides by zero at some step size, or turns the step around
         check_non_negative(l2=self.l2)
         if self.radius is not None:
             check_positive(radius=self.radius)
         if not isinstance(self.recalibration, Recalibration | None):
-            raise TypeError(
-                Statement(
-                    "training.recalibration_wrong_type",
-                    recalibration=self.recalibration,
-                )
+            raise type_error(
+                "training.recalibration_wrong_type", recalibration=self.recalibration
             )
         if self.recalibration is not None and self.radius is not None:
-            raise ValueError(Statement("training.recalibration_with_radius"))
+            raise value_error("training.recalibration_with_radius")
 
     def step_sizes(self, n_steps: int) -> list[float]:
         """Return the learning rate at each step of a run, by the schedule."""
@@ -421,9 +408,7 @@ class GradientRelease(Release):
         if self.noise_proportions is not None:
             self._spread_noise()
         if not isinstance(self.optimiser, Optimiser | None):
-            raise TypeError(
-                Statement("gradient.optimiser_wrong_type", optimiser=self.optimiser)
-            )
+            raise type_error("gradient.optimiser_wrong_type", optimiser=self.optimiser)
         check_option(("gradient", "update"), noise_position=self.noise_position)
         check_option(("all", "result"), published=self.published)
         if self.noise_position == "update":
@@ -473,39 +458,31 @@ class GradientRelease(Release):
         norms = self.clip_norm
         if self.blocks is None:
             if isinstance(norms, tuple):
-                raise ValueError(Statement("gradient.clip_norms_need_blocks"))
+                raise value_error("gradient.clip_norms_need_blocks")
             object.__setattr__(self, "clip_norm", check_positive(clip_norm=norms))
             return
         for size in self.blocks:
             check_count(blocks=size)
         if not isinstance(norms, tuple) or len(norms) != len(self.blocks):
-            raise ValueError(
-                Statement(
-                    "gradient.clip_norms_count_mismatch",
-                    n_blocks=len(self.blocks),
-                    norms=norms,
-                )
+            raise value_error(
+                "gradient.clip_norms_count_mismatch",
+                n_blocks=len(self.blocks),
+                norms=norms,
             )
         norms = check_all_positive(clip_norm=norms)
         object.__setattr__(self, "clip_norm", norms)
         # a parameter outside of every block would be clipped by none
         if self.dim is not None and sum(self.blocks) != self.dim:
-            raise ValueError(
-                Statement(
-                    "gradient.blocks_sum_mismatch", dim=self.dim, blocks=self.blocks
-                )
+            raise value_error(
+                "gradient.blocks_sum_mismatch", dim=self.dim, blocks=self.blocks
             )
 
     def _spread_noise(self) -> None:
         """Set the proportion of the noise of each coordinate, by its block's."""
         given, blocks = self.noise_proportions, self.blocks
         if blocks is None or not isinstance(given, tuple) or len(given) != len(blocks):
-            raise ValueError(
-                Statement(
-                    "gradient.noise_proportions_count_mismatch",
-                    given=given,
-                    blocks=blocks,
-                )
+            raise value_error(
+                "gradient.noise_proportions_count_mismatch", given=given, blocks=blocks
             )
         # positive: a block without noise would leave exactly
         each = check_all_positive(noise_proportions=given)
@@ -540,13 +517,11 @@ class GradientRelease(Release):
         blocks = (len(scales),) if self.blocks is None else self.blocks
         dim = sum(blocks) if self.dim is None else self.dim
         if len(scales) != dim:
-            raise ValueError(
-                Statement(
-                    "gradient.noise_scales_mismatch",
-                    name=self.name,
-                    dim=dim,
-                    n_scales=len(scales),
-                )
+            raise value_error(
+                "gradient.noise_scales_mismatch",
+                name=self.name,
+                dim=dim,
+                n_scales=len(scales),
             )
         starts = np.cumsum((0, *blocks[:-1]))
         with np.errstate(divide="ignore"):  # a scale of zero
@@ -557,7 +532,7 @@ class GradientRelease(Release):
         """Refuse a run of noisy updates that keeps more than the noisy iterate."""
         # its velocity is made of gradients that no noise has hidden
         if self.optimiser is not None and self.optimiser.momentum:
-            raise ValueError(Statement("gradient.update_noise_with_momentum"))
+            raise value_error("gradient.update_noise_with_momentum")
 
     def _check_recalibration(self, last: Recalibration) -> None:
         """Refuse other last steps where more is stated than clipping makes true."""
@@ -567,27 +542,21 @@ class GradientRelease(Release):
         if self.noise_position != "gradient":
             settings.append("noise_position='gradient'")
         if settings:
-            raise ValueError(
-                Statement("gradient.recalibration_unsupported", setting=settings[0])
-            )
+            raise value_error("gradient.recalibration_unsupported", setting=settings[0])
         if last.n_steps >= self.n_steps:
-            raise ValueError(
-                Statement(
-                    "gradient.recalibration_too_many_steps",
-                    n_last=last.n_steps,
-                    n_steps=self.n_steps,
-                )
+            raise value_error(
+                "gradient.recalibration_too_many_steps",
+                n_last=last.n_steps,
+                n_steps=self.n_steps,
             )
 
     def _check_correlation(self) -> None:
         """Refuse what is no strategy, or none for such a run."""
         strategy = self.noise_correlation
         if not hasattr(strategy, "check_run"):
-            raise TypeError(
-                Statement("gradient.noise_correlation_wrong_type", strategy=strategy)
-            )
+            raise type_error("gradient.noise_correlation_wrong_type", strategy=strategy)
         if self.noise_position != "gradient":
-            raise ValueError(Statement("gradient.noise_correlation_of_updates"))
+            raise value_error("gradient.noise_correlation_of_updates")
         strategy.check_run(self.n_steps)
         if strategy.is_identity:
             object.__setattr__(self, "noise_correlation", None)
@@ -597,12 +566,10 @@ class GradientRelease(Release):
         # Scaling down to another norm than l2 is no projection: it may double how far
         # two gradients are apart. Of parts that are clipped apart, each moves.
         if self.clip_order != 2 or self.blocks is not None:
-            raise ValueError(
-                Statement(
-                    "gradient.record_needs_whole_l2_clipping",
-                    clip_order=self.clip_order,
-                    blocks=self.blocks,
-                )
+            raise value_error(
+                "gradient.record_needs_whole_l2_clipping",
+                clip_order=self.clip_order,
+                blocks=self.blocks,
             )
         # the radius is the one that is executed, and no statement of its own; noise of
         # the updates comes after the projection, and leaves the ball

@@ -10,7 +10,12 @@ from typing import Any, ClassVar, Protocol, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.exceptions import (
+    InfiniteDistanceError,
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import (
     Floats,
@@ -83,12 +88,10 @@ class Shift(Plain, kind="shift"):
             weights = check_all_positive(weights=weights)
             dim = check_count(dim=len(weights)) if dim is None else dim
             if len(weights) != dim:
-                raise ValueError(
-                    Statement(
-                        "noise.shift_weights_count_mismatch",
-                        dim=dim,
-                        n_weights=len(weights),
-                    )
+                raise value_error(
+                    "noise.shift_weights_count_mismatch",
+                    dim=dim,
+                    n_weights=len(weights),
                 )
         check_option(("vector", "scalar"), structure=self.structure)
         fields = {
@@ -140,8 +143,8 @@ class Shift(Plain, kind="shift"):
         if self.structure == "scalar" or self.norm <= norm:
             return self.radius * float(np.max(ratio))
         if dim is None:
-            raise ValueError(
-                Statement("noise.shift_norm_mismatch", norm=self.norm, noise_norm=norm)
+            raise value_error(
+                "noise.shift_norm_mismatch", norm=self.norm, noise_norm=norm
             )
         # 1/r of Hölder's inequality; positive, as p > q here
         power = 1 / norm - 1 / self.norm
@@ -167,8 +170,8 @@ class Shift(Plain, kind="shift"):
         if self.dim is None or dim is None:
             return dim if self.dim is None else self.dim
         if self.dim != dim:
-            raise ValueError(
-                Statement("noise.shift_dimension_mismatch", dim=self.dim, noise_dim=dim)
+            raise value_error(
+                "noise.shift_dimension_mismatch", dim=self.dim, noise_dim=dim
             )
         return dim
 
@@ -489,9 +492,7 @@ class Noise(Plain, ABC):
         """
         # a zero proportion is zero at every scale: that coordinate would leave exactly
         if isinstance(self.scale, tuple) and 0.0 in self.scale:
-            raise ValueError(
-                Statement("noise.scale_proportions_not_positive", scale=self.scale)
-            )
+            raise value_error("noise.scale_proportions_not_positive", scale=self.scale)
         proportions = np.asarray(self.scale) if isinstance(self.scale, tuple) else 1.0
         # asked for before the shift is looked at, so that a promise which the family
         # can never keep is refused for a zero shift as well
@@ -534,9 +535,7 @@ class Noise(Plain, ABC):
         shape = tuple(check_count(least=0, shape=n) for n in shape)
         # a wrong last axis would spread the scales over the wrong coordinates
         if self.dim is not None and shape[-1:] != (self.dim,):
-            raise ValueError(
-                Statement("noise.sample_shape_mismatch", dim=self.dim, shape=shape)
-            )
+            raise value_error("noise.sample_shape_mismatch", dim=self.dim, shape=shape)
         generator, _ = noise_generator(rng)
         return self._draw(shape, generator)
 
@@ -598,10 +597,8 @@ class Noise(Plain, ABC):
         if dim is not None:
             dim = check_count(dim=dim)
             if self.dim not in (None, dim):
-                raise ValueError(
-                    Statement(
-                        "noise.variance_dimension_mismatch", noise_dim=self.dim, dim=dim
-                    )
+                raise value_error(
+                    "noise.variance_dimension_mismatch", noise_dim=self.dim, dim=dim
                 )
         # a broadcast view is read-only, and callers may write, hence the copy
         variance = self._variance()
@@ -645,9 +642,7 @@ class Noise(Plain, ABC):
 
     def _interval_width(self, level: float) -> float:
         """Half the width of an interval, of noise that is some."""
-        raise UnsupportedError(
-            Statement("noise.quantiles_unknown", owner=type(self).__name__)
-        )
+        raise unsupported_error("noise.quantiles_unknown", owner=type(self).__name__)
 
 
 class MagnitudeNoise(Noise):
@@ -844,11 +839,11 @@ def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
     distinct = [array] if np.ndim(array) == 0 else np.unique(array).tolist()
     for value in distinct:
         if math.isinf(check_extent(scale=value)):
-            raise ValueError(Statement("noise.scale_not_finite", scale=scale))
+            raise value_error("noise.scale_not_finite", scale=scale)
     if np.ndim(array) == 0:
         return float(array)
     if np.ndim(array) > 1 or array.size == 0:
-        raise ValueError(Statement("noise.scale_shape_wrong", shape=array.shape))
+        raise value_error("noise.scale_shape_wrong", shape=array.shape)
     return tuple(array.tolist())
 
 

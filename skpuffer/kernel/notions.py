@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 
 __all__ = ["SLICED", "Notion"]
 
@@ -89,9 +89,7 @@ class Notion:
             return notion
         if notion not in cls.known:
             names = ", ".join(map(repr, cls.known))
-            raise ValueError(
-                Statement("certificate.notion_unknown", names=names, notion=notion)
-            )
+            raise value_error("certificate.notion_unknown", names=names, notion=notion)
         return cls.known[notion]
 
     @property

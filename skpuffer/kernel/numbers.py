@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 
 __all__ = [
     "MARGIN",
@@ -118,13 +118,11 @@ def check_real(**named: Any) -> float:
     # for mypy no boolean is a real number
     # True is an integer to Python, and a mistake as a budget
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):  # type: ignore[unreachable]
-        raise TypeError(
-            Statement(
-                "parameter.not_real_number",
-                name=name,
-                value=value,
-                value_type=type(value).__name__,
-            )
+        raise type_error(
+            "parameter.not_real_number",
+            name=name,
+            value=value,
+            value_type=type(value).__name__,
         )
     try:
         number = float(value)
@@ -132,10 +130,10 @@ def check_real(**named: Any) -> float:
         # refused outside of `except`, so that no second error is chained to it
         number = None
     if number is None:
-        raise ValueError(Statement("parameter.beyond_floats", name=name))
+        raise value_error("parameter.beyond_floats", name=name)
     # it would pass every comparison by which ranges are checked
     if math.isnan(number):
-        raise ValueError(Statement("parameter.is_nan", name=name))
+        raise value_error("parameter.is_nan", name=name)
     return number
 
 
@@ -150,9 +148,7 @@ def check_positive(*, finite: bool = True, **named: Any) -> float:
     value = check_real(**named)
     if value <= 0 or (finite and math.isinf(value)):
         end = ")" if finite else "]"
-        raise ValueError(
-            Statement("parameter.not_positive", name=name, end=end, raw=raw)
-        )
+        raise value_error("parameter.not_positive", name=name, end=end, raw=raw)
     # in the user's own words, `raw`, also where a float has rounded them
     return _workable(name, value, raw, _LEAST_SIZE, finite)
 
@@ -185,14 +181,12 @@ def _workable(
 ) -> float:
     # beyond these, squares or their quotients overflow or vanish, and noise with them
     if value < least or (finite and value > _LARGEST_SIZE):
-        raise ValueError(
-            Statement(
-                "parameter.size_not_workable",
-                name=name,
-                least=least,
-                largest_size=_LARGEST_SIZE,
-                raw=raw,
-            )
+        raise value_error(
+            "parameter.size_not_workable",
+            name=name,
+            least=least,
+            largest_size=_LARGEST_SIZE,
+            raw=raw,
         )
     return value
 
@@ -203,9 +197,7 @@ def check_non_negative(*, finite: bool = False, **named: Any) -> float:
     value = check_real(**named)
     if value < 0 or (finite and math.isinf(value)):
         end = ")" if finite else "]"
-        raise ValueError(
-            Statement("parameter.is_negative", name=name, end=end, raw=raw)
-        )
+        raise value_error("parameter.is_negative", name=name, end=end, raw=raw)
     return value
 
 
@@ -215,9 +207,7 @@ def check_order(**named: Any) -> float:
     value = check_real(**named)
     # the Rényi divergence of order one is a limit with other formulas
     if value <= 1:
-        raise ValueError(
-            Statement("parameter.renyi_order_out_of_range", name=name, raw=raw)
-        )
+        raise value_error("parameter.renyi_order_out_of_range", name=name, raw=raw)
     return value
 
 
@@ -227,17 +217,13 @@ def check_probability(**named: Any) -> float:
     value = check_real(**named)
     # zero is a pure promise, asked for in other ways; at one nothing is promised
     if not 0 < value < 1:
-        raise ValueError(
-            Statement("parameter.probability_out_of_range", name=name, raw=raw)
-        )
+        raise value_error("parameter.probability_out_of_range", name=name, raw=raw)
     if value < _LEAST_PROBABILITY:
-        raise ValueError(
-            Statement(
-                "parameter.probability_too_small",
-                name=name,
-                least_probability=_LEAST_PROBABILITY,
-                raw=raw,
-            )
+        raise value_error(
+            "parameter.probability_too_small",
+            name=name,
+            least_probability=_LEAST_PROBABILITY,
+            raw=raw,
         )
     return value
 
@@ -247,7 +233,7 @@ def check_at_least_one(**named: Any) -> float:
     name, raw = _one(named)
     value = check_real(**named)
     if value < 1:
-        raise ValueError(Statement("parameter.below_one", name=name, raw=raw))
+        raise value_error("parameter.below_one", name=name, raw=raw)
     return value
 
 
@@ -256,7 +242,7 @@ def check_share(**named: Any) -> float:
     name, raw = _one(named)
     value = check_real(**named)
     if not 0 <= value < 1:
-        raise ValueError(Statement("parameter.share_out_of_range", name=name, raw=raw))
+        raise value_error("parameter.share_out_of_range", name=name, raw=raw)
     return value
 
 
@@ -272,7 +258,7 @@ def check_each(check: Callable[..., float], **named: Any) -> Any:
     array = np.asarray(value)
     # text would be read as numbers by the cast below, and booleans as zeros and ones
     if array.dtype.kind not in "iuf":
-        raise TypeError(Statement("parameter.entries_not_real", name=name, value=value))
+        raise type_error("parameter.entries_not_real", name=name, value=value)
     array = array.astype(float)
     if array.ndim == 0:
         return check(**{name: float(array)})
@@ -288,15 +274,11 @@ def check_count(*, least: int = 1, most: int | None = None, **named: Any) -> int
     value = check_real(**named)
     # a float such as 10.0 counts as well, as read from a file
     if math.isinf(value) or value != math.floor(value) or value < least:
-        raise ValueError(
-            Statement("parameter.count_too_small", name=name, least=least, raw=raw)
-        )
+        raise value_error("parameter.count_too_small", name=name, least=least, raw=raw)
     if value > _LARGEST_COUNT:
-        raise ValueError(Statement("parameter.count_beyond_floats", name=name))
+        raise value_error("parameter.count_beyond_floats", name=name)
     if most is not None and value > most:
-        raise ValueError(
-            Statement("parameter.count_too_large", name=name, most=most, raw=raw)
-        )
+        raise value_error("parameter.count_too_large", name=name, most=most, raw=raw)
     return int(value)
 
 
@@ -308,8 +290,8 @@ def check_option(options: Iterable[object], **named: Any) -> Any:
     kind = str if isinstance(value, str) else type(value)
     if not any(kind is type(o) and value == o for o in options):
         listed = ", ".join(repr(o) for o in options)
-        raise ValueError(
-            Statement("parameter.option_unknown", name=name, listed=listed, value=value)
+        raise value_error(
+            "parameter.option_unknown", name=name, listed=listed, value=value
         )
     return value
 
@@ -372,10 +354,10 @@ def check_finite(**named: Any) -> Floats:
     name, raw = _one(named)
     # `asarray` drops the mask, and what was hidden would be computed with
     if np.ma.is_masked(raw):
-        raise ValueError(Statement("table.masked_array", name=name))
+        raise value_error("table.masked_array", name=name)
     array = floats(raw)
     if array is None or not np.all(np.isfinite(array)):
-        raise ValueError(Statement("parameter.array_not_finite", name=name))
+        raise value_error("parameter.array_not_finite", name=name)
     return array
 
 
@@ -525,7 +507,7 @@ def raise_until(holds: Callable[[float], object], value: float) -> float:
     while not holds(value):
         step *= 2
         if step > 1e-6 or not math.isfinite(value):
-            raise ValueError(Statement("noise.no_finite_scale"))
+            raise value_error("noise.no_finite_scale")
         # by doubling steps: a few units in the last place, if the closed form is right
         value = value * (1 + step)
     return value

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, stated
+from skpuffer.exceptions import stated, value_error
 from skpuffer.kernel import loaders
 
 __all__ = ["Plain", "from_plain", "to_plain"]
@@ -126,8 +126,8 @@ def _of_kind(key: str, plain: dict[str, Any]) -> Any:
     # only classes that declared themselves are made, never one named by the data
     if kind is None:
         names = ", ".join(sorted(repr(name) for at, name in _KINDS if at == key))
-        raise ValueError(
-            Statement("table.data_kind_unknown", key=key, plain=plain[key], names=names)
+        raise value_error(
+            "table.data_kind_unknown", key=key, plain=plain[key], names=names
         )
     values = {name: from_plain(part) for name, part in plain.items() if name != key}
     try:
@@ -135,8 +135,6 @@ def _of_kind(key: str, plain: dict[str, Any]) -> Any:
         # time
         return kind.read_back(values)  # type: ignore[attr-defined]
     except (TypeError, KeyError) as error:
-        raise ValueError(
-            Statement(
-                "table.data_fields_missing", key=key, plain=plain[key], error=error
-            )
+        raise value_error(
+            "table.data_fields_missing", key=key, plain=plain[key], error=error
         ) from None

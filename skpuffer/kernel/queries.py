@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist, squareform
 
-from skpuffer.exceptions import Statement, reason_of
+from skpuffer.exceptions import Statement, reason_of, type_error, value_error
 from skpuffer.kernel.numbers import (
     Floats,
     check_all_positive,
@@ -139,12 +139,12 @@ class QueryRelease(Release):
         # accounting takes the contributions, execution the query: a sum must have the
         # former
         if self.is_sum and self.contribution is None:
-            raise ValueError(Statement("release.sum_contribution_missing"))
+            raise value_error("release.sum_contribution_missing")
         if self.query is None and not self.is_sum:
-            raise ValueError(Statement("release.query_missing"))
+            raise value_error("release.query_missing")
         # a projected sum is no sum of contributions, and no linear map
         if self.ball is not None and (self.is_sum or self.linear is not None):
-            raise ValueError(Statement("release.ball_without_query"))
+            raise value_error("release.ball_without_query")
         if self.ball is not None:
             object.__setattr__(self, "ball", _ball(self.ball, self.dim))
         # positive, as each is divided by: a unit of zero would leave its coordinate
@@ -281,7 +281,7 @@ def _ball(given: Any, dim: int | None) -> "Ball":
         try:
             center, radius = given
         except (TypeError, ValueError):
-            raise TypeError(Statement("release.ball_not_a_pair", given=given)) from None
+            raise type_error("release.ball_not_a_pair", given=given) from None
         try:
             given = Ball(radius, center)
         except (TypeError, ValueError) as error:
@@ -302,12 +302,10 @@ def _check_center(ball: "Ball", dim: int | None) -> None:
             if dim is None
             else Statement("release.coordinates_of_vector", dim=dim)
         )
-        raise ValueError(
-            Statement(
-                "release.ball_center_shape_wrong",
-                coordinates=coordinates,
-                shape=np.shape(ball.center),
-            )
+        raise value_error(
+            "release.ball_center_shape_wrong",
+            coordinates=coordinates,
+            shape=np.shape(ball.center),
         )
 
 
@@ -381,10 +379,8 @@ def _vector(dim: int, **named: ArrayLike) -> Floats:
     ((name, raw),) = named.items()
     array = np.asarray(raw, dtype=float)
     if array.shape not in ((), (1,), (dim,)):
-        raise ValueError(
-            Statement(
-                "transport.vector_shape_invalid", name=name, dim=dim, shape=array.shape
-            )
+        raise value_error(
+            "transport.vector_shape_invalid", name=name, dim=dim, shape=array.shape
         )
     return np.broadcast_to(array, (dim,))
 
@@ -436,10 +432,8 @@ class Stage:
 
     def __post_init__(self) -> None:
         if not isinstance(self.sensitivity, Sensitivity):
-            raise TypeError(
-                Statement(
-                    "release.stage_sensitivity_wrong_type", sensitivity=self.sensitivity
-                )
+            raise type_error(
+                "release.stage_sensitivity_wrong_type", sensitivity=self.sensitivity
             )
         checked = {
             "dim": check_count(dim=self.dim),
@@ -466,13 +460,11 @@ class Stage:
         one = self.sensitivity.value(relation, norm, self.dim)
         # nothing to hide would be released exactly, whatever relation is asked later
         if not 0 < one < math.inf:
-            raise ValueError(
-                Statement(
-                    "release.stage_sensitivity_not_positive",
-                    name=self.name,
-                    norm=norm,
-                    sensitivity=one,
-                )
+            raise value_error(
+                "release.stage_sensitivity_not_positive",
+                name=self.name,
+                norm=norm,
+                sensitivity=one,
             )
         return check_positive(unit=one * (self.times / self.share) ** (1 / norm))
 
@@ -575,9 +567,7 @@ class AdaptiveRelease(QueryRelease):
                 mine.get(field),
             )
             if not usual:
-                raise ValueError(
-                    Statement("release.adaptive_field_not_allowed", field=field)
-                )
+                raise value_error("release.adaptive_field_not_allowed", field=field)
         for field, value in mine.items():
             object.__setattr__(self, field, value)
         object.__setattr__(self, "is_bounded", True)
@@ -587,10 +577,10 @@ class AdaptiveRelease(QueryRelease):
         stages = tuple(self.stages)
         for stage in stages:
             if not isinstance(stage, Stage):
-                raise TypeError(Statement("release.stages_wrong_type", stage=stage))
+                raise type_error("release.stages_wrong_type", stage=stage)
         total = math.fsum(stage.share for stage in stages)
         if not math.isclose(total, 1.0, rel_tol=0, abs_tol=_SHARE_DIGITS):
-            raise ValueError(Statement("release.stage_shares_sum", total=total))
+            raise value_error("release.stage_shares_sum", total=total)
         return stages
 
     def _total_dim(self) -> int:
@@ -658,16 +648,14 @@ class AdaptiveRelease(QueryRelease):
         exact = np.asarray(exact, dtype=float)
         of = self.stages[stage]
         if exact.size != of.dim:
-            raise ValueError(
-                Statement(
-                    "release.stage_dimension_mismatch",
-                    name=of.name,
-                    dim=of.dim,
-                    size=exact.size,
-                )
+            raise value_error(
+                "release.stage_dimension_mismatch",
+                name=of.name,
+                dim=of.dim,
+                size=exact.size,
             )
         if not np.all(np.isfinite(exact)):
-            raise ValueError(Statement("release.stage_not_finite", name=of.name))
+            raise value_error("release.stage_not_finite", name=of.name)
         # in units of the stage, as the noise is: what it is multiplied by is public
         unit = self.unit(stage)
         return unit * add_noise(exact / unit, noise, rng, n_records=self.n_records)
@@ -709,7 +697,7 @@ class AdaptiveRelease(QueryRelease):
         TypeError
             Always.
         """
-        raise TypeError(Statement("release.adaptive_not_run_whole", name=self.name))
+        raise type_error("release.adaptive_not_run_whole", name=self.name)
 
 
 #: Fields of a single vector, with their defaults.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.numbers import Floats, check_count
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class TableElsewhere(ABC):
         """
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(Statement("table.rows_lie_elsewhere"))
+        raise type_error("table.rows_lie_elsewhere")
 
     __array__ = __getitem__ = __iter__ = _refuse
 
@@ -227,12 +227,10 @@ class Release:
             object.__setattr__(self, "context", context)
         # noise is set by the release's number and the scenario bound to the context's
         if context.n_records != self.n_records:
-            raise ValueError(
-                Statement(
-                    "release.n_records_differs_from_context",
-                    n_records=self.n_records,
-                    n_context=context.n_records,
-                )
+            raise value_error(
+                "release.n_records_differs_from_context",
+                n_records=self.n_records,
+                n_context=context.n_records,
             )
 
     @property
@@ -391,7 +389,7 @@ class SelectionRelease(Release):
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         if not self.scores:
-            raise ValueError(Statement("release.selection_scores_empty"))
+            raise value_error("release.selection_scores_empty")
         self._meet_context()
 
     @property

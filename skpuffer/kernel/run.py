@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError, value_error
 from skpuffer.kernel.noise import Noise
 from skpuffer.kernel.numbers import Floats
 from skpuffer.kernel.rounding import add_noise
@@ -77,7 +77,7 @@ def noisy_value(
     """
     exact = release.run(X, y)
     if not np.all(np.isfinite(exact)):
-        raise ValueError(Statement("release.value_not_finite", name=release.name))
+        raise value_error("release.value_not_finite", name=release.name)
     return add_noise(
         exact, noise, rng, n_records=release.n_records, integer=release.is_integer
     )

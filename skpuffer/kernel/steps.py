@@ -8,7 +8,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.exceptions import (
+    Statement,
+    reason_of,
+    unsupported_error,
+)
 from skpuffer.kernel.curves import Events, GaussianCurve
 from skpuffer.kernel.distribution import PrivacyLossCurve
 from skpuffer.kernel.facts import Adjacency
@@ -326,41 +330,32 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # fails closed, before any noise is looked at: an unknown scheme has no known
         # cost
         if type(scheme) not in self.schemes:
-            raise UnsupportedError(
-                Statement(
-                    "sampling.scheme_unknown",
-                    scheme=scheme,
-                    scheme_type=type(scheme).__name__,
-                )
+            raise unsupported_error(
+                "sampling.scheme_unknown",
+                scheme=scheme,
+                scheme_type=type(scheme).__name__,
             )
         strategy = self.release.noise_correlation
         if strategy is not None:
             if self.correlated is None:
-                raise UnsupportedError(
-                    Statement(
-                        "correlation.strategy_unknown",
-                        each_type=type(strategy).__name__,
-                    )
+                raise unsupported_error(
+                    "correlation.strategy_unknown", each_type=type(strategy).__name__
                 )
             self.correlated.check(self.release)
         if self.release.noise_position != "gradient":
-            raise UnsupportedError(Statement("gradient.noise_on_updates"))
+            raise unsupported_error("gradient.noise_on_updates")
         if self.count == 1:
             return
         if type(scheme) not in self.of_groups:
-            raise UnsupportedError(
-                Statement(
-                    "sampling.group_without_bound", count=self.count, scheme=str(scheme)
-                )
+            raise unsupported_error(
+                "sampling.group_without_bound", count=self.count, scheme=str(scheme)
             )
         # their samplers read the number of records, which is then not the same
         if self.relation == "add_remove" and type(scheme) in _BY_NUMBER:
-            raise UnsupportedError(
-                Statement(
-                    "sampling.draws_from_changing_count",
-                    count=self.count,
-                    scheme=str(scheme),
-                )
+            raise unsupported_error(
+                "sampling.draws_from_changing_count",
+                count=self.count,
+                scheme=str(scheme),
             )
 
     @classmethod
@@ -549,14 +544,12 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         try:
             return noise.curve(self._shift(noise, *moves, clip=clip))
         except ValueError as error:
-            raise UnsupportedError(
-                Statement(
-                    "gradient.clip_order_too_large",
-                    clip_order=self.release.clip_order,
-                    family=noise.family,
-                    norm=noise.norm,
-                    reason=reason_of(error),
-                )
+            raise unsupported_error(
+                "gradient.clip_order_too_large",
+                clip_order=self.release.clip_order,
+                family=noise.family,
+                norm=noise.norm,
+                reason=reason_of(error),
             ) from error
 
     # -- one scheme each ----------------------------------------------------------
@@ -581,12 +574,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             moves = self._dealt(noise)
         # two batches, stacked, have twice the coordinates that such a noise has scales
         if self._in_one_scale(noise)[0].dim is not None and len(moves) > 1:
-            raise UnsupportedError(
-                Statement(
-                    "sampling.shuffled_scales_differ",
-                    name=self.release.name,
-                    noise=noise,
-                )
+            raise unsupported_error(
+                "sampling.shuffled_scales_differ", name=self.release.name, noise=noise
             )
         pair = ShiftPair(self.curve_of(noise, *moves))
         source = Statement("source.adaptive_composition_by_epoch")
@@ -727,14 +716,12 @@ def steps_of(
     # by exact type: what a subclass of a release adds may cost more
     kind = kinds.get(type(release))
     if kind is None:
-        raise UnsupportedError(
-            Statement(
-                "compose.release_steps_unknown", release_type=type(release).__name__
-            )
+        raise unsupported_error(
+            "compose.release_steps_unknown", release_type=type(release).__name__
         )
     # fails closed: who adds up steps, or reads them one by one, would promise too much
     if not correlated and getattr(release, "noise_correlation", None) is not None:
-        raise UnsupportedError(Statement("correlation.independent_noise_accounted"))
+        raise unsupported_error("correlation.independent_noise_accounted")
     count = int(adjacency.count)
     # what differs between votes is teachers, who may hold many of the records
     if type(release) is VoteRelease:

@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import (
     Adjacency,
@@ -146,8 +151,8 @@ def sensitivity_bound(
     samples and adjacency: any coupling bounds W_inf from above.
     """
     # a new kind of fact is refused until a bound by it is registered
-    raise TypeError(
-        Statement("accountant.sensitivity_bound_unknown", fact_type=type(fact).__name__)
+    raise type_error(
+        "accountant.sensitivity_bound_unknown", fact_type=type(fact).__name__
     )
 
 
@@ -321,8 +326,8 @@ def check_stage_noise(noise: Noise, release: AdaptiveRelease) -> None:
     # by exact type: a correlation, say, would be another noise
     if type(noise) in _OF_STAGES and noise.dim is None:
         return
-    raise UnsupportedError(
-        Statement("noise.stages_of_several_scales", name=release.name, noise=noise)
+    raise unsupported_error(
+        "noise.stages_of_several_scales", name=release.name, noise=noise
     )
 
 
@@ -404,8 +409,8 @@ def delta_left(delta: float, event: float, remedy: Statement | str = "") -> floa
     """
     # outside of the event nothing is promised: no noise buys that part of delta back
     if event >= delta:
-        raise ValueError(
-            Statement("event.mass_above_delta", delta=delta, event=event, remedy=remedy)
+        raise value_error(
+            "event.mass_above_delta", delta=delta, event=event, remedy=remedy
         )
     return float(delta) - event
 
