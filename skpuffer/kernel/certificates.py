@@ -565,18 +565,7 @@ class Certificate(Claim):
         >>> Certificate.from_dict(certificate.to_dict()) == certificate
         True
         """
-        schema, version = plain.get("schema"), plain.get("version")
-        if schema != SCHEMA or not isinstance(version, int) or version < 1:
-            raise value_error(
-                "certificate.data_schema_wrong",
-                schema=SCHEMA,
-                schema2=schema,
-                version=version,
-            )
-        if version > VERSION:
-            raise value_error(
-                "certificate.data_version_too_new", version=version, version2=VERSION
-            )
+        version = _version_of(plain)
         given = set(plain) - {"digest", "gain", "schema", "version"}
         names = {f.name for f in fields(cls)}
         names -= {name for name, since in _SINCE.items() if version < since}
@@ -589,9 +578,8 @@ class Certificate(Claim):
             )
         held = {
             # a text such as 'inf' is a number elsewhere, and stays a text in these
-            name: value if name in _TEXTS else from_plain(value)
-            for name, value in plain.items()
-            if name in names
+            name: plain[name] if name in _TEXTS else from_plain(plain[name])
+            for name in names
         }
         # what older versions said in words alone
         if version < _SINCE["seeded"]:
@@ -611,6 +599,23 @@ class Certificate(Claim):
                 parts.append(f"{name}={value:.6g}")
         # the notion and its numbers; `str` says the rest, assumptions above all
         return f"Certificate({', '.join(parts)})"
+
+
+def _version_of(plain: Mapping[str, Any]) -> int:
+    """Version of the fields of a certificate's data, if it is one that is known."""
+    schema, version = plain.get("schema"), plain.get("version")
+    if schema != SCHEMA or not isinstance(version, int) or version < 1:
+        raise value_error(
+            "certificate.data_schema_wrong",
+            schema=SCHEMA,
+            schema2=schema,
+            version=version,
+        )
+    if version > VERSION:
+        raise value_error(
+            "certificate.data_version_too_new", version=version, version2=VERSION
+        )
+    return version
 
 
 def _statements(given: Iterable[Statement | str]) -> tuple[Statement, ...]:

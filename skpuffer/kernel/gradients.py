@@ -407,23 +407,41 @@ class GradientRelease(Release):
         self._check_clipping()
         if self.noise_proportions is not None:
             self._spread_noise()
-        if not isinstance(self.optimiser, Optimiser | None):
-            raise type_error("gradient.optimiser_wrong_type", optimiser=self.optimiser)
-        check_option(("gradient", "update"), noise_position=self.noise_position)
-        check_option(("all", "result"), published=self.published)
-        if self.noise_position == "update":
-            self._check_update()
-        if self.optimiser is not None and self.optimiser.recalibration is not None:
-            self._check_recalibration(self.optimiser.recalibration)
+        self._check_use()
         if self.noise_correlation is not None:
             self._check_correlation()
+        scheme = self._resolve_sampling()
+        if self.record is not None:
+            self._state_moves()
+        # after the rest, which it quotes
+        statement = scheme.statement(self)
+        object.__setattr__(self, "sampling_statement", statement)
+        # last: the context is compared with a number of records that has been checked
+        self._meet_context()
+
+    def _check_use(self) -> None:
+        """Refuse what is made of the sums, or seen of them, where it is not known."""
+        optimiser = self.optimiser
+        if not isinstance(optimiser, Optimiser | None):
+            raise type_error("gradient.optimiser_wrong_type", optimiser=optimiser)
+        check_option(("gradient", "update"), noise_position=self.noise_position)
+        check_option(("all", "result"), published=self.published)
+        if optimiser is None:
+            return
+        # its velocity is made of gradients that no noise has hidden
+        if self.noise_position == "update" and optimiser.momentum:
+            raise value_error("gradient.update_noise_with_momentum")
+        if optimiser.recalibration is not None:
+            self._check_recalibration(optimiser.recalibration)
+
+    def _resolve_sampling(self) -> SamplingScheme:
+        """Set what follows from the scheme and the sizes, and is no field."""
         scheme = sampling_scheme(self.sampling)
         n, size = self.n_records, scheme.batch_size(self.n_records, self.batch_size)
         norm, per_epoch = self.clip_norm, scheme.steps_per_epoch(n, size)
         # blocks stand side by side: the norm of the whole is that of the blocks' norms
         if isinstance(norm, tuple):
             norm = float(np.linalg.norm(norm, ord=self.clip_order))
-        # what follows from the fields is found once, and is none of them
         self.sampling_rate: float
         self.divisor: float
         self.steps_per_epoch: int
@@ -444,13 +462,7 @@ class GradientRelease(Release):
         # same
         for name, value in resolved.items():
             object.__setattr__(self, name, value)
-        if self.record is not None:
-            self._state_moves()
-        # after the rest, which it quotes
-        statement = scheme.statement(self)
-        object.__setattr__(self, "sampling_statement", statement)
-        # last: the context is compared with a number of records that has been checked
-        self._meet_context()
+        return scheme
 
     def _check_clipping(self) -> None:
         # below one there is no triangle inequality by which clipped gradients add up
@@ -527,12 +539,6 @@ class GradientRelease(Release):
         with np.errstate(divide="ignore"):  # a scale of zero
             lengths = np.divide(self.clip_norm, np.minimum.reduceat(scales, starts))
         return float(np.linalg.norm(np.atleast_1d(lengths), ord=self.clip_order))
-
-    def _check_update(self) -> None:
-        """Refuse a run of noisy updates that keeps more than the noisy iterate."""
-        # its velocity is made of gradients that no noise has hidden
-        if self.optimiser is not None and self.optimiser.momentum:
-            raise value_error("gradient.update_noise_with_momentum")
 
     def _check_recalibration(self, last: Recalibration) -> None:
         """Refuse other last steps where more is stated than clipping makes true."""
