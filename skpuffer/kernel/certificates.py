@@ -9,7 +9,8 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from skpuffer.exceptions import (
     CompositionError,
@@ -83,6 +84,14 @@ _TEXTS = frozenset(
         "table",
     }
 )
+
+
+class Changes(TypedDict, total=False):
+    """Costs of a claim, in nats, as they are asked for."""
+
+    epsilon: float
+    mutual_information: float
+    rpp_epsilon: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,12 +211,10 @@ class Claim:
     n_releases: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.notion, Notion):
-            # for mypy a notion is never given by its name
-            object.__setattr__(self, "notion", Notion.of(self.notion))  # type: ignore[unreachable]
+        object.__setattr__(self, "notion", Notion.of(self.notion))
         # tuples, also of what is read back from JSON: certificates compare by value
         object.__setattr__(self, "assumptions", _statements(self.assumptions))
-        if self.source and not isinstance(self.source, Statement):
+        if self.source:
             object.__setattr__(self, "source", stated(self.source))
 
     @property
@@ -261,7 +268,7 @@ class Certificate(Claim):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.choice and not isinstance(self.choice, Statement):
+        if self.choice:
             object.__setattr__(self, "choice", stated(self.choice))
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
@@ -301,7 +308,7 @@ class Certificate(Claim):
         otherwise all records of one block or household and no others. None where no
         belief is declared.
         """
-        curve: Any = self.curve
+        curve: object = self.curve
         if not isinstance(curve, BeliefCurve):
             return None
         return float(curve.without_belief().epsilon(self.delta - self.event_delta))
@@ -344,7 +351,7 @@ class Certificate(Claim):
         changes = self.near(asked, field)
         return replace(self, **changes) if changes else self
 
-    def near(self, asked: float | None, field: str) -> dict[str, Any]:
+    def near(self, asked: float | None, field: str) -> Changes:
         """Return what :meth:`as_asked` changes, by field."""
         cost = getattr(self, field)
         # such as an exact release, which spends nothing, or a noise that is more than
@@ -353,13 +360,16 @@ class Certificate(Claim):
             return {}
         if not 1 - _BELOW <= cost / asked <= 1 + _ABOVE:
             return {}
-        changes: dict[str, Any] = {field: float(asked)}
+        if field == "mutual_information":
+            return {"mutual_information": float(asked)}
         # the two go on being equal where they were
-        if field == "epsilon" and self.rpp_epsilon == self.epsilon:
-            changes["rpp_epsilon"] = float(asked)
-        return changes
+        if self.rpp_epsilon == self.epsilon:
+            return {"epsilon": float(asked), "rpp_epsilon": float(asked)}
+        return {"epsilon": float(asked)}
 
-    def refuse_above(self, budget: Mapping[str, tuple[str, Any]], whose: str) -> None:
+    def refuse_above(
+        self, budget: Mapping[str, tuple[str, float | None]], whose: str
+    ) -> None:
         """Refuse to promise more than a budget allows.
 
         Parameters
@@ -504,7 +514,7 @@ class Certificate(Claim):
             noise_gain=None,
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data, fit for strict JSON: infinity is the text 'inf'.
 
         Returns
@@ -520,7 +530,7 @@ class Certificate(Claim):
         skpuffer.certificate.check : Recompute the numbers from what is written.
         """
         # every field, whichever there are: none can be forgotten by a list of them
-        out: dict[str, Any] = {"schema": SCHEMA, "version": VERSION}
+        out: dict[str, object] = {"schema": SCHEMA, "version": VERSION}
         out |= {f.name: to_plain(getattr(self, f.name)) for f in fields(self)}
         out["notion"] = str(self.notion)
         # for readers; it follows from two fields and is not read back
@@ -532,7 +542,7 @@ class Certificate(Claim):
         return out
 
     @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
+    def from_dict(cls, plain: Mapping[str, object]) -> Self:
         """Return the certificate that :meth:`to_dict` wrote.
 
         Parameters
@@ -576,7 +586,7 @@ class Certificate(Claim):
                 names=sorted(names - given),
                 given=sorted(given - names),
             )
-        held = {
+        held: dict[str, Any] = {
             # a text such as 'inf' is a number elsewhere, and stays a text in these
             name: plain[name] if name in _TEXTS else from_plain(plain[name])
             for name in names
@@ -601,7 +611,7 @@ class Certificate(Claim):
         return f"Certificate({', '.join(parts)})"
 
 
-def _version_of(plain: Mapping[str, Any]) -> int:
+def _version_of(plain: Mapping[str, object]) -> int:
     """Version of the fields of a certificate's data, if it is one that is known."""
     schema, version = plain.get("schema"), plain.get("version")
     if schema != SCHEMA or not isinstance(version, int) or version < 1:
@@ -619,10 +629,10 @@ def _version_of(plain: Mapping[str, Any]) -> int:
 
 
 def _statements(given: Iterable[Statement | str]) -> tuple[Statement, ...]:
-    return tuple(a if isinstance(a, Statement) else stated(a) for a in given)
+    return tuple(map(stated, given))
 
 
-def digest_of_plain(plain: dict[str, Any]) -> str:
+def digest_of_plain(plain: Mapping[str, object]) -> str:
     """Return the digest of plain data, whatever tool has written it since.
 
     An integrity check and no signature: whoever changes the data can make it anew.
@@ -638,19 +648,31 @@ def digest_of_plain(plain: dict[str, Any]) -> str:
         ``sha256:`` and the digest in hexadecimal digits: of the data as JSON in ASCII,
         keys in order, without spaces, each number as the format ``%.17g`` of C has it.
     """
-    return f"sha256:{hashlib.sha256(_canonical(plain).encode('ascii')).hexdigest()}"
+    return (
+        f"sha256:{hashlib.sha256(_canonical(dict(plain)).encode('ascii')).hexdigest()}"
+    )
 
 
-def _canonical(value: Any) -> str:
-    if isinstance(value, dict):
-        parts = (f"{json.dumps(k)}:{_canonical(value[k])}" for k in sorted(value))
-        return f"{{{','.join(parts)}}}"
-    if isinstance(value, list | tuple):
-        return f"[{','.join(map(_canonical, value))}]"
-    # a tool between may write 1.0 as 1, and mean the same
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:.17g}"
+@singledispatch
+def _canonical(value: object) -> str:
     return json.dumps(value)
+
+
+@_canonical.register
+def _(value: dict) -> str:  # type: ignore[type-arg] # what it dispatches by
+    parts = (f"{json.dumps(k)}:{_canonical(value[k])}" for k in sorted(value))
+    return f"{{{','.join(parts)}}}"
+
+
+@_canonical.register
+def _(value: list | tuple) -> str:  # type: ignore[type-arg]
+    return f"[{','.join(map(_canonical, value))}]"
+
+
+@_canonical.register
+def _(value: int | float) -> str:
+    # a tool between may write 1.0 as 1, and mean the same; a truth value is no number
+    return json.dumps(value) if type(value) is bool else f"{value:.17g}"
 
 
 #: What a theorem claims of a noise, of one release and what is known about it.

@@ -175,11 +175,6 @@ def claim_of_steps(
     reading, found, is_mean = _read(noise, steps, promise)
     epsilon, lower, curve, remarks = reading
     notion, event, coupling, moved = _grounds(steps, fact, promise.notion, is_mean)
-    # Rényi costs of other than plain steps are read off the noise's trade-off, so the
-    # evidence of that counts for them too
-    by_costs = promise.by_renyi_costs and all(
-        isinstance(pair, ShiftPair) for pair, _ in getattr(found.curve, "steps", ())
-    )
     # one record against one; under differential privacy the two are the same by
     # definition
     compared = fact.count == 1 and not fact.any_records
@@ -204,7 +199,7 @@ def claim_of_steps(
             *moved,
             *found.assumptions,
             *remarks,
-            *found.evidence[0 if by_costs else 1],
+            *_evidence(found, promise),
             *steps.release.assumptions,
         ),
         sensitivity=float(found.shift.radius),
@@ -227,6 +222,16 @@ def _read(
         if epsilon < reading[0]:
             return (epsilon, None, curve, ()), weighed, True
     return reading, found, False
+
+
+def _evidence(found: Accounting, promise: Promise) -> tuple[Statement, ...]:
+    """What is not proved of the noise, of its Rényi costs or of its trade-off."""
+    of_costs, of_trade_off = found.evidence
+    # Rényi costs of other than plain steps are read off the trade-off
+    plain = all(
+        isinstance(pair, ShiftPair) for pair, _ in getattr(found.curve, "steps", ())
+    )
+    return of_costs if promise.by_renyi_costs and plain else of_trade_off
 
 
 def _grounds(

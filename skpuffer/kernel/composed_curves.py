@@ -265,9 +265,7 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
         knows Rényi costs only; otherwise Rényi costs added order by order, on the
         orders of the tabulated curves or on a default grid.
     """
-    counted = [
-        (c.curve, c.times) if isinstance(c, RepeatedCurve) else (c, 1) for c in curves
-    ]
+    counted = list(map(_counted, curves))
     if len(counted) == 1 and counted[0][1] == 1:
         return counted[0][0]
     mu = _distance(counted)
@@ -291,6 +289,12 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
         orders = np.append(orders, math.inf)
     costs = [sum(times * float(c.renyi(a)) for c, times in counted) for a in orders]
     return RenyiCurve(tuple(orders), tuple(costs))
+
+
+def _counted(curve: PrivacyCurve) -> tuple[PrivacyCurve, int]:
+    if isinstance(curve, RepeatedCurve):
+        return curve.curve, curve.times
+    return curve, 1
 
 
 def _distance(counted: Sequence[tuple[PrivacyCurve, int]]) -> float | None:

@@ -9,7 +9,7 @@ Noise families and certificates both need it, so it stands below either.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,7 +61,7 @@ class PrivacyCurve(Protocol):
     def epsilon(self, delta: float) -> float:
         """Epsilon at `delta`, rounded up."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
 
 
@@ -89,7 +89,7 @@ class NoiseCurve(Protocol):
     def times(self, factor: float) -> "NoiseCurve":
         """Return the curve of the same noise against a multiple of the shift."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
 
 
@@ -124,7 +124,7 @@ class Pair(TradeOffs, Protocol):
 class DescribedPair(Pair, Protocol):
     """A dominating pair that a certificate can list."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
 
 
@@ -138,7 +138,7 @@ class PairFamily(Protocol):
     def directions(self) -> tuple[Pair, ...]:
         """The pairs, each in both directions."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
 
 

@@ -23,6 +23,7 @@ import operator
 import secrets
 from collections.abc import Callable
 from fractions import Fraction
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,6 @@ __all__ = [
     "exact_exponential",
     "exact_normal",
     "is_secret",
-    "own_stream",
     "rounded_multiple",
     "secret_generator",
     "spawned",
@@ -90,28 +90,6 @@ def spawned(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
     return rng.spawn(n)
 
 
-def own_stream(random_state: Any) -> Any:
-    """Return the `random_state` of a copy, which shares no stream with the original.
-
-    Parameters
-    ----------
-    random_state : int, RandomState, Generator or None
-
-    Returns
-    -------
-    int, RandomState, Generator or None
-        A generator that is independent of the given one; a seed or None as it is.
-    """
-    if isinstance(random_state, np.random.Generator):
-        try:
-            return random_state.spawn(1)[0]
-        except TypeError:  # made without a seed sequence
-            return np.random.default_rng(random_state.integers(2**63, size=4))
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.RandomState(random_state.randint(2**31 - 1, size=4))
-    return random_state
-
-
 def noise_generator(
     random_state: int | np.random.RandomState | np.random.Generator | None,
 ) -> tuple[np.random.Generator, bool]:
@@ -131,20 +109,31 @@ def noise_generator(
     seeded : bool
         Whether the noise can be reproduced by whoever knows the seed.
     """
-    if random_state is None:
-        return secret_generator(), False
-    # whoever made it may know its state, so noise from it counts as seeded
-    if isinstance(random_state, np.random.Generator):
-        return random_state, True
-    if isinstance(random_state, np.random.RandomState):
-        # drawn from the state, so that a second fit differs, as users expect
-        return np.random.default_rng(random_state.randint(2**31 - 1, size=4)), True
+    return (
+        (secret_generator(), False) if random_state is None else _seeded(random_state)
+    )
+
+
+@singledispatch
+def _seeded(random_state: Any) -> tuple[np.random.Generator, bool]:
     try:
         return np.random.default_rng(operator.index(random_state)), True
     except (TypeError, ValueError):
         raise value_error(
             "parameter.random_state_invalid", random_state=random_state
         ) from None
+
+
+@_seeded.register
+def _(random_state: np.random.Generator) -> tuple[np.random.Generator, bool]:
+    # whoever made it may know its state, so noise from it counts as seeded
+    return random_state, True
+
+
+@_seeded.register
+def _(random_state: np.random.RandomState) -> tuple[np.random.Generator, bool]:
+    # drawn from the state, so that a second fit differs, as users expect
+    return np.random.default_rng(random_state.randint(2**31 - 1, size=4)), True
 
 
 #: Of a uniform number: its first bits, of which the others are independent.

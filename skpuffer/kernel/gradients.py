@@ -8,9 +8,10 @@ sum as released need none of them.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.numbers import (
@@ -56,6 +57,23 @@ SCHEDULES: dict[str, Callable[[int, int], float]] = {
     "cosine": lambda step, n_steps: (1 + math.cos(math.pi * step / n_steps)) / 2,
     "warmup_cosine": _warm_up_and_cosine,
 }
+
+
+class ClippedGradient(Protocol):
+    """How far a record's clipped gradient moves with the record."""
+
+    @property
+    def ceiling(self) -> float:
+        """Move of a contribution beyond which it need not be known how far it is."""
+
+    def point(self, X: object, y: object) -> Floats:
+        """Return what the gradient is a function of, one row a record."""
+
+    def gradient_move(self, move: float) -> float:
+        """Bound how far the gradient moves with its point, in the l2 norm."""
+
+    def statement(self, move: float) -> Statement:
+        """Say how far that is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -467,19 +485,17 @@ class GradientRelease(Release):
     def _check_clipping(self) -> None:
         # below one there is no triangle inequality by which clipped gradients add up
         check_at_least_one(clip_order=self.clip_order)
-        norms = self.clip_norm
+        norms, n_blocks = self.clip_norm, len(self.blocks or ())
         if self.blocks is None:
-            if isinstance(norms, tuple):
+            if np.ndim(norms):
                 raise value_error("gradient.clip_norms_need_blocks")
             object.__setattr__(self, "clip_norm", check_positive(clip_norm=norms))
             return
         for size in self.blocks:
             check_count(blocks=size)
-        if not isinstance(norms, tuple) or len(norms) != len(self.blocks):
+        if not isinstance(norms, tuple) or len(norms) != n_blocks:
             raise value_error(
-                "gradient.clip_norms_count_mismatch",
-                n_blocks=len(self.blocks),
-                norms=norms,
+                "gradient.clip_norms_count_mismatch", n_blocks=n_blocks, norms=norms
             )
         norms = check_all_positive(clip_norm=norms)
         object.__setattr__(self, "clip_norm", norms)
@@ -587,10 +603,10 @@ class GradientRelease(Release):
             object.__setattr__(self, "contribution", clipped.point)
             object.__setattr__(self, "modulus", clipped.gradient_move)
 
-    _clipped = None
+    _clipped: ClassVar[ClippedGradient | None] = None
 
     @property
-    def clipped(self) -> Any:
+    def clipped(self) -> ClippedGradient | None:
         """What `record` says of a gradient as this release clips it, or None."""
         return self._clipped
 
@@ -614,7 +630,9 @@ class GradientRelease(Release):
             relabel=None if relabel is None else {2: relabel(self.clip_norm)},
         )
 
-    def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
+    def pair_costs(
+        self, X: ArrayLike, y: ArrayLike | None, norm: float
+    ) -> Floats | None:
         """Return how far a sum moves by pairs; see :meth:`.VoteRelease.pair_costs`."""
         # of a batch that is drawn the records' own chance is worth more
         if self.record is None or norm != 2:

@@ -259,7 +259,7 @@ class Noise(Plain, ABC):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _checked_scale(self.scale))
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         # a subclass of a family without a name of its own is no such noise
         super().__init_subclass__(kind=vars(cls).get("family"), **kwargs)
 
@@ -491,9 +491,9 @@ class Noise(Plain, ABC):
             Whether the same shift meets the target under noise of another scale.
         """
         # a zero proportion is zero at every scale: that coordinate would leave exactly
-        if isinstance(self.scale, tuple) and 0.0 in self.scale:
-            raise value_error("noise.scale_proportions_not_positive", scale=self.scale)
         proportions = np.asarray(self.scale) if isinstance(self.scale, tuple) else 1.0
+        if np.any(proportions == 0):
+            raise value_error("noise.scale_proportions_not_positive", scale=self.scale)
         # asked for before the shift is looked at, so that a promise which the family
         # can never keep is refused for a zero shift as well
         largest = u()
@@ -834,29 +834,25 @@ def one_coordinate(shift: float) -> Shift:
 
 def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
     """Return a finite scale >= 0 as a float, or one for each coordinate as a tuple."""
-    array = check_each(check_non_negative, scale=scale)
+    array = np.asarray(check_each(check_non_negative, scale=scale))
     # each distinct value once: there may be a scale for each of many coordinates
-    distinct = [array] if np.ndim(array) == 0 else np.unique(array).tolist()
-    for value in distinct:
+    for value in np.unique(array).tolist():
         if math.isinf(check_extent(scale=value)):
             raise value_error("noise.scale_not_finite", scale=scale)
-    if np.ndim(array) == 0:
+    if array.ndim == 0:
         return float(array)
-    if np.ndim(array) > 1 or array.size == 0:
+    if array.ndim > 1 or array.size == 0:
         raise value_error("noise.scale_shape_wrong", shape=array.shape)
     return tuple(array.tolist())
 
 
-def _check_delta(**named: Any) -> float:
+def _check_delta(**named: object) -> float:
     """Return the one named value as a float in [0, 1)."""
     ((name, value),) = named.items()
     # exactly zero is another kind of promise; what is merely tiny is refused
     return 0.0 if check_real(**named) == 0 else check_probability(**named)
 
 
-def plain(value: Numbers) -> Any:
-    """Return a Python float for a number or an array of no dimension; else the array.
-
-    Which of the two it is, only the caller's arguments tell, hence the loose type.
-    """
-    return float(value) if np.ndim(value) == 0 else value
+def plain(value: Numbers) -> Number:  # type: ignore[type-var] # the caller's
+    """Return a float for a number or an array of no dimension; else the array."""
+    return float(value) if np.ndim(value) == 0 else value  # type: ignore[return-value]

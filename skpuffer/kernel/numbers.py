@@ -7,9 +7,9 @@ at every calibration.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,10 @@ Numbers = float | Floats
 Number = TypeVar("Number", float, Floats, Numbers)
 
 
+#: What a parameter may be.
+Option = TypeVar("Option")
+
+
 #: Range of workable sizes: their squares, and the quotients of those, neither overflow
 #: nor vanish. Sensitivities may be smaller (`_LEAST_EXTENT`): of these the square alone
 #: must not vanish.
@@ -87,12 +91,12 @@ _LEAST_PROBABILITY = 1e-300
 _LARGEST_COUNT = 2**53
 
 
-def _one(named: dict[str, Any]) -> tuple[str, Any]:
+def _one(named: Mapping[str, Option]) -> tuple[str, Option]:
     ((name, value),) = named.items()
     return name, value
 
 
-def check_real(**named: Any) -> float:
+def check_real(**named: object) -> float:
     """Return the one named value as a float, or raise.
 
     Parameters
@@ -115,9 +119,8 @@ def check_real(**named: Any) -> float:
     # most of them are, and to look up what is a number takes longer than the rest
     if type(value) is float and value == value:
         return value
-    # for mypy no boolean is a real number
     # True is an integer to Python, and a mistake as a budget
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):  # type: ignore[unreachable]
+    if type(value) is bool or not isinstance(value, Real):
         raise type_error(
             "parameter.not_real_number",
             name=name,
@@ -137,7 +140,7 @@ def check_real(**named: Any) -> float:
     return number
 
 
-def check_positive(*, finite: bool = True, **named: Any) -> float:
+def check_positive(*, finite: bool = True, **named: object) -> float:
     """Return the one named value as a float in (0, inf), (0, inf] if not `finite`.
 
     Noise, bounds and budgets are multiplied, squared and divided by each other: what is
@@ -153,7 +156,7 @@ def check_positive(*, finite: bool = True, **named: Any) -> float:
     return _workable(name, value, raw, _LEAST_SIZE, finite)
 
 
-def check_all_positive(**named: Any) -> tuple[float, ...]:
+def check_all_positive(**named: Iterable[float]) -> tuple[float, ...]:
     """Return the entries of the one named sequence as by :func:`check_positive`."""
     name, raw = _one(named)
     values = tuple(raw)
@@ -162,14 +165,14 @@ def check_all_positive(**named: Any) -> tuple[float, ...]:
     plain = bool(values) and set(map(type, values)) == {float}
     ends = np.array(values) if plain else None
     for value in values if ends is None else (float(ends.min()), float(ends.max())):
-        check_positive(**{name: value})
+        check_positive(finite=True, **{name: value})
     return values if plain else tuple(map(float, values))
 
 
-def check_extent(**named: Any) -> float:
+def check_extent(**named: object) -> float:
     """Return the one named sensitivity or scale: zero, infinity, or a workable size."""
     name, raw = _one(named)
-    value = check_non_negative(**named)
+    value = check_non_negative(finite=False, **named)
     # each with a meaning of its own: no move at all, and no bound on it
     if value == 0 or math.isinf(value):
         return value
@@ -191,7 +194,7 @@ def _workable(
     return value
 
 
-def check_non_negative(*, finite: bool = False, **named: Any) -> float:
+def check_non_negative(*, finite: bool = False, **named: object) -> float:
     """Return the one named value as a float in [0, inf], [0, inf) if `finite`."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -201,7 +204,7 @@ def check_non_negative(*, finite: bool = False, **named: Any) -> float:
     return value
 
 
-def check_order(**named: Any) -> float:
+def check_order(**named: object) -> float:
     """Return the one named value as a Rényi order in (1, inf]."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -211,7 +214,7 @@ def check_order(**named: Any) -> float:
     return value
 
 
-def check_probability(**named: Any) -> float:
+def check_probability(**named: object) -> float:
     """Return the one named value as a float in the open interval (0, 1)."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -228,7 +231,7 @@ def check_probability(**named: Any) -> float:
     return value
 
 
-def check_at_least_one(**named: Any) -> float:
+def check_at_least_one(**named: object) -> float:
     """Return the one named value as a float in [1, inf], such as a norm's order."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -237,7 +240,7 @@ def check_at_least_one(**named: Any) -> float:
     return value
 
 
-def check_share(**named: Any) -> float:
+def check_share(**named: object) -> float:
     """Return the one named value as a float in [0, 1)."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -246,15 +249,26 @@ def check_share(**named: Any) -> float:
     return value
 
 
-def check_each(check: Callable[..., float], **named: Any) -> Any:
+@overload
+def check_each(check: Callable[..., float], **named: Number) -> Number: ...
+
+
+@overload
+def check_each(check: Callable[..., float], **named: object) -> Numbers: ...
+
+
+def check_each(check: Callable[..., float], **named: object) -> object:
     """Apply a check of one number to a number, or to each entry of an array.
 
     Every check of ours accepts an interval, so the extremes (NaN if there is one) stand
     for the rest. Returns a float or an array, as was given.
     """
-    ((name, value),) = named.items()
+    return _each(check, *_one(named))
+
+
+def _each(check: Callable[..., float], name: str, value: Any) -> object:
     if isinstance(value, Real) or not hasattr(value, "__len__"):
-        return check(**named)
+        return check(**{name: value})
     array = np.asarray(value)
     # text would be read as numbers by the cast below, and booleans as zeros and ones
     if array.dtype.kind not in "iuf":
@@ -268,7 +282,7 @@ def check_each(check: Callable[..., float], **named: Any) -> Any:
     return array
 
 
-def check_count(*, least: int = 1, most: int | None = None, **named: Any) -> int:
+def check_count(*, least: int = 1, most: int | None = None, **named: object) -> int:
     """Return the one named value as an int from `least` on, up to `most`."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -282,18 +296,18 @@ def check_count(*, least: int = 1, most: int | None = None, **named: Any) -> int
     return int(value)
 
 
-def check_option(options: Iterable[object], **named: Any) -> Any:
+def check_option(options: Iterable[Option], **named: object) -> Option:
     """Return the one named value if it is among `options`, or raise."""
     name, value = _one(named)
+    known = tuple(options)
     # by type too: True equals 1, and an array has no single truth value; a grid that is
     # an array has its own type of texts
     kind = str if isinstance(value, str) else type(value)
-    if not any(kind is type(o) and value == o for o in options):
-        listed = ", ".join(repr(o) for o in options)
-        raise value_error(
-            "parameter.option_unknown", name=name, listed=listed, value=value
-        )
-    return value
+    for option in known:
+        if kind is type(option) and value == option:
+            return option
+    listed = ", ".join(map(repr, known))
+    raise value_error("parameter.option_unknown", name=name, listed=listed, value=value)
 
 
 def unit_near(numbers: Floats) -> float:
@@ -323,17 +337,17 @@ def lengths_of(moves: Floats, norm: float) -> Floats:
     return np.asarray(unit * np.linalg.norm(moves / unit, ord=norm, axis=-1))
 
 
-def floats(values: Any) -> Floats | None:
+def floats(values: object) -> Floats | None:
     """Return values as an array of floats, or None if they are not."""
     try:
-        values = np.asarray(values)
+        array = np.asarray(values)
         # complex numbers and dates can be cast, and must not be
-        return None if values.dtype.kind in "cmM" else values.astype(float)
+        return None if array.dtype.kind in "cmM" else array.astype(float)
     except (TypeError, ValueError, ArithmeticError):
         return None
 
 
-def check_finite(**named: Any) -> Floats:
+def check_finite(**named: object) -> Floats:
     """Return the one named value as an array of finite numbers, of any shape.
 
     Parameters

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,12 @@ from skpuffer.kernel.numbers import (
     check_option,
     check_positive,
 )
-from skpuffer.kernel.releases import PublicContext, Release, TableElsewhere
+from skpuffer.kernel.releases import (
+    Contribution,
+    PublicContext,
+    Release,
+    TableElsewhere,
+)
 from skpuffer.kernel.rounding import add_noise
 from skpuffer.kernel.sensitivity import NORMS, Sensitivity, convert_norm
 
@@ -115,10 +120,10 @@ class QueryRelease(Release):
     n_records: int
     # Callables say how to compute, and hold no rows: a release may be printed, kept and
     # asked about before any table is read.
-    query: Callable[[Any, Any], ArrayLike] | None = None
+    query: Callable[..., ArrayLike] | None = None
     dim: int | None = None
     name: str = "query"
-    contribution: Callable[[Any, Any], Any] | None = None
+    contribution: Callable[..., Floats] | None = None
     is_sum: bool = False
     factor: float = 1.0
     modulus: Callable[[float], float] | None = None
@@ -156,7 +161,7 @@ class QueryRelease(Release):
         object.__setattr__(self, "is_bounded", self.sensitivity is not None)
         self._meet_context()
 
-    def run(self, X: Any, y: Any = None) -> Floats:
+    def run(self, X: object, y: object = None) -> Floats:
         """Compute the exact vector from a table; it must not be released without noise.
 
         Parameters
@@ -189,22 +194,15 @@ class QueryRelease(Release):
         contribution = self.contribution
         assert contribution is not None  # a sum has one
         if isinstance(X, TableElsewhere):
-            return X.sum(contribution)
+            return X.sum(cast(Contribution, contribution))
         # the same without an array of each record's own, where it knows how
         if hasattr(contribution, "sums"):
             table = np.asarray(X)
             if table.dtype == object:
                 table = table.astype(float)
             return contribution.sums(table).ravel()
-        n, step = len(X), max(1, _BLOCK // (self.dim or _BLOCK))
-        # data frames and sparse matrices are not sliced by position here
-        if n <= step or not isinstance(X, np.ndarray):
-            return contribution(X, y).sum(axis=0)
-        return sum(
-            contribution(X[i : i + step], None if y is None else y[i : i + step]).sum(
-                axis=0
-            )
-            for i in range(0, n, step)
+        return _sum_in_blocks(
+            contribution, X, y, max(1, _BLOCK // (self.dim or _BLOCK))
         )
 
     def record_move(self, shift: float, norm: float, relation: str) -> float:
@@ -254,7 +252,9 @@ class QueryRelease(Release):
             return 0.0
         return convert_norm(self.slack, self.modulus_norm, norm, self.dim)
 
-    def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
+    def pair_costs(
+        self, X: ArrayLike, y: ArrayLike | None, norm: float
+    ) -> Floats | None:
         """Return how far it moves by pairs; see :meth:`.VoteRelease.pair_costs`."""
         most = self.record_move(math.inf, norm, "replace") + self.total_slack(norm)
         if self.contribution is None or not self.moves_with_contributions:
@@ -273,6 +273,21 @@ class QueryRelease(Release):
             moves = np.where(lengths == 0, 0.0, moves + self.total_slack(norm))
         costs: Floats = squareform(np.minimum(moves / most * (1 + _DIGITS), 1.0))
         return costs
+
+
+def _sum_in_blocks(
+    contribution: Callable[..., Floats], X: Any, y: Any, step: int
+) -> Floats:
+    # data frames and sparse matrices are not sliced by position here
+    if len(X) <= step or not isinstance(X, np.ndarray):
+        return contribution(X, y).sum(axis=0)  # type: ignore[no-any-return]
+    total: Floats = sum(
+        contribution(X[i : i + step], None if y is None else y[i : i + step]).sum(
+            axis=0
+        )
+        for i in range(0, len(X), step)
+    )
+    return total
 
 
 def _ball(given: Any, dim: int | None) -> "Ball":
@@ -620,7 +635,7 @@ class AdaptiveRelease(QueryRelease):
         return self.stages[stage].unit(self.relation, self.norm)
 
     def noisy(
-        self, stage: int, exact: Any, noise: "Noise", rng: np.random.Generator
+        self, stage: int, exact: ArrayLike, noise: "Noise", rng: np.random.Generator
     ) -> Floats:
         """Return one vector of a stage with the noise that was calibrated.
 
@@ -684,7 +699,7 @@ class AdaptiveRelease(QueryRelease):
             [stage.dim * stage.times for stage in self.stages],
         )
 
-    def run(self, X: Any, y: Any = None) -> NoReturn:
+    def run(self, X: object, y: object = None) -> NoReturn:
         """Refuse: there is no exact vector before the noisy ones are known.
 
         Parameters

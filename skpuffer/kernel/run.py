@@ -1,7 +1,7 @@
 """The run: who pays is told first, then noise is drawn."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -12,19 +12,23 @@ from skpuffer.kernel.rounding import add_noise
 
 if TYPE_CHECKING:
     from skpuffer.kernel.certificates import Certificate
+    from skpuffer.kernel.queries import QueryRelease
     from skpuffer.kernel.releases import Release
 
 __all__ = ["noise_rows", "noisy_scores", "noisy_value", "run"]
+
+#: What an execution returns.
+Output = TypeVar("Output")
 
 
 def run(
     certificate: "Certificate",
     noise: Noise,
     release: "Release",
-    execute: Callable[[Noise, np.random.Generator], Any],
+    execute: Callable[[Noise, np.random.Generator], Output],
     rng: np.random.Generator,
     tell: Callable[[], None],
-) -> Any:
+) -> Output:
     """Draw what a certificate is of, once whoever pays for it was told.
 
     Parameters
@@ -59,7 +63,11 @@ def run(
 
 
 def noisy_value(
-    release: Any, X: Any, y: Any, noise: Noise, rng: np.random.Generator
+    release: "QueryRelease",
+    X: object,
+    y: object,
+    noise: Noise,
+    rng: np.random.Generator,
 ) -> Floats:
     """Compute the exact value of a release, which nobody sees, and add noise.
 

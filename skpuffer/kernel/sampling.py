@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, ClassVar
@@ -581,7 +582,8 @@ def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
     # any scheme is executed; whether it can be accounted for, accountants say
     if isinstance(sampling, SamplingScheme):
         return sampling
-    if isinstance(sampling, str) and sampling in _BY_NAME:
+    # an array, say, has no hash
+    with suppress(KeyError, TypeError):
         return _BY_NAME[sampling]
     names = tuple(map(repr, SAMPLING_SCHEMES))
     raise value_error("sampling.sampling_not_valid", names=names, sampling=sampling)

@@ -128,14 +128,14 @@ class StepsOfRelease(ABC):
     # filled by `__init_subclass__`, so that accountants need no list of releases
     kinds: ClassVar[dict[type, type["StepsOfRelease"]]] = {}
 
-    def __init_subclass__(cls, kind: type | None, **kwargs: Any) -> None:
+    def __init_subclass__(cls, kind: type | None, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if kind is not None:
             StepsOfRelease.kinds[kind] = cls
 
     @classmethod
     def known_moves(
-        cls, release: Any, adjacency: Adjacency
+        cls, release: Release, adjacency: Adjacency
     ) -> tuple[float, ...] | None:
         """Return :attr:`moves` under a fact; None unless they are less than any."""
         return None
@@ -285,14 +285,10 @@ class CorrelatedRuns(Protocol):
     def check(self, release: GradientRelease) -> None:
         """Refuse a run without an account."""
 
-    def pairs(
-        self, steps: "GradientSteps", noise: Noise, strategy: Any
-    ) -> tuple[tuple[tuple[Any, int], ...], Statement]:
+    def pairs(self, steps: "GradientSteps", noise: Noise) -> tuple[Events, Statement]:
         """Return what dominates a run, and where that is proved."""
 
-    def statement(
-        self, steps: "GradientSteps", strategy: Any, noise: Noise
-    ) -> Statement:
+    def statement(self, steps: "GradientSteps", noise: Noise) -> Statement:
         """Say how much noise there is, for what a record adds."""
 
     def winners(self, curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
@@ -360,9 +356,10 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
 
     @classmethod
     def known_moves(
-        cls, release: GradientRelease, adjacency: Adjacency
+        cls, release: Release, adjacency: Adjacency
     ) -> tuple[float, ...] | None:
         """Return how far records move a sum, in clip norms; see the base class."""
+        assert isinstance(release, GradientRelease)  # by whose type it was found
         bound = release.modulus
         # of records in steps whose noise is correlated nothing more is read than that
         # they are clipped
@@ -412,12 +409,13 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
 
     def statements(self, move: float) -> tuple[Statement, ...]:
         """Return how the moves were found, in sentences; see the base class."""
-        clipped: Any = self.release.clipped
+        clipped = self.release.clipped
         together = (Statement("assume.group_moves_add_up", count=self.count),)
         if math.isinf(move):
             moved = self.release.sensitivity.value("relabel", 2, self.release.dim)
             found = Statement("assume.target_alone_moves_gradient", moved=moved)
         else:
+            assert clipped is not None  # what moves were read off
             found = clipped.statement(move)
         return (found, *(together if self.count > 1 else ()))
 
@@ -474,7 +472,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                     "assume.noise_correlated_across_steps",
                     strategy_type=type(strategy).__name__,
                 ),
-                self.correlated.statement(self, strategy, noise),
+                self.correlated.statement(self, noise),
             )
         return Accounting(
             curve, cost.shift, source, tight, evidence, assumptions, steps
@@ -501,7 +499,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # `check` refuses strategies that nothing here accounts for
         if strategy is not None:
             assert self.correlated is not None
-            pairs, source = self.correlated.pairs(self, noise, strategy)
+            pairs, source = self.correlated.pairs(self, noise)
             return Dominated(pairs, source, tight=False)
         return self.schemes[type(self.release.sampling)](self, noise)
 

@@ -119,7 +119,7 @@ class SensitivityBound:
     relation: str | None = None
     coupling_id: str | None = None
     arbitrary: bool = False
-    worst: tuple[Any, ...] | None = None
+    worst: tuple[object, ...] | None = None
     count: int = 1
     any_records: bool = False
 
@@ -163,7 +163,7 @@ def sensitivity_bound(
 
 
 def _trusted_bound(
-    fact: Fact, radius: float, norm: float, **known: Any
+    fact: Fact, radius: float, norm: float, **known: object
 ) -> SensitivityBound:
     """Return a bound with the certainty of its fact, except where `known` says more."""
     # `known` takes precedence: what is bounded without the prior is certain anyhow
@@ -195,7 +195,7 @@ def distribution_sensitivity(
     radius: float,
     release: QueryRelease,
     norm: float,
-    **known: Any,
+    **known: object,
 ) -> SensitivityBound:
     """Bound the sensitivity of a release's output by the distance of distributions.
 

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import Statement, value_error
+from skpuffer.kernel.noise import Noise
 from skpuffer.kernel.numbers import (
     Floats,
     Indices,
@@ -33,7 +34,7 @@ VOTE_RELATIONS = ("replace_vote", "add_remove_vote")
 
 
 def noisy_counts(
-    counts: ArrayLike, noise: Any, rng: np.random.Generator, n_records: int = 1
+    counts: ArrayLike, noise: Noise, rng: np.random.Generator, n_records: int = 1
 ) -> Floats:
     """Return counts with noise, drawn exactly where its family can be.
 
@@ -130,7 +131,7 @@ class VoteRelease(Release):
     threshold: float | None = None
     max_answers: int | None = None
     threshold_noise_ratio: float = 5.0
-    query: Callable[[Any, Any], ArrayLike] | None = field(
+    query: Callable[..., ArrayLike] | None = field(
         default=None, compare=False, repr=False
     )
     name: str = "votes"
@@ -292,13 +293,13 @@ class VoteRelease(Release):
             assumptions=(*self.assumptions, _FIXED),
         )
 
-    def test_noise(self, noise: Any) -> Any:
+    def test_noise(self, noise: Noise) -> Noise:
         """Return the noise of the threshold's test, given that of the counts."""
         # one place for accounting and execution, which must not differ
-        return noise.with_scale(noise.scale * self.threshold_noise_ratio)
+        return noise.with_scale(np.asarray(noise.scale) * self.threshold_noise_ratio)
 
     def with_noise(
-        self, counts: Indices, noise: Any, rng: np.random.Generator
+        self, counts: Indices, noise: Noise, rng: np.random.Generator
     ) -> Floats:
         """Return counts with noise, drawn exactly where its family can be.
 
