@@ -21,7 +21,7 @@ import pandas as pd
 from benchmarks._report import print_table, versions, write_csv
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.kernel.draws import secret_generator
-from skpuffer.kernel.rounding import noise_grid, sample_on_grid
+from skpuffer.kernel.run import noise_grid, sample_on_grid
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
 from skpuffer.summary import PrivateMean
 

@@ -34,7 +34,7 @@ from benchmarks._report import print_table, write_csv
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.datasets import fetch_adult
 from skpuffer.exceptions import PrivacyWarning
-from skpuffer.kernel.gaussian import gaussian_mu
+from skpuffer.kernel.noise import gaussian_mu
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.privacy_loss import GaussianCurve

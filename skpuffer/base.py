@@ -46,11 +46,11 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.kernel import certificates as certificates
-from skpuffer.kernel import rounding
 from skpuffer.kernel import run as kernel_run
+from skpuffer.kernel import run as rounding
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.releases import TableElsewhere
-from skpuffer.kernel.rounding import on_grid, without_room
+from skpuffer.kernel.run import on_grid, without_room
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema

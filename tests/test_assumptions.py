@@ -15,7 +15,7 @@ from skpuffer.base import SEEDED, UNTOUCHED_ROWS
 from skpuffer.compose import OutputPerturbation, PrivatePipeline, PublicPreprocessing
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.rounding import (
+from skpuffer.kernel.run import (
     CHOSEN_ON_GRID,
     FLOATING_POINT,
     NO_ROOM,

@@ -46,7 +46,7 @@ from skpuffer.exceptions import (
     WeakPromiseWarning,
     stated,
 )
-from skpuffer.kernel.rounding import (
+from skpuffer.kernel.run import (
     CHOSEN_ON_GRID,
     ON_GRID,
     ROUNDED_SUMS,

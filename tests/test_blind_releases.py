@@ -21,7 +21,7 @@ from skpuffer.cluster import PrivateKMeans
 from skpuffer.compose import PrivatePipeline, PublicPreprocessing
 from skpuffer.decomposition import PrivatePCA
 from skpuffer.ensemble import PATEClassifier
-from skpuffer.kernel.rounding import add_noise
+from skpuffer.kernel.run import add_noise
 from skpuffer.linear_model import (
     PrivateHuberRegressor,
     PrivateLogisticRegression,

@@ -18,7 +18,7 @@ from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.kernel import sampling as schemes
 from skpuffer.kernel.draws import secret_generator
-from skpuffer.kernel.rounding import ON_GRID, add_noise, noise_grid
+from skpuffer.kernel.run import ON_GRID, add_noise, noise_grid
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateRidge,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
-from skpuffer.kernel import rounding as run
+from skpuffer.kernel import run
 from skpuffer.kernel.draws import noise_generator
-from skpuffer.kernel.rounding import (
+from skpuffer.kernel.run import (
     FLOATING_POINT,
     NO_ROOM,
     ON_GRID,

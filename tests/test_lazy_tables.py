@@ -33,7 +33,7 @@ from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.kernel.releases import STEPS, of_each_record
-from skpuffer.kernel.rounding import (
+from skpuffer.kernel.run import (
     CHOSEN_ON_GRID,
     NO_ROOM,
     ON_GRID,

@@ -11,7 +11,7 @@ import numpy as np
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.curves import conversion_terms
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.kernel.numbers import (
     Floats,
     Indices,

@@ -35,7 +35,7 @@ from skpuffer.kernel.composed import (
     renyi_costs,
 )
 from skpuffer.kernel.distribution import ORDERS, TOLERANCE
-from skpuffer.kernel.gaussian import gaussian_mu
+from skpuffer.kernel.noise import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     check_positive,

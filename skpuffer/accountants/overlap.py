@@ -13,7 +13,7 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.gaussian import gaussian_mu
+from skpuffer.kernel.noise import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_option, check_positive, check_probability
 from skpuffer.kernel.sums import delta_left

@@ -23,7 +23,7 @@ from skpuffer.kernel.curves import (
     renyi_to_delta,
 )
 from skpuffer.kernel.distribution import PrivacyLossCurve
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.kernel.numbers import (
     Floats,
     check_order,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import value_error
-from skpuffer.kernel.gaussian import gaussian_delta, gaussian_epsilon
+from skpuffer.kernel.noise import gaussian_delta, gaussian_epsilon
 from skpuffer.kernel.numbers import (
     Floats,
     Number,

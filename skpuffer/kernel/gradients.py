@@ -24,6 +24,7 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_real,
 )
+from skpuffer.kernel.queries import Sensitivity
 from skpuffer.kernel.releases import PublicContext, Release
 from skpuffer.kernel.sampling import (
     FullBatchSampling,
@@ -31,7 +32,6 @@ from skpuffer.kernel.sampling import (
     SamplingScheme,
     sampling_scheme,
 )
-from skpuffer.kernel.sensitivity import Sensitivity
 
 __all__ = ["SCHEDULES", "GradientRelease", "Optimiser", "Recalibration"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.kernel.numbers import Floats
 from skpuffer.kernel.pairs import (
     LOG_ROOT,

@@ -1,5 +1,7 @@
 """Releases of one vector, and of several sums in turn."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -14,6 +16,7 @@ from skpuffer.kernel.numbers import (
     Floats,
     check_all_positive,
     check_count,
+    check_extent,
     check_finite,
     check_option,
     check_positive,
@@ -24,13 +27,21 @@ from skpuffer.kernel.releases import (
     Release,
     TableElsewhere,
 )
-from skpuffer.kernel.rounding import add_noise
-from skpuffer.kernel.sensitivity import NORMS, Sensitivity, convert_norm
+from skpuffer.kernel.run import add_noise
 
 if TYPE_CHECKING:
     from skpuffer.kernel.noise import Noise
 
-__all__ = ["AdaptiveRelease", "QueryRelease", "Stage"]
+__all__ = [
+    "NORMS",
+    "AdaptiveRelease",
+    "QueryRelease",
+    "Sensitivity",
+    "Stage",
+    "convert_norm",
+    "grouped_sensitivity",
+    "stacked_sensitivity",
+]
 
 
 # what is asked of it loads then, and most releases ask nothing
@@ -290,7 +301,7 @@ def _sum_in_blocks(
     return total
 
 
-def _ball(given: Any, dim: int | None) -> "Ball":
+def _ball(given: Any, dim: int | None) -> Ball:
     """Return a ball from a pair of center and radius, or the ball given."""
     if not isinstance(given, Ball):
         try:
@@ -308,7 +319,7 @@ def _ball(given: Any, dim: int | None) -> "Ball":
     return ball
 
 
-def _check_center(ball: "Ball", dim: int | None) -> None:
+def _check_center(ball: Ball, dim: int | None) -> None:
     """Refuse a ball around a point that is no vector of this length."""
     size = np.size(ball.center)
     if np.ndim(ball.center) > 1 or (dim is not None and size not in (1, dim)):
@@ -635,7 +646,7 @@ class AdaptiveRelease(QueryRelease):
         return self.stages[stage].unit(self.relation, self.norm)
 
     def noisy(
-        self, stage: int, exact: ArrayLike, noise: "Noise", rng: np.random.Generator
+        self, stage: int, exact: ArrayLike, noise: Noise, rng: np.random.Generator
     ) -> Floats:
         """Return one vector of a stage with the noise that was calibrated.
 
@@ -675,7 +686,7 @@ class AdaptiveRelease(QueryRelease):
         unit = self.unit(stage)
         return unit * add_noise(exact / unit, noise, rng, n_records=self.n_records)
 
-    def deviation(self, stage: int, noise: "Noise") -> float:
+    def deviation(self, stage: int, noise: Noise) -> float:
         """Return the standard deviation of the noise of a stage's coordinates.
 
         Parameters
@@ -691,7 +702,7 @@ class AdaptiveRelease(QueryRelease):
         """
         return self.unit(stage) * float(np.max(noise.std(1)))
 
-    def noise_error(self, noise: "Noise") -> Floats:
+    def noise_error(self, noise: Noise) -> Floats:
         """Return that of all stages; see :meth:`.VoteRelease.noise_error`."""
         # in a row, each in its own units
         return np.repeat(
@@ -727,3 +738,189 @@ _OF_ONE_VECTOR = {
 def _side_by_side(moves: Iterable[float], times: list[int], norm: float) -> float:
     """Norm of moves in blocks of their own, each of which comes several times."""
     return float(np.linalg.norm(np.repeat(list(moves), times), norm))
+
+
+# -- how far one record moves an output, in several norms ------------------------------
+
+
+#: Norms in which sensitivities are put together.
+NORMS = (1.0, 2.0, math.inf)
+
+
+def convert_norm(
+    value: float, from_norm: float, to_norm: float, dim: int | None
+) -> float:
+    """Bound a vector's norm by another norm of it.
+
+    Parameters
+    ----------
+    value : float
+        Bound of the norm of order `from_norm`.
+    from_norm, to_norm : float
+        Orders in [1, inf].
+    dim : int or None
+        Number of coordinates.
+
+    Returns
+    -------
+    bound : float
+        Bound of the norm of order `to_norm`; infinite if it depends on an unknown
+        `dim`.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import convert_norm
+    >>> convert_norm(1.0, from_norm=2, to_norm=1, dim=4)
+    2.0
+    """
+    # norms do not grow with their order
+    if value == 0 or to_norm >= from_norm or dim == 1:
+        return value
+    # no factor holds in every dimension
+    if dim is None:
+        return math.inf
+    # ||x||_p <= d^(1/p - 1/q) ||x||_q for p < q, with equality where all entries are
+    # equal
+    inverse = 0.0 if math.isinf(from_norm) else 1 / from_norm
+    factor: float = dim ** (1 / to_norm - inverse)
+    return value * factor
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Sensitivity of a query to one arbitrary record, by relation and norm.
+
+    Parameters
+    ----------
+    add_remove : dict of {norm: float}
+        Largest move when a record is added or removed and every public divisor stays.
+    replace : dict of {norm: float}, default=None
+        Largest move when a record is replaced. None means twice `add_remove`: the
+        replaced record leaves and another comes.
+    relabel : dict of {norm: float}, default=None
+        Largest move when the target of a record changes and its features stay. None
+        means `replace`.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import Sensitivity
+    >>> Sensitivity(add_remove={2: 0.5}).value("replace", norm=2, dim=3)
+    1.0
+    """
+
+    add_remove: dict[float, float]
+    replace: dict[float, float] | None = None
+    relabel: dict[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("add_remove", "replace", "relabel"):
+            given = getattr(self, name)
+            if given is not None:
+                # by floats, so that 2 and 2.0 are one key and values hash alike
+                held = {float(n): check_extent(sensitivity=v) for n, v in given.items()}
+                object.__setattr__(self, name, held)
+
+    def __hash__(self) -> int:
+        # written out, as dicts have no hash; equal where the fields are equal
+        return hash(
+            tuple(
+                None if held is None else tuple(sorted(held.items()))
+                for held in (self.add_remove, self.replace, self.relabel)
+            )
+        )
+
+    def value(self, relation: str, norm: float, dim: int | None) -> float:
+        """Return the sensitivity in `norm` under `relation`."""
+        # a relation that is misspelt must not be read as the cheaper one
+        check_option(("add_remove", "replace", "relabel"), relation=relation)
+
+        def best(held: dict[float, float]) -> float:
+            # each norm that is held gives a bound in the one asked for; the least is
+            # taken
+            bounds = [convert_norm(v, n, float(norm), dim) for n, v in held.items()]
+            return min(bounds, default=math.inf)
+
+        added = best(self.add_remove)
+        if relation == "add_remove":
+            return added
+        # removing one record and adding another: two steps by the triangle inequality
+        replaced = min(2 * added, best(self.replace or {}))
+        if relation == "replace":
+            return replaced
+        # a target that changes is a record that is replaced
+        return min(replaced, best(self.relabel or {}))
+
+    def times(self, factor: float) -> Sensitivity:
+        """Return the sensitivity of `factor` times the query."""
+
+        def scaled(held: dict[float, float]) -> dict[float, float]:
+            return {norm: factor * value for norm, value in held.items()}
+
+        # None stays None: twice the scaled move is the scaled double
+        replace, relabel = (
+            None if held is None else scaled(held)
+            for held in (self.replace, self.relabel)
+        )
+        return Sensitivity(scaled(self.add_remove), replace, relabel)
+
+
+def stacked_sensitivity(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
+    """Sensitivity of sums over records that are put side by side.
+
+    The norm of a stacked vector is the norm of the vector of its blocks' norms. It is
+    attained if each block's supremum can be, independently of the others.
+
+    Parameters
+    ----------
+    sensitivities : iterable of Sensitivity
+        For both relations, in each of `NORMS`.
+
+    Returns
+    -------
+    Sensitivity
+    """
+    blocks = list(sensitivities)
+    return Sensitivity(
+        # one record moves all blocks at once, at worst each by its own largest move
+        add_remove=_stacked_side_by_side([block.add_remove for block in blocks]),
+        replace=_stacked_side_by_side([block.replace or {} for block in blocks]),
+    )
+
+
+def _stacked_side_by_side(blocks: list[dict[float, float]]) -> dict[float, float]:
+    return {
+        norm: float(np.linalg.norm([held[norm] for held in blocks], norm))
+        for norm in NORMS
+    }
+
+
+def grouped_sensitivity(block: Sensitivity) -> Sensitivity:
+    """Sensitivity of a block that stands in the one cell, of several, of its record.
+
+    Disjoint cells compose in parallel: a record alone fills one block, so adding one
+    moves no more than one cell's block. A replaced record may leave one cell for
+    another, which moves both.
+
+    Parameters
+    ----------
+    block : Sensitivity
+        Of the block within one cell.
+
+    Returns
+    -------
+    Sensitivity
+
+    References
+    ----------
+    McSherry (2009), Privacy integrated queries, Theorem 4 (parallel composition).
+    """
+    # a record that changes its cell leaves one block and joins another: two moves, side
+    # by side, each as of a record that is removed or added
+    within, across = (
+        block.replace or {},
+        _stacked_side_by_side([block.add_remove] * 2),
+    )
+    return Sensitivity(
+        add_remove=dict(block.add_remove),
+        replace={norm: max(within[norm], across[norm]) for norm in NORMS},
+    )

@@ -1,21 +1,54 @@
-"""The run: who pays is told first, then noise is drawn."""
+"""How noise is drawn: who pays is told first, and what leaves is on a public grid.
 
+Exact values, noise and their sum are on the grid. Let x be a multiple of the grid g,
+and N noise as theorems have it, a real number. Then ``x + g round(N / g)`` is ``x + N``
+rounded to the grid: it is made of ``x + N`` alone, and so keeps every promise that ``x
++ N`` does. What is left to do is to draw ``round(N / g)`` from its own distribution,
+which needs no real number, and to pay for the rounding of x.
+
+Mironov (2012) tells two tables apart by the last digits of a release whose noise is
+drawn in floating point: most numbers cannot be reached from one of them. Here the same
+ones can be reached from both.
+"""
+
+import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from skpuffer.exceptions import Statement, UncertifiedError, value_error
-from skpuffer.kernel.noise import Noise
-from skpuffer.kernel.numbers import Floats
-from skpuffer.kernel.rounding import add_noise
+from skpuffer.kernel.draws import (
+    exact_exponential,
+    exact_normal,
+    is_secret,
+    rounded_multiple,
+)
+from skpuffer.kernel.laplace import DiscreteLaplaceNoise, LaplaceNoise
+from skpuffer.kernel.noise import GaussianNoise, Noise
+from skpuffer.kernel.numbers import Floats, Indices, check_count
 
 if TYPE_CHECKING:
     from skpuffer.kernel.certificates import Certificate
     from skpuffer.kernel.queries import QueryRelease
     from skpuffer.kernel.releases import Release
 
-__all__ = ["noise_rows", "noisy_scores", "noisy_value", "run"]
+__all__ = [
+    "add_noise",
+    "draws_exactly",
+    "less_room_for_grid",
+    "noise_grid",
+    "noise_rows",
+    "noisy_scores",
+    "noisy_value",
+    "on_grid",
+    "run",
+    "sample_on_grid",
+    "to_grid",
+    "with_room_for_grid",
+    "without_room",
+]
+
 
 #: What an execution returns.
 Output = TypeVar("Output")
@@ -132,3 +165,432 @@ def noise_rows(
     at_once = max(1, _NOISE_BLOCK // dim)
     for start in range(0, n_rows, at_once):
         yield from noise.sample((min(at_once, n_rows - start), dim), rng)
+
+
+#: Steps of a grid in one unit of scale, as a power of two: of small tables, and at
+#: least.
+_BITS, _LEAST_BITS = 30, 10
+
+#: Records, as a power of two, from which on a grid becomes coarser with their number:
+#: so much rounding may add to a sum of them.
+_FEW_RECORDS = 16
+
+#: What the grid may add to noise; beyond, nothing is rounded.
+MOST_ROOM = 2.0**-7
+
+#: Largest scale over grid of which products are rounded in double precision.
+_LARGEST_RATIO = 2.0**40
+
+_Draw = Callable[[int, np.random.Generator], tuple[Indices, np.ndarray]]
+
+# By the very type: a subclass may have another distribution.
+_MAGNITUDES: dict[type[Noise], _Draw] = {
+    GaussianNoise: exact_normal,
+    LaplaceNoise: exact_exponential,
+}
+
+
+def noise_grid(noise: Noise, n_records: int, *, integer: bool = False) -> Floats | None:
+    """Return the public grid of what is released with some noise.
+
+    Parameters
+    ----------
+    noise : Noise
+    n_records : int
+        Public: rounding errors grow with it.
+    integer : bool, default=False
+        Whether exact values are integers, which are multiples of the grid then.
+
+    Returns
+    -------
+    ndarray of shape () or (dim,), or None
+        A power of two for each coordinate, in the unit of the output. None if the noise
+        has no exact draws, or none on some coordinate.
+    """
+    if type(noise) is DiscreteLaplaceNoise:
+        return np.asarray(1.0) if noise.scale else None
+    scale = np.asarray(noise.scale, dtype=float)
+    if type(noise) not in _MAGNITUDES or not np.all((scale > 0) & np.isfinite(scale)):
+        return None
+    large = max(0, math.ceil(math.log2(max(n_records, 1))) - _FEW_RECORDS)
+    exponent = np.floor(np.log2(scale)) - max(_BITS - large, _LEAST_BITS)
+    grid: Floats = np.exp2(np.minimum(exponent, 0.0) if integer else exponent)
+    return grid if np.all(scale / grid <= _LARGEST_RATIO) else None
+
+
+def add_noise(
+    exact: Floats,
+    noise: Noise,
+    rng: np.random.Generator,
+    *,
+    n_records: int,
+    integer: bool = False,
+) -> Floats:
+    """Add noise to exact values, on a grid where it is drawn exactly.
+
+    Parameters
+    ----------
+    exact : ndarray
+        Its last axis is the coordinates.
+    noise : Noise
+    rng : numpy.random.Generator
+    n_records : int
+    integer : bool, default=False
+        As of `noise_grid`.
+
+    Returns
+    -------
+    ndarray of the shape of `exact`
+    """
+    grid = None
+    if draws_exactly(noise, rng):
+        grid = noise_grid(noise, n_records, integer=integer)
+    if grid is None:
+        return exact + noise.sample(exact.shape, rng)
+    # rounded as floats are, the sum is still made of the exact sum alone
+    return to_grid(exact, grid) + sample_on_grid(noise, grid, exact.shape, rng)
+
+
+def draws_exactly(noise: Noise, rng: np.random.Generator) -> bool:
+    """Whether noise of this kind is drawn exactly, by a generator of secret bits.
+
+    What is drawn from a seed can be drawn again, digits and all.
+    """
+    kind = type(noise)
+    return is_secret(rng) and (kind in _MAGNITUDES or kind is DiscreteLaplaceNoise)
+
+
+def to_grid(values: Floats, grid: Floats | float) -> Floats:
+    """Round to multiples of a power of two; exact, as floats go.
+
+    Beyond 2**53 steps every float is a multiple already.
+    """
+    rounded: Floats = np.rint(values / grid) * grid
+    return rounded
+
+
+def sample_on_grid(
+    noise: Noise, grid: Floats, shape: tuple[int, ...], rng: np.random.Generator
+) -> Floats:
+    """Draw noise rounded to the nearest multiples of a grid, exactly.
+
+    Parameters
+    ----------
+    noise : Noise
+        Of which `noise_grid` knows a grid.
+    grid : ndarray
+        That grid.
+    shape : tuple of int
+        Its last axis is the coordinates.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of the shape asked for
+    """
+    shape = tuple(check_count(least=0, shape=n) for n in shape)
+    n = math.prod(shape)
+    if type(noise) is DiscreteLaplaceNoise:
+        # The integer part of an exponential number of mean rho is geometric.
+        first, second = (
+            rounded_multiple(noise.scale, *exact_exponential(n, rng), rng, down=True)
+            for _ in range(2)
+        )
+        return (first - second).astype(float).reshape(shape)
+    ratio = np.broadcast_to(np.asarray(noise.scale) / grid, shape).ravel()
+    magnitudes = _MAGNITUDES[type(noise)](n, rng)
+    steps = rounded_multiple(ratio, *magnitudes, rng)
+    signs = 1 - 2 * rng.integers(0, 2, n)
+    return (signs * steps).reshape(shape) * grid
+
+
+def with_room_for_grid(
+    noise: Noise,
+    n_records: int,
+    sensitivity: float,
+    norm: float,
+    dim: int,
+    units: Floats | float = 1.0,
+    moved: float = 0.0,
+    *,
+    most: float = MOST_ROOM,
+) -> Noise | None:
+    """Return noise that covers a sensitivity and the rounding to its grid.
+
+    The exact value is rounded to the grid, and taken to be computed to half a step of
+    it: in each of two tables it is off by one step at most, and moves by two steps
+    more. A cost that grows with the ratio of sensitivity to scale alone is kept if the
+    scale grows as the sensitivity does.
+
+    Parameters
+    ----------
+    noise : Noise
+        Calibrated for the sensitivity.
+    n_records : int
+    sensitivity : float
+        In `units`.
+    norm : float
+        Of the sensitivity.
+    dim : int
+    units : float or ndarray of shape (dim,), default=1.0
+    moved : float, default=0.0
+        How much further records may move the exact value than the sensitivity says, as
+        a share of it: they may have been rounded one by one.
+    most : float, default=2**-7
+        Share of the scale that may be added.
+
+    Returns
+    -------
+    Noise or None
+        None where that would take more.
+    """
+    # of the largest scale that may come of it: its grid is no finer
+    widest = _widened(noise, MOST_ROOM)
+    share = _share(widest, n_records, sensitivity, norm, dim, units, moved)
+    return _widened(noise, share) if share <= most else None
+
+
+def less_room_for_grid(
+    noise: Noise,
+    n_records: int,
+    sensitivity: float | None,
+    norm: float,
+    dim: int | None,
+    units: Floats | float = 1.0,
+    moved: float = 0.0,
+) -> Noise:
+    """Return the noise that is left for a sensitivity beside the rounding to the grid.
+
+    The inverse of `with_room_for_grid`, from the noise that is drawn on its own grid.
+
+    Parameters
+    ----------
+    noise : Noise
+        That is drawn.
+    n_records, sensitivity, norm, dim, units, moved : optional
+        As for `with_room_for_grid`.
+
+    Returns
+    -------
+    Noise
+    """
+    share = _share(noise, n_records, sensitivity, norm, dim, units, moved)
+    return noise.with_scale(np.asarray(noise.scale) / (1 + share))
+
+
+def _share(
+    noise: Noise,
+    n_records: int,
+    sensitivity: float | None,
+    norm: float,
+    dim: int | None,
+    units: Floats | float,
+    moved: float,
+) -> float:
+    """How much further the exact value moves on the grid of a noise, as a share."""
+    grid = noise_grid(noise, n_records)
+    if grid is None or not dim or not sensitivity or not 0 < sensitivity < math.inf:
+        return math.inf
+    # a sensitivity that one coordinate has alone counts in the norm of the noise
+    steps = np.broadcast_to(2 * grid / units, (dim,))
+    rounded = max(float(np.linalg.norm(steps, p)) for p in {norm, noise.norm})
+    return rounded / sensitivity + moved
+
+
+def _widened(noise: Noise, share: float) -> Noise:
+    """Noise of a scale that is larger by some share, rounded up."""
+    return noise.with_scale(np.asarray(noise.scale) * ((1 + share) * (1 + 2.0**-50)))
+
+
+#: What a certificate says of any noise, which theorems take for a real number.
+FLOATING_POINT = Statement("assume.noise_in_floating_point")
+
+
+#: What a certificate says of noise that is drawn exactly, in whole steps of a grid.
+ON_GRID = Statement("assume.noise_exact_on_grid")
+
+
+#: The same of sums of gradients, of which there are too many for exact draws.
+SUMS_ON_GRID = Statement("assume.gradient_sums_on_grid")
+
+
+#: The same of a choice by noisy scores, of which no number leaves.
+CHOSEN_ON_GRID = Statement("assume.choice_on_grid")
+
+
+#: What the grid rests on, where noise pays for it.
+ROUNDED_SUMS = Statement("assume.rounding_below_half_step")
+
+
+#: The same where what it would cost is not known.
+NO_ROOM = Statement("assume.rounding_not_counted")
+
+
+#: The same where noise does not cover how far a record is rounded.
+ROUNDED_ELSEWHERE = Statement("assume.engine_rounding_not_counted")
+
+
+#: Parameters of a model of which a certificate says that rounding is covered.
+_MANY_PARAMETERS = 2**20
+
+
+def on_grid(
+    noise: Noise,
+    certificate: "Certificate",
+    release: "Release",
+    rng: np.random.Generator,
+    rounding: Floats | None = None,
+    any_records: bool = False,
+    by_sensitivity: bool = False,
+) -> tuple[Noise, tuple[Statement, ...]]:
+    """Make room for the grid that a release is rounded to, where that can be shown.
+
+    Parameters
+    ----------
+    noise : Noise
+    certificate : Certificate
+        Of that noise.
+    release : Release
+    rng : numpy.random.Generator
+        Of the noise.
+    rounding : ndarray of shape (dim,), default=None
+        How far each coordinate of one record's contribution was rounded.
+    any_records : bool, default=False
+        Whether the sensitivity is that of records that become any others.
+    by_sensitivity : bool, default=False
+        Whether a larger sensitivity takes noise that is larger in proportion.
+
+    Returns
+    -------
+    noise : Noise
+        Larger by next to nothing.
+    statements : tuple of Statement
+        What the last digits of what is released tell.
+    """
+    # by the very type: another kind of release is executed in its own way
+    code = vars(type(release)).get("last_digits")
+    statement = None if code is None else Statement(code)
+    if code == CHOSEN_ON_GRID.code:
+        if getattr(release, "on_grid", False) and is_secret(rng):
+            return noise, (CHOSEN_ON_GRID,)
+        statement = None
+    uncovered: tuple[Statement, ...] = ()
+    if rounding is not None and np.any(rounding):
+        uncovered = (ROUNDED_ELSEWHERE,)
+    if statement is None:
+        return noise, (FLOATING_POINT, *uncovered)
+    covered = _to_cover(noise, certificate, release, rounding, any_records)
+    if not draws_exactly(noise, rng):
+        return noise, (FLOATING_POINT, *uncovered)
+    # of updates, what the noise is added to is made of the table and of the iterate
+    if getattr(release, "noise_position", None) == "update":
+        return noise, (FLOATING_POINT,)
+    if noise_grid(noise, release.n_records, integer=release.is_integer) is None:
+        return noise, (FLOATING_POINT, *uncovered)
+    # integers are on the grid already
+    if release.is_integer:
+        return noise, (statement,)
+    # The engine makes the room in a run, as it knows how many parameters there are.
+    trained = _is_trained(release)
+    larger = None
+    if by_sensitivity and certificate.sensitivity:
+        # pairs of records that nearly agree have so much room, and others any
+        most = getattr(certificate.curve, "most_room", MOST_ROOM)
+        larger = with_room_for_grid(noise, *covered, most=most)
+    if larger is None:
+        return noise, (statement, NO_ROOM, *uncovered)
+    if not trained:
+        noise = larger
+    # what an engine rounded is not in the room that a run makes
+    return noise, (statement, ROUNDED_SUMS, *(uncovered if trained else ()))
+
+
+def without_room(
+    noise: Noise,
+    certificate: "Certificate",
+    release: "Release",
+    rounding: Floats | None = None,
+    any_records: bool = False,
+) -> Noise:
+    """Return what is left of a noise beside the room that its grid takes.
+
+    The rest covers the rounding of the exact value, and hides no secret.
+
+    Parameters
+    ----------
+    noise : Noise
+        That is drawn.
+    certificate : Certificate
+        Of the sensitivity.
+    release, rounding, any_records : optional
+        As for :func:`on_grid`.
+
+    Returns
+    -------
+    Noise
+    """
+    covered = _to_cover(noise, certificate, release, rounding, any_records)
+    return less_room_for_grid(noise, *covered)
+
+
+def _is_trained(release: Any) -> bool:
+    """Whether there are many sums, in which the engine makes the room."""
+    return bool(vars(type(release)).get("last_digits") == SUMS_ON_GRID.code)
+
+
+def _to_cover(
+    noise: Noise,
+    certificate: "Certificate",
+    release: Any,
+    rounding: Floats | None,
+    any_records: bool,
+) -> tuple[Any, ...]:
+    """Return what the room for a grid is made for, as `with_room_for_grid` takes it.
+
+    Parameters
+    ----------
+    noise : Noise
+    certificate : Certificate
+        Of the sensitivity.
+    release, rounding, any_records : optional
+        As for :func:`on_grid`.
+
+    Returns
+    -------
+    tuple
+    """
+    trained = _is_trained(release)
+    return (
+        release.n_records,
+        certificate.sensitivity,
+        noise.norm if certificate.norm is None else certificate.norm,
+        _MANY_PARAMETERS if trained else release.dim,
+        1.0 if release.units is None else np.asarray(release.units),
+        0.0
+        if rounding is None or trained
+        else _rounded_share(release, certificate, noise.norm, rounding, any_records),
+    )
+
+
+def _rounded_share(
+    release: Any,
+    certificate: "Certificate",
+    noise_norm: float,
+    rounding: Floats,
+    any_records: bool,
+) -> float:
+    """How much further rounded records move a sum, as a share of its sensitivity."""
+    norm = noise_norm if certificate.norm is None else certificate.norm
+    # a record that is replaced was rounded once before and once after
+    moved: float = 2 * abs(release.factor)
+    moved *= max(float(np.linalg.norm(rounding, p)) for p in (norm, noise_norm))
+    if not any_records:
+        # it is not known how many records are moved a little: as if all were
+        n_records: int = release.n_records
+        return moved * n_records / float(certificate.sensitivity or 0.0)
+    # of each record that changes the sensitivity has a share as large as this
+    least: float = min(
+        release.sensitivity.value(relation, norm, release.dim)
+        for relation in ("add_remove", "replace")
+    )
+    return moved / least if least > 0 else float("inf")

@@ -24,9 +24,8 @@ from skpuffer.kernel.facts import (
     RecordDistributions,
     arbitrary_coupling,
 )
-from skpuffer.kernel.gaussian import GaussianNoise
 from skpuffer.kernel.laplace import LaplaceNoise
-from skpuffer.kernel.noise import Noise, Shift, ShiftCurve
+from skpuffer.kernel.noise import GaussianNoise, Noise, Shift, ShiftCurve
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_extent, lengths_of
 from skpuffer.kernel.queries import AdaptiveRelease, QueryRelease

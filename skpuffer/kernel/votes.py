@@ -18,10 +18,9 @@ from skpuffer.kernel.numbers import (
     check_positive,
     check_real,
 )
-from skpuffer.kernel.queries import QueryRelease
+from skpuffer.kernel.queries import QueryRelease, Sensitivity, stacked_sensitivity
 from skpuffer.kernel.releases import PublicContext, Release
-from skpuffer.kernel.rounding import add_noise
-from skpuffer.kernel.sensitivity import Sensitivity, stacked_sensitivity
+from skpuffer.kernel.run import add_noise
 
 __all__ = ["VOTE_RELATIONS", "VoteRelease", "noisy_counts"]
 

@@ -21,7 +21,7 @@ from skpuffer.accountants._base import budget_of, name_of
 from skpuffer.base import proved
 from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.draws import noise_generator
-from skpuffer.kernel.rounding import add_noise
+from skpuffer.kernel.run import add_noise
 from skpuffer.privacy._best_run import Trial, best_of_runs, every_trial_once, one_trial
 from skpuffer.utils._listeners import unheard
 from skpuffer.utils._silence import muted, silence

@@ -15,8 +15,8 @@ from skpuffer._template._raw_tables import check_records
 from skpuffer._template._reading import class_indices, declared_classes, without_secret
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
+from skpuffer.kernel.queries import NORMS, grouped_sensitivity
 from skpuffer.kernel.releases import PUBLIC_TARGET
-from skpuffer.kernel.sensitivity import NORMS, grouped_sensitivity
 from skpuffer.releases import Sensitivity
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
-from skpuffer.kernel.gaussian import GaussianNoise as GaussianNoise
 from skpuffer.kernel.laplace import DiscreteLaplaceNoise as DiscreteLaplaceNoise
 from skpuffer.kernel.laplace import ExponentialNoise as ExponentialNoise
 from skpuffer.kernel.laplace import GumbelNoise as GumbelNoise
 from skpuffer.kernel.laplace import L2LaplaceNoise as L2LaplaceNoise
 from skpuffer.kernel.laplace import LaplaceNoise as LaplaceNoise
+from skpuffer.kernel.noise import GaussianNoise as GaussianNoise
 from skpuffer.kernel.noise import Noise as Noise
 from skpuffer.kernel.noise import Shift as Shift
 from skpuffer.kernel.noise import ShiftCurve as ShiftCurve

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from skpuffer.exceptions import value_error
-from skpuffer.kernel.gaussian import GaussianNoise
-from skpuffer.kernel.noise import Shift
+from skpuffer.kernel.noise import GaussianNoise, Shift
 from skpuffer.kernel.numbers import Floats, Numbers, check_finite
 from skpuffer.utils._checks import check_covariance
 

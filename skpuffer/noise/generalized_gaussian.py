@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import gamma
 
 from skpuffer.exceptions import Statement, value_error
-from skpuffer.kernel.gaussian import GaussianNoise
 from skpuffer.kernel.laplace import LaplaceNoise
 from skpuffer.kernel.noise import (
     Costs,
     Evidence,
+    GaussianNoise,
     MagnitudeNoise,
     Noise,
     Shift,

@@ -3,7 +3,9 @@ from skpuffer.kernel.gradients import Optimiser as Optimiser
 from skpuffer.kernel.gradients import Recalibration as Recalibration
 from skpuffer.kernel.queries import AdaptiveRelease as AdaptiveRelease
 from skpuffer.kernel.queries import QueryRelease as QueryRelease
+from skpuffer.kernel.queries import Sensitivity as Sensitivity
 from skpuffer.kernel.queries import Stage as Stage
+from skpuffer.kernel.queries import convert_norm as convert_norm
 from skpuffer.kernel.releases import PublicContext as PublicContext
 from skpuffer.kernel.releases import SelectionRelease as SelectionRelease
 from skpuffer.kernel.sampling import SAMPLING_SCHEMES as SAMPLING_SCHEMES
@@ -15,8 +17,6 @@ from skpuffer.kernel.sampling import PoissonSampling as PoissonSampling
 from skpuffer.kernel.sampling import SamplingScheme as SamplingScheme
 from skpuffer.kernel.sampling import ShuffledEpochsSampling as ShuffledEpochsSampling
 from skpuffer.kernel.sampling import WithReplacementSampling as WithReplacementSampling
-from skpuffer.kernel.sensitivity import Sensitivity as Sensitivity
-from skpuffer.kernel.sensitivity import convert_norm as convert_norm
 from skpuffer.kernel.votes import VOTE_RELATIONS as VOTE_RELATIONS
 from skpuffer.kernel.votes import VoteRelease as VoteRelease
 

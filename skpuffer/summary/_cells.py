@@ -11,8 +11,8 @@ import narwhals as nw
 import numpy as np
 
 from skpuffer.exceptions import Statement, value_error
+from skpuffer.kernel.queries import grouped_sensitivity, stacked_sensitivity
 from skpuffer.kernel.releases import Part, of_each_record
-from skpuffer.kernel.sensitivity import grouped_sensitivity, stacked_sensitivity
 from skpuffer.releases import Sensitivity
 
 from ._mean import row_blocks

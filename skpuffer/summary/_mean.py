@@ -18,8 +18,8 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
+from skpuffer.kernel.queries import stacked_sensitivity
 from skpuffer.kernel.releases import Part, of_each_record
-from skpuffer.kernel.sensitivity import stacked_sensitivity
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._bounds import BOUNDS_LEAK, Bounds, check_bounds, resolve_bounds

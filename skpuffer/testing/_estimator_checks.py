@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
-from skpuffer.kernel.rounding import CHOSEN_ON_GRID, ON_GRID, SUMS_ON_GRID
+from skpuffer.kernel.run import CHOSEN_ON_GRID, ON_GRID, SUMS_ON_GRID
 from skpuffer.noise import Noise
 from skpuffer.releases import (
     AdaptiveRelease,

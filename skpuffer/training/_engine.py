@@ -15,13 +15,13 @@ from skpuffer.exceptions import value_error
 from skpuffer.kernel.draws import spawned
 from skpuffer.kernel.gradients import SCHEDULES, Recalibration
 from skpuffer.kernel.numbers import check_count, check_option, check_positive
-from skpuffer.kernel.rounding import (
+from skpuffer.kernel.run import (
     draws_exactly,
     noise_grid,
+    noise_rows,
     to_grid,
     with_room_for_grid,
 )
-from skpuffer.kernel.run import noise_rows
 from skpuffer.kernel.sampling import FreshBinsSampling, FullBatchSampling
 from skpuffer.noise import strategies as make
 from skpuffer.utils._threads import threadpool

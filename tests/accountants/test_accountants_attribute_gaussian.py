@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from skpuffer.accountants import AttributeGaussian, GeneralWasserstein
 from skpuffer.distributions import Continuous, Discrete, Gaussian, Samples
 from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import gaussian_renyi_divergence

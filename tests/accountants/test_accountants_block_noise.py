@@ -16,7 +16,7 @@ from skpuffer.accountants import (
     PrivacyLoss,
     RenyiDP,
 )
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate
 from skpuffer.releases import GradientRelease

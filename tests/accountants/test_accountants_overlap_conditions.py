@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from skpuffer.accountants import OverlapAmplification
 from skpuffer.exceptions import CompositionError, ScenarioError, UnsupportedError
-from skpuffer.kernel.gaussian import gaussian_mu
+from skpuffer.kernel.noise import gaussian_mu
 from skpuffer.linear_model import PrivateSGDClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion, compose

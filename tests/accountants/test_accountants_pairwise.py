@@ -12,7 +12,7 @@ from skpuffer.accountants import Best, OverlapAmplification
 from skpuffer.base import proved
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.kernel.draws import noise_generator
-from skpuffer.kernel.rounding import noise_grid
+from skpuffer.kernel.run import noise_grid
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, compose

@@ -12,7 +12,7 @@ from scipy import integrate, stats
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.exceptions import Statement, UnsupportedError
-from skpuffer.kernel.gaussian import gaussian_epsilon
+from skpuffer.kernel.noise import gaussian_epsilon
 from skpuffer.kernel.pairs import ShiftPair
 from skpuffer.kernel.steps import GradientSteps, steps_of
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise, Shift

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss, RenyiDP
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.kernel.gaussian import gaussian_epsilon
+from skpuffer.kernel.noise import gaussian_epsilon
 from skpuffer.noise import (
     GaussianNoise,
     GeneralizedCauchyNoise,

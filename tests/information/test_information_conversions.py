@@ -26,7 +26,7 @@ from skpuffer.information import (
     published_dp_mean_power,
     total_variation_success,
 )
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from tests.refused import refused
 
 ORACLES = json.loads(

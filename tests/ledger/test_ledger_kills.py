@@ -16,7 +16,7 @@ from skpuffer.accountants import PrivacyLoss
 from skpuffer.compose import PrivatePipeline
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import LedgerRefusal
-from skpuffer.kernel.rounding import add_noise
+from skpuffer.kernel.run import add_noise
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateRidge
 from skpuffer.model_selection import PrivateGridSearchCV

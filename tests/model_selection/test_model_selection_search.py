@@ -47,7 +47,7 @@ from skpuffer.exceptions import (
     UnsupportedError,
     WeakPromiseWarning,
 )
-from skpuffer.kernel.rounding import ON_GRID, SUMS_ON_GRID
+from skpuffer.kernel.run import ON_GRID, SUMS_ON_GRID
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import (
     PrivateHuberRegressor,

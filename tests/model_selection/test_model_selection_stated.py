@@ -30,7 +30,7 @@ from skpuffer.exceptions import (
     Statement,
     UnsupportedError,
 )
-from skpuffer.kernel.rounding import ON_GRID, noise_grid
+from skpuffer.kernel.run import ON_GRID, noise_grid
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.model_selection import _base as searches

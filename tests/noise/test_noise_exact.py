@@ -19,7 +19,7 @@ from skpuffer.kernel.draws import (
     secret_generator,
     spawned,
 )
-from skpuffer.kernel.rounding import (
+from skpuffer.kernel.run import (
     add_noise,
     draws_exactly,
     noise_grid,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skpuffer.exceptions import InfiniteDistanceError, Statement
-from skpuffer.kernel.rounding import sample_on_grid
+from skpuffer.kernel.run import sample_on_grid
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     DegenerateGaussianNoise,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PoissonPair, PrivacyLossCurve
 from skpuffer.privacy_loss.allocation import AllocationPair, _lattice

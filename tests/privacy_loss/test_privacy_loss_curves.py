@@ -16,7 +16,7 @@ from skpuffer.kernel.composed_curves import (
     WorstCurve,
     costs_at,
 )
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy_loss import (
     BoundedRangePair,

@@ -20,7 +20,7 @@ from skpuffer.accountants._compatibility import _scenarios
 from skpuffer.accountants._gain import gain_over_records
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.kernel.draws import secret_generator
-from skpuffer.kernel.rounding import noise_grid
+from skpuffer.kernel.run import noise_grid
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     GaussianNoise,

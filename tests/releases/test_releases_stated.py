@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.sensitivity import NORMS, grouped_sensitivity, stacked_sensitivity
+from skpuffer.kernel.queries import NORMS, grouped_sensitivity, stacked_sensitivity
 from skpuffer.noise import GaussianNoise
 from skpuffer.noise.strategies import banded_square_root, identity, prefix_sum_tree
 from skpuffer.releases import (

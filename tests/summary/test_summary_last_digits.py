@@ -7,7 +7,7 @@ import pytest
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import FLOATING_POINT
-from skpuffer.kernel.rounding import CHOSEN_ON_GRID
+from skpuffer.kernel.run import CHOSEN_ON_GRID
 from skpuffer.summary import PrivateMean, PrivateQuantile
 
 from ..last_digits import reachable

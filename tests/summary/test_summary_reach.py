@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpuffer.kernel.sensitivity import NORMS
+from skpuffer.kernel.queries import NORMS
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
 from skpuffer.summary._mean import Moments, _pair_move

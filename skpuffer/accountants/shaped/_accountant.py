@@ -17,7 +17,7 @@ from skpuffer.exceptions import (
     value_error,
 )
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.gaussian import gaussian_mu
+from skpuffer.kernel.noise import gaussian_mu
 from skpuffer.kernel.numbers import (
     Booleans,
     Floats,

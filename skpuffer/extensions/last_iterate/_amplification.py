@@ -18,7 +18,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.composed import Reading
-from skpuffer.kernel.gaussian import gaussian_mu
+from skpuffer.kernel.noise import gaussian_mu
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import Floats, check_positive
 from skpuffer.kernel.steps import (

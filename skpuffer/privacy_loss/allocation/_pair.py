@@ -13,8 +13,8 @@ from scipy.special import gammaln, log_ndtr, logsumexp, ndtr, ndtri
 
 from skpuffer.kernel.curves import Pair
 from skpuffer.kernel.distribution import Reversed
-from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.loss_grid import tail_quantile
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.kernel.numbers import Floats, Integers
 from skpuffer.kernel.pairs import DominatingPair, renyi_of_pair
 

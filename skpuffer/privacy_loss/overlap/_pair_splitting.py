@@ -11,7 +11,7 @@ from scipy.optimize import brentq, linprog
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.kernel.numbers import Booleans, Floats, Indices
 
 #: Masses of pairs, of the one member and of the other.

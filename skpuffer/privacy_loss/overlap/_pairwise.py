@@ -17,7 +17,7 @@ from scipy.spatial.distance import squareform
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import GaussianCurve
-from skpuffer.kernel.gaussian import gaussian_mu
+from skpuffer.kernel.noise import gaussian_mu
 from skpuffer.kernel.numbers import Floats, Indices, check_non_negative, check_real
 
 from ._curve import (

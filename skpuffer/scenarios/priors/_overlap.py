@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skpuffer.exceptions import Statement
-from skpuffer.kernel.gaussian import gaussian_mu
+from skpuffer.kernel.noise import gaussian_mu
 from skpuffer.kernel.numbers import Floats, check_positive, check_probability
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss.overlap import Overlap, OverlapCurve, amplified_budgets

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from skpuffer.extensions.random_allocation.loss._conditional import Hazards
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.noise.strategies import banded_square_root, identity
 
 ROOT = Path(__file__).parents[3]

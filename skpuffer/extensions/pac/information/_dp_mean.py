@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 from skpuffer.exceptions import value_error
-from skpuffer.kernel.gaussian import gaussian_mu
+from skpuffer.kernel.noise import gaussian_mu
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,

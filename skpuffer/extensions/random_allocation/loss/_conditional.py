@@ -16,8 +16,8 @@ from sklearn.utils import gen_batches
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import Pair
 from skpuffer.kernel.distribution import Reversed, Steps, _delta_on, _epsilon_on
-from skpuffer.kernel.gaussian import gaussian_delta
 from skpuffer.kernel.loss_grid import GridTooLargeError
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.kernel.numbers import (
     Floats,
     check_finite,

@@ -11,7 +11,7 @@ import numpy as np
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import Pair, log_delta_of_orders
 from skpuffer.kernel.distribution import Reversed
-from skpuffer.kernel.gaussian import gaussian_delta
+from skpuffer.kernel.noise import gaussian_delta
 from skpuffer.kernel.numbers import Floats, check_probability
 from skpuffer.kernel.pairs import DominatingPair
 from skpuffer.privacy_loss.allocation._lattice import least_epsilon

@@ -10,7 +10,7 @@ from sklearn.utils import gen_batches
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import conversion_terms, log_delta_of_orders
-from skpuffer.kernel.gaussian import gaussian_delta, gaussian_epsilon
+from skpuffer.kernel.noise import gaussian_delta, gaussian_epsilon
 from skpuffer.kernel.numbers import (
     Floats,
     check_count,
