@@ -1,9 +1,11 @@
 """The kernel alone makes certificates and draws noise, and refuses false claims."""
 
 import ast
+import io
 import math
 import re
 import sys
+import tokenize
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +65,58 @@ def test_the_kernel_imports_arrays_formulas_a_cipher_and_itself(path):
         ours = module == "skpuffer.exceptions" or module.startswith("skpuffer.kernel")
         known = first in sys.stdlib_module_names | {"numpy", "scipy", "randomgen"}
         assert known or ours, module
+
+
+def functions_of(path):
+    tree = ast.parse(path.read_text("utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def lines_of_code(path):
+    """Numbers of lines that hold code: no docstring, no comment, no blank line."""
+    text = path.read_text("utf-8")
+    blank = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT}
+    blank |= {tokenize.DEDENT, tokenize.ENDMARKER}
+    found = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in blank:
+            found.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if documented and ast.get_docstring(node) is not None:
+            first = node.body[0]
+            found -= set(range(first.lineno, first.end_lineno + 1))
+    return found
+
+
+@pytest.mark.parametrize("path", KERNEL, ids=lambda path: path.stem)
+def test_no_function_of_the_kernel_is_long(path):
+    code = lines_of_code(path)
+    for node in functions_of(path):
+        length = len(code & set(range(node.lineno, node.end_lineno + 1)))
+        assert length <= 40, (node.name, length)
+
+
+@pytest.mark.parametrize("path", KERNEL, ids=lambda path: path.stem)
+def test_public_signatures_of_the_kernel_have_types(path):
+    for node in functions_of(path):
+        if node.name.startswith("_") and not node.name.endswith("__"):
+            continue
+        given = node.args
+        every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        every += [each for each in (given.vararg, given.kwarg) if each is not None]
+        types = [each.annotation for each in every] + [node.returns]
+        for each in filter(None, types):
+            names = {n.id for n in ast.walk(each) if isinstance(n, ast.Name)}
+            assert "Any" not in names, node.name
+
+
+@pytest.mark.parametrize("path", KERNEL, ids=lambda path: path.stem)
+def test_the_kernel_dispatches_by_type_and_not_by_branches(path):
+    for node in functions_of(path):
+        tests = [n.test for n in ast.walk(node) if isinstance(n, ast.If | ast.IfExp)]
+        branches = [test for test in tests if "isinstance(" in ast.unparse(test)]
+        assert len(branches) < 2, node.name
 
 
 def calls(name):

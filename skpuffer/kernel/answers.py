@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import Statement, unsupported_error
 from skpuffer.kernel.curves import DescribedPair, GaussianCurve
 from skpuffer.kernel.distribution import PrivacyLossCurve
 from skpuffer.kernel.laplace import ExponentialNoise, GumbelNoise
@@ -94,67 +94,76 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
             several records differ.
         """
         release = self.release
-        # any class may gain or lose votes, and one coordinate stands for all below
-        if noise.dim is not None:
-            raise UnsupportedError(
-                Statement(
-                    "pate.votes_noise_scales_differ", name=release.name, noise=noise
-                )
-            )
-        k = min(self.count, release.n_teachers)
-        if k > 1 and not noise.log_concave:
-            raise UnsupportedError(
-                Statement(
-                    "pate.votes_noise_not_log_concave",
-                    name=release.name,
-                    n_touched=k,
-                    family=noise.family,
-                )
-            )
-        one = Shift(float(k), norm=math.inf, dim=None, structure="scalar")
+        touched = min(self.count, release.n_teachers)
+        self._check_noise(noise, touched)
+        one = Shift(float(touched), norm=math.inf, dim=None, structure="scalar")
         both = release.relation == "replace_vote" or self.relation == "replace"
         assert release.max_answers is not None  # the release has set it
-        answers = release.max_answers * (2 if both else 1)
         # two coordinates an answer where votes change, one where they join or leave
         cost = noise.curve(one)
-        steps = [(ShiftPair(cost), answers)]
+        steps = [(ShiftPair(cost), release.max_answers * (2 if both else 1))]
         if release.threshold is not None:
             # charged on every query, as which of them pass is itself read off the votes
             test = release.test_noise(noise).curve(one)
             steps.append((ShiftPair(test), release.n_queries))
-        mus = [pair.curve.gaussian_mu for pair, _ in steps]
-        # mu-Gaussian mechanisms compose by the sum of squares (Dong et al. 2022)
-        squares = [
-            n * mu**2 for mu, (_, n) in zip(mus, steps, strict=True) if mu is not None
-        ]
-        curve: GaussianCurve | PrivacyLossCurve
-        # counts and test have noise of one family: both are Gaussian or neither is
-        if len(squares) < len(steps):
-            curve = PrivacyLossCurve(tuple(steps), float(max_memory))
-        else:
-            curve = GaussianCurve(float(np.sqrt(sum(squares))))
-        groups: Statement | str = ""
-        if release.groups is not None:
-            groups = Statement(
-                "pate.groups_dealt_whole",
-                n_groups=max(release.groups) + 1,
-                n_touched=k,
-                n_teachers=release.n_teachers,
-            )
-        threshold: Statement | str = ""
-        if release.threshold is not None:
-            threshold = Statement(
-                "pate.leading_count_test_charged",
-                n_queries=release.n_queries,
-                max_answers=release.max_answers,
-            )
-        statement = Statement(
-            _STATEMENTS[release.relation], groups=groups, threshold=threshold
-        )
-        # the test is of the same family, so nothing further is unproved
-        evidence = cost.evidence(renyi=True), cost.evidence()
         events = tuple(steps)
-        return Accounting(curve, one, _SOURCE, False, evidence, (statement,), events)
+        # the test is of the same family, so nothing further is unproved
+        return Accounting(
+            curve=_composed(events, max_memory),
+            shift=one,
+            source=_SOURCE,
+            tight=False,
+            evidence=(cost.evidence(renyi=True), cost.evidence()),
+            assumptions=(_votes_statement(release, touched),),
+            events=events,
+        )
+
+    def _check_noise(self, noise: Noise, touched: int) -> None:
+        # any class may gain or lose votes, and one coordinate stands for all
+        if noise.dim is not None:
+            raise unsupported_error(
+                "pate.votes_noise_scales_differ", name=self.release.name, noise=noise
+            )
+        if touched > 1 and not noise.log_concave:
+            raise unsupported_error(
+                "pate.votes_noise_not_log_concave",
+                name=self.release.name,
+                n_touched=touched,
+                family=noise.family,
+            )
+
+
+def _composed(
+    steps: tuple[tuple[ShiftPair, int], ...], max_memory: float
+) -> GaussianCurve | PrivacyLossCurve:
+    mus = [pair.curve.gaussian_mu for pair, _ in steps]
+    # mu-Gaussian mechanisms compose by the sum of squares (Dong et al. 2022)
+    squares = [
+        n * mu**2 for mu, (_, n) in zip(mus, steps, strict=True) if mu is not None
+    ]
+    # counts and test have noise of one family: both are Gaussian or neither is
+    if len(squares) < len(steps):
+        return PrivacyLossCurve(steps, float(max_memory))
+    return GaussianCurve(float(np.sqrt(sum(squares))))
+
+
+def _votes_statement(release: VoteRelease, touched: int) -> Statement:
+    groups: Statement | str = ""
+    if release.groups is not None:
+        groups = Statement(
+            "pate.groups_dealt_whole",
+            n_groups=max(release.groups) + 1,
+            n_touched=touched,
+            n_teachers=release.n_teachers,
+        )
+    threshold: Statement | str = ""
+    if release.threshold is not None:
+        threshold = Statement(
+            "pate.leading_count_test_charged",
+            n_queries=release.n_queries,
+            max_answers=release.max_answers,
+        )
+    return Statement(_STATEMENTS[release.relation], groups=groups, threshold=threshold)
 
 
 #: What a certificate says of the relation between votes.
@@ -247,14 +256,12 @@ def selection_curve(
     """
     # by exact type, as a subclass may draw otherwise
     if type(noise) not in _MECHANISMS or noise.dim is not None:
-        raise UnsupportedError(
-            Statement(
-                "selection.noise_not_gumbel_exponential", name=release.name, noise=noise
-            )
+        raise unsupported_error(
+            "selection.noise_not_gumbel_exponential", name=release.name, noise=noise
         )
     if type(noise) is ExponentialNoise and not release.is_finite:
-        raise UnsupportedError(
-            Statement("selection.exponential_candidates_not_finite", name=release.name)
+        raise unsupported_error(
+            "selection.exponential_candidates_not_finite", name=release.name
         )
     source, pair = _MECHANISMS[type(noise)]
     ranges = [count * one for one in release.ranges(relation)]

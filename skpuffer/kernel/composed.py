@@ -172,38 +172,9 @@ def claim_of_steps(
     -------
     Claim
     """
-    release, found = steps.release, steps.under(noise, promise.max_memory)
-    epsilon, lower, curve, remarks = promise.read(found.curve, promise.left)
-    # Rényi costs of other than plain steps are read off the noise's trade-off, so the
-    # evidence of that counts for them too
-    pairs = getattr(found.curve, "steps", ())
-    by_costs = promise.by_renyi_costs and all(
-        isinstance(pair, ShiftPair) for pair, _ in pairs
-    )
-    event, coupling, notion = steps.event, fact.coupling_id, promise.notion
-    moved: tuple[Statement, ...] = ()
-    weighed = None
-    if steps.law is not None and promise.by_law:
-        delta = check_probability(delta=promise.delta)
-        weighed = law_account(steps, noise, delta, promise.max_memory)
-    if weighed is not None and weighed[0].epsilon(delta) < epsilon:
-        # a mean over tables, which holds for this run alone
-        (curve, found), lower, remarks = weighed, None, ()
-        epsilon = curve.epsilon(delta)
-        event, coupling, notion = 0.0, None, Notion.APPROXIMATE_PUFFERFISH
-    elif event:
-        # what rests on an event is about the prior, and on this coupling of it
-        notion = Notion.APPROXIMATE_PUFFERFISH
-    elif steps.moves is not None:
-        # what is promised rests on how far the secret moves each record
-        notion = notion.pufferfish
-        moved = steps.statements(fact.move)
-    elif not math.isinf(fact.move) or fact.relabelled:
-        # the bound takes clipped gradients of any records, not how far each moves
-        coupling = arbitrary_coupling(steps.relation, fact.count)
-    # teachers were counted by where the records are: not so of any as many
-    if getattr(release, "groups", None) and fact.sequences is not None:
-        coupling = fact.together(coupling)
+    reading, found, is_mean = _read(noise, steps, promise)
+    epsilon, lower, curve, remarks = reading
+    notion, event, coupling, moved = _grounds(steps, fact, promise.notion, is_mean)
     # one record against one; under differential privacy the two are the same by
     # definition
     compared = fact.count == 1 and not fact.any_records
@@ -228,14 +199,63 @@ def claim_of_steps(
             *moved,
             *found.assumptions,
             *remarks,
-            *found.evidence[0 if by_costs else 1],
-            *release.assumptions,
+            *_evidence(found, promise),
+            *steps.release.assumptions,
         ),
         sensitivity=float(found.shift.radius),
         norm=float(found.shift.norm),
         record_sensitivity=steps.any_record(found.shift) if compared else None,
         source=found.source,
     )
+
+
+def _read(
+    noise: Noise, steps: StepsOfRelease, promise: Promise
+) -> tuple[Reading, Accounting, bool]:
+    """Read the less of two costs, and whether that is a mean over pairs of tables."""
+    found = steps.under(noise, promise.max_memory)
+    reading = promise.read(found.curve, promise.left)
+    if steps.law is not None and promise.by_law:
+        delta = check_probability(delta=promise.delta)
+        curve, weighed = law_account(steps, noise, delta, promise.max_memory)
+        epsilon = curve.epsilon(delta)
+        if epsilon < reading[0]:
+            return (epsilon, None, curve, ()), weighed, True
+    return reading, found, False
+
+
+def _evidence(found: Accounting, promise: Promise) -> tuple[Statement, ...]:
+    """What is not proved of the noise, of its Rényi costs or of its trade-off."""
+    of_costs, of_trade_off = found.evidence
+    # Rényi costs of other than plain steps are read off the trade-off
+    plain = all(
+        isinstance(pair, ShiftPair) for pair, _ in getattr(found.curve, "steps", ())
+    )
+    return of_costs if promise.by_renyi_costs and plain else of_trade_off
+
+
+def _grounds(
+    steps: StepsOfRelease, fact: Adjacency, notion: Notion, is_mean: bool
+) -> tuple[Notion, float, str | None, tuple[Statement, ...]]:
+    """Notion, event and coupling that a promise rests on, and how records move."""
+    coupling = fact.coupling_id
+    moved: tuple[Statement, ...] = ()
+    if is_mean:
+        # a mean over tables, which holds for this run alone
+        return Notion.APPROXIMATE_PUFFERFISH, 0.0, None, ()
+    if steps.event:
+        # what rests on an event is about the prior, and on this coupling of it
+        notion = Notion.APPROXIMATE_PUFFERFISH
+    elif steps.moves is not None:
+        # what is promised rests on how far the secret moves each record
+        notion, moved = notion.pufferfish, steps.statements(fact.move)
+    elif not math.isinf(fact.move) or fact.relabelled:
+        # the bound takes clipped gradients of any records, not how far each moves
+        coupling = arbitrary_coupling(steps.relation, fact.count)
+    # teachers were counted by where the records are: not so of any as many
+    if getattr(steps.release, "groups", None) and fact.sequences is not None:
+        coupling = fact.together(coupling)
+    return notion, steps.event, coupling, moved
 
 
 def read_losses(

@@ -12,7 +12,7 @@ from typing import ClassVar, cast
 import numpy as np
 from scipy.special import logsumexp
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.curves import (
     DEFAULT_ORDERS,
     ComposedPair,
@@ -73,17 +73,15 @@ class RenyiCurve(Plain, kind="renyi"):
         orders = tuple(check_order(orders=a) for a in self.orders)
         epsilons = tuple(check_real(epsilons=e) for e in self.epsilons)
         if len(orders) != len(epsilons) or not orders:
-            raise ValueError(
-                Statement(
-                    "curve.orders_epsilons_lengths_differ",
-                    n_orders=len(orders),
-                    n_epsilons=len(epsilons),
-                )
+            raise value_error(
+                "curve.orders_epsilons_lengths_differ",
+                n_orders=len(orders),
+                n_epsilons=len(epsilons),
             )
         if any(b <= a for a, b in zip(orders, orders[1:], strict=False)):
-            raise ValueError(Statement("curve.orders_not_increasing"))
+            raise value_error("curve.orders_not_increasing")
         if min(epsilons) < 0:
-            raise ValueError(Statement("curve.epsilons_negative"))
+            raise value_error("curve.epsilons_negative")
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "epsilons", epsilons)
 
@@ -267,9 +265,7 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
         knows Rényi costs only; otherwise Rényi costs added order by order, on the
         orders of the tabulated curves or on a default grid.
     """
-    counted = [
-        (c.curve, c.times) if isinstance(c, RepeatedCurve) else (c, 1) for c in curves
-    ]
+    counted = list(map(_counted, curves))
     if len(counted) == 1 and counted[0][1] == 1:
         return counted[0][0]
     mu = _distance(counted)
@@ -293,6 +289,12 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
         orders = np.append(orders, math.inf)
     costs = [sum(times * float(c.renyi(a)) for c, times in counted) for a in orders]
     return RenyiCurve(tuple(orders), tuple(costs))
+
+
+def _counted(curve: PrivacyCurve) -> tuple[PrivacyCurve, int]:
+    if isinstance(curve, RepeatedCurve):
+        return curve.curve, curve.times
+    return curve, 1
 
 
 def _distance(counted: Sequence[tuple[PrivacyCurve, int]]) -> float | None:

@@ -9,12 +9,12 @@ Noise families and certificates both need it, so it stands below either.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.noise import gaussian_delta, gaussian_epsilon
 from skpuffer.kernel.numbers import (
     Floats,
@@ -61,7 +61,7 @@ class PrivacyCurve(Protocol):
     def epsilon(self, delta: float) -> float:
         """Epsilon at `delta`, rounded up."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
 
 
@@ -89,7 +89,7 @@ class NoiseCurve(Protocol):
     def times(self, factor: float) -> "NoiseCurve":
         """Return the curve of the same noise against a multiple of the shift."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
 
 
@@ -124,7 +124,7 @@ class Pair(TradeOffs, Protocol):
 class DescribedPair(Pair, Protocol):
     """A dominating pair that a certificate can list."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
 
 
@@ -138,7 +138,7 @@ class PairFamily(Protocol):
     def directions(self) -> tuple[Pair, ...]:
         """The pairs, each in both directions."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain data."""
 
 
@@ -213,8 +213,8 @@ def _orders_and_costs(alpha: ArrayLike, epsilon: ArrayLike) -> tuple[Floats, Flo
         np.asarray(alpha, float), np.asarray(epsilon, float)
     )
     if alpha.size == 0 or np.any(~(alpha > 1)) or np.any(~(epsilon >= 0)):
-        raise ValueError(
-            Statement("curve.orders_costs_out_of_range", alpha=alpha, epsilon=epsilon)
+        raise value_error(
+            "curve.orders_costs_out_of_range", alpha=alpha, epsilon=epsilon
         )
     return alpha, epsilon
 

@@ -23,18 +23,18 @@ import operator
 import secrets
 from collections.abc import Callable
 from fractions import Fraction
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = [
     "exact_exponential",
     "exact_normal",
     "is_secret",
-    "own_stream",
     "rounded_multiple",
     "secret_generator",
     "spawned",
@@ -90,28 +90,6 @@ def spawned(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
     return rng.spawn(n)
 
 
-def own_stream(random_state: Any) -> Any:
-    """Return the `random_state` of a copy, which shares no stream with the original.
-
-    Parameters
-    ----------
-    random_state : int, RandomState, Generator or None
-
-    Returns
-    -------
-    int, RandomState, Generator or None
-        A generator that is independent of the given one; a seed or None as it is.
-    """
-    if isinstance(random_state, np.random.Generator):
-        try:
-            return random_state.spawn(1)[0]
-        except TypeError:  # made without a seed sequence
-            return np.random.default_rng(random_state.integers(2**63, size=4))
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.RandomState(random_state.randint(2**31 - 1, size=4))
-    return random_state
-
-
 def noise_generator(
     random_state: int | np.random.RandomState | np.random.Generator | None,
 ) -> tuple[np.random.Generator, bool]:
@@ -131,25 +109,36 @@ def noise_generator(
     seeded : bool
         Whether the noise can be reproduced by whoever knows the seed.
     """
-    if random_state is None:
-        return secret_generator(), False
-    # whoever made it may know its state, so noise from it counts as seeded
-    if isinstance(random_state, np.random.Generator):
-        return random_state, True
-    if isinstance(random_state, np.random.RandomState):
-        # drawn from the state, so that a second fit differs, as users expect
-        return np.random.default_rng(random_state.randint(2**31 - 1, size=4)), True
+    return (
+        (secret_generator(), False) if random_state is None else _seeded(random_state)
+    )
+
+
+@singledispatch
+def _seeded(random_state: Any) -> tuple[np.random.Generator, bool]:
     try:
         return np.random.default_rng(operator.index(random_state)), True
     except (TypeError, ValueError):
-        raise ValueError(
-            Statement("parameter.random_state_invalid", random_state=random_state)
+        raise value_error(
+            "parameter.random_state_invalid", random_state=random_state
         ) from None
 
 
+@_seeded.register
+def _(random_state: np.random.Generator) -> tuple[np.random.Generator, bool]:
+    # whoever made it may know its state, so noise from it counts as seeded
+    return random_state, True
+
+
+@_seeded.register
+def _(random_state: np.random.RandomState) -> tuple[np.random.Generator, bool]:
+    # drawn from the state, so that a second fit differs, as users expect
+    return np.random.default_rng(random_state.randint(2**31 - 1, size=4)), True
+
+
 #: Of a uniform number: its first bits, of which the others are independent.
-_WORD_BITS = 64
-_HALF = np.uint64(1 << (_WORD_BITS - 1))
+_BITS = 64
+_HALF = np.uint64(1 << (_BITS - 1))
 
 #: Units in the last place that a product of three floats may be off by, and to spare.
 _ROUND_OFF = 2.0**-50
@@ -157,7 +146,7 @@ _ROUND_OFF = 2.0**-50
 
 def _words(n: int, rng: np.random.Generator) -> np.ndarray:
     """First bits of uniform numbers in (0, 1)."""
-    return rng.integers(0, 2**_WORD_BITS, size=n, dtype=np.uint64, endpoint=False)
+    return rng.integers(0, 2**_BITS, size=n, dtype=np.uint64, endpoint=False)
 
 
 def _below(
@@ -345,7 +334,7 @@ def rounded_multiple(
     """
     shift = 0.0 if down else 0.5
     ratio = np.broadcast_to(np.asarray(ratio, dtype=float), whole.shape)
-    product = ratio * (whole + words * 2.0**-_WORD_BITS) + shift
+    product = ratio * (whole + words * 2.0**-_BITS) + shift
     found = np.floor(product).astype(np.int64)
     # further from the next integer than what rounding and the other bits may add
     unsure = _ROUND_OFF * (product + ratio + 1)
@@ -366,7 +355,7 @@ def _rounded_one(
     ratio: Fraction, whole: int, bits: int, rng: np.random.Generator, shift: Fraction
 ) -> int:
     """Round one product in integers, with as many bits as it takes."""
-    known = _WORD_BITS
+    known = _BITS
     while True:
         least = whole + Fraction(bits, 1 << known)
         below = math.floor(ratio * least + shift)
@@ -374,5 +363,5 @@ def _rounded_one(
         above = math.ceil(ratio * (least + Fraction(1, 1 << known)) + shift) - 1
         if below >= above:
             return below
-        bits = (bits << _WORD_BITS) | int(_words(1, rng)[0])
-        known += _WORD_BITS
+        bits = (bits << _BITS) | int(_words(1, rng)[0])
+        known += _BITS

@@ -100,7 +100,7 @@ class _ConditionalDistributions(Fact):
     """Base of facts that are distributions given each secret, under each prior."""
 
     distributions: tuple[tuple[Distribution | None, ...], ...]
-    secrets: tuple[Any, ...]
+    secrets: tuple[object, ...]
     pairs: tuple[tuple[int, int], ...]
 
     def pairs_of_distributions(
@@ -315,7 +315,7 @@ class CoupledSamples(Fact):
 
     # row against row is the coupling: to sort either side would make another one
     draws: tuple[tuple[int, int, int, Floats, Floats], ...]
-    secrets: tuple[Any, ...]
+    secrets: tuple[object, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -590,7 +590,9 @@ class OutputSamples(Fact):
     secret: str = "dataset"
     memberships: Indices | None = field(default=None, repr=False)
     entropy: float | None = None
-    again: Callable[[int, Any], Floats] | None = field(default=None, repr=False)
+    again: Callable[[int, np.random.Generator | int], Floats] | None = field(
+        default=None, repr=False
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

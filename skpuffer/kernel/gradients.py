@@ -8,11 +8,12 @@ sum as released need none of them.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.numbers import (
     Floats,
     check_all_positive,
@@ -56,6 +57,23 @@ SCHEDULES: dict[str, Callable[[int, int], float]] = {
     "cosine": lambda step, n_steps: (1 + math.cos(math.pi * step / n_steps)) / 2,
     "warmup_cosine": _warm_up_and_cosine,
 }
+
+
+class ClippedGradient(Protocol):
+    """How far a record's clipped gradient moves with the record."""
+
+    @property
+    def ceiling(self) -> float:
+        """Move of a contribution beyond which it need not be known how far it is."""
+
+    def point(self, X: object, y: object) -> Floats:
+        """Return what the gradient is a function of, one row a record."""
+
+    def gradient_move(self, move: float) -> float:
+        """Bound how far the gradient moves with its point, in the l2 norm."""
+
+    def statement(self, move: float) -> Statement:
+        """Say how far that is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,16 +124,13 @@ class Recalibration:
 
     def __post_init__(self) -> None:
         if check_count(n_steps=self.n_steps) < 2:
-            raise ValueError(
-                Statement("training.recalibration_steps_too_few", n_steps=self.n_steps)
+            raise value_error(
+                "training.recalibration_steps_too_few", n_steps=self.n_steps
             )
         check_positive(clip_norm=self.clip_norm)
         if not check_positive(shortest=self.shortest) < 1:
-            raise ValueError(
-                Statement(
-                    "training.recalibration_shortest_out_of_range",
-                    shortest=self.shortest,
-                )
+            raise value_error(
+                "training.recalibration_shortest_out_of_range", shortest=self.shortest
             )
 
 
@@ -193,35 +208,25 @@ default='constant'
     def __post_init__(self) -> None:
         # of any size: training itself says when a step overflows
         if not 0 < check_real(learning_rate=self.learning_rate) < math.inf:
-            raise ValueError(
-                Statement(
-                    "training.learning_rate_out_of_range",
-                    learning_rate=self.learning_rate,
-                )
+            raise value_error(
+                "training.learning_rate_out_of_range", learning_rate=self.learning_rate
             )
         check_option(tuple(SCHEDULES), schedule=self.schedule)
         # at one, no gradient would ever be forgotten
         if not 0 <= check_real(momentum=self.momentum) < 1:
-            raise ValueError(
-                Statement("training.momentum_out_of_range", momentum=self.momentum)
-            )
+            raise value_error("training.momentum_out_of_range", momentum=self.momentum)
         if not 0 <= check_real(average=float(self.average)) <= 1:
-            raise ValueError(
-                Statement("training.average_out_of_range", average=self.average)
-            )
+            raise value_error("training.average_out_of_range", average=self.average)
         # a negative penalty divides by zero at some step size, or turns the step around
         check_non_negative(l2=self.l2)
         if self.radius is not None:
             check_positive(radius=self.radius)
         if not isinstance(self.recalibration, Recalibration | None):
-            raise TypeError(
-                Statement(
-                    "training.recalibration_wrong_type",
-                    recalibration=self.recalibration,
-                )
+            raise type_error(
+                "training.recalibration_wrong_type", recalibration=self.recalibration
             )
         if self.recalibration is not None and self.radius is not None:
-            raise ValueError(Statement("training.recalibration_with_radius"))
+            raise value_error("training.recalibration_with_radius")
 
     def step_sizes(self, n_steps: int) -> list[float]:
         """Return the learning rate at each step of a run, by the schedule."""
@@ -420,25 +425,41 @@ class GradientRelease(Release):
         self._check_clipping()
         if self.noise_proportions is not None:
             self._spread_noise()
-        if not isinstance(self.optimiser, Optimiser | None):
-            raise TypeError(
-                Statement("gradient.optimiser_wrong_type", optimiser=self.optimiser)
-            )
-        check_option(("gradient", "update"), noise_position=self.noise_position)
-        check_option(("all", "result"), published=self.published)
-        if self.noise_position == "update":
-            self._check_update()
-        if self.optimiser is not None and self.optimiser.recalibration is not None:
-            self._check_recalibration(self.optimiser.recalibration)
+        self._check_use()
         if self.noise_correlation is not None:
             self._check_correlation()
+        scheme = self._resolve_sampling()
+        if self.record is not None:
+            self._state_moves()
+        # after the rest, which it quotes
+        statement = scheme.statement(self)
+        object.__setattr__(self, "sampling_statement", statement)
+        # last: the context is compared with a number of records that has been checked
+        self._meet_context()
+
+    def _check_use(self) -> None:
+        """Refuse what is made of the sums, or seen of them, where it is not known."""
+        optimiser = self.optimiser
+        if not isinstance(optimiser, Optimiser | None):
+            raise type_error("gradient.optimiser_wrong_type", optimiser=optimiser)
+        check_option(("gradient", "update"), noise_position=self.noise_position)
+        check_option(("all", "result"), published=self.published)
+        if optimiser is None:
+            return
+        # its velocity is made of gradients that no noise has hidden
+        if self.noise_position == "update" and optimiser.momentum:
+            raise value_error("gradient.update_noise_with_momentum")
+        if optimiser.recalibration is not None:
+            self._check_recalibration(optimiser.recalibration)
+
+    def _resolve_sampling(self) -> SamplingScheme:
+        """Set what follows from the scheme and the sizes, and is no field."""
         scheme = sampling_scheme(self.sampling)
         n, size = self.n_records, scheme.batch_size(self.n_records, self.batch_size)
         norm, per_epoch = self.clip_norm, scheme.steps_per_epoch(n, size)
         # blocks stand side by side: the norm of the whole is that of the blocks' norms
         if isinstance(norm, tuple):
             norm = float(np.linalg.norm(norm, ord=self.clip_order))
-        # what follows from the fields is found once, and is none of them
         self.sampling_rate: float
         self.divisor: float
         self.steps_per_epoch: int
@@ -459,53 +480,37 @@ class GradientRelease(Release):
         # same
         for name, value in resolved.items():
             object.__setattr__(self, name, value)
-        if self.record is not None:
-            self._state_moves()
-        # after the rest, which it quotes
-        statement = scheme.statement(self)
-        object.__setattr__(self, "sampling_statement", statement)
-        # last: the context is compared with a number of records that has been checked
-        self._meet_context()
+        return scheme
 
     def _check_clipping(self) -> None:
         # below one there is no triangle inequality by which clipped gradients add up
         check_at_least_one(clip_order=self.clip_order)
-        norms = self.clip_norm
+        norms, n_blocks = self.clip_norm, len(self.blocks or ())
         if self.blocks is None:
-            if isinstance(norms, tuple):
-                raise ValueError(Statement("gradient.clip_norms_need_blocks"))
+            if np.ndim(norms):
+                raise value_error("gradient.clip_norms_need_blocks")
             object.__setattr__(self, "clip_norm", check_positive(clip_norm=norms))
             return
         for size in self.blocks:
             check_count(blocks=size)
-        if not isinstance(norms, tuple) or len(norms) != len(self.blocks):
-            raise ValueError(
-                Statement(
-                    "gradient.clip_norms_count_mismatch",
-                    n_blocks=len(self.blocks),
-                    norms=norms,
-                )
+        if not isinstance(norms, tuple) or len(norms) != n_blocks:
+            raise value_error(
+                "gradient.clip_norms_count_mismatch", n_blocks=n_blocks, norms=norms
             )
         norms = check_all_positive(clip_norm=norms)
         object.__setattr__(self, "clip_norm", norms)
         # a parameter outside of every block would be clipped by none
         if self.dim is not None and sum(self.blocks) != self.dim:
-            raise ValueError(
-                Statement(
-                    "gradient.blocks_sum_mismatch", dim=self.dim, blocks=self.blocks
-                )
+            raise value_error(
+                "gradient.blocks_sum_mismatch", dim=self.dim, blocks=self.blocks
             )
 
     def _spread_noise(self) -> None:
         """Set the proportion of the noise of each coordinate, by its block's."""
         given, blocks = self.noise_proportions, self.blocks
         if blocks is None or not isinstance(given, tuple) or len(given) != len(blocks):
-            raise ValueError(
-                Statement(
-                    "gradient.noise_proportions_count_mismatch",
-                    given=given,
-                    blocks=blocks,
-                )
+            raise value_error(
+                "gradient.noise_proportions_count_mismatch", given=given, blocks=blocks
             )
         # positive: a block without noise would leave exactly
         each = check_all_positive(noise_proportions=given)
@@ -540,24 +545,16 @@ class GradientRelease(Release):
         blocks = (len(scales),) if self.blocks is None else self.blocks
         dim = sum(blocks) if self.dim is None else self.dim
         if len(scales) != dim:
-            raise ValueError(
-                Statement(
-                    "gradient.noise_scales_mismatch",
-                    name=self.name,
-                    dim=dim,
-                    n_scales=len(scales),
-                )
+            raise value_error(
+                "gradient.noise_scales_mismatch",
+                name=self.name,
+                dim=dim,
+                n_scales=len(scales),
             )
         starts = np.cumsum((0, *blocks[:-1]))
         with np.errstate(divide="ignore"):  # a scale of zero
             lengths = np.divide(self.clip_norm, np.minimum.reduceat(scales, starts))
         return float(np.linalg.norm(np.atleast_1d(lengths), ord=self.clip_order))
-
-    def _check_update(self) -> None:
-        """Refuse a run of noisy updates that keeps more than the noisy iterate."""
-        # its velocity is made of gradients that no noise has hidden
-        if self.optimiser is not None and self.optimiser.momentum:
-            raise ValueError(Statement("gradient.update_noise_with_momentum"))
 
     def _check_recalibration(self, last: Recalibration) -> None:
         """Refuse other last steps where more is stated than clipping makes true."""
@@ -567,27 +564,21 @@ class GradientRelease(Release):
         if self.noise_position != "gradient":
             settings.append("noise_position='gradient'")
         if settings:
-            raise ValueError(
-                Statement("gradient.recalibration_unsupported", setting=settings[0])
-            )
+            raise value_error("gradient.recalibration_unsupported", setting=settings[0])
         if last.n_steps >= self.n_steps:
-            raise ValueError(
-                Statement(
-                    "gradient.recalibration_too_many_steps",
-                    n_last=last.n_steps,
-                    n_steps=self.n_steps,
-                )
+            raise value_error(
+                "gradient.recalibration_too_many_steps",
+                n_last=last.n_steps,
+                n_steps=self.n_steps,
             )
 
     def _check_correlation(self) -> None:
         """Refuse what is no strategy, or none for such a run."""
         strategy = self.noise_correlation
         if not hasattr(strategy, "check_run"):
-            raise TypeError(
-                Statement("gradient.noise_correlation_wrong_type", strategy=strategy)
-            )
+            raise type_error("gradient.noise_correlation_wrong_type", strategy=strategy)
         if self.noise_position != "gradient":
-            raise ValueError(Statement("gradient.noise_correlation_of_updates"))
+            raise value_error("gradient.noise_correlation_of_updates")
         strategy.check_run(self.n_steps)
         if strategy.is_identity:
             object.__setattr__(self, "noise_correlation", None)
@@ -597,12 +588,10 @@ class GradientRelease(Release):
         # Scaling down to another norm than l2 is no projection: it may double how far
         # two gradients are apart. Of parts that are clipped apart, each moves.
         if self.clip_order != 2 or self.blocks is not None:
-            raise ValueError(
-                Statement(
-                    "gradient.record_needs_whole_l2_clipping",
-                    clip_order=self.clip_order,
-                    blocks=self.blocks,
-                )
+            raise value_error(
+                "gradient.record_needs_whole_l2_clipping",
+                clip_order=self.clip_order,
+                blocks=self.blocks,
             )
         # the radius is the one that is executed, and no statement of its own; noise of
         # the updates comes after the projection, and leaves the ball
@@ -614,10 +603,10 @@ class GradientRelease(Release):
             object.__setattr__(self, "contribution", clipped.point)
             object.__setattr__(self, "modulus", clipped.gradient_move)
 
-    _clipped = None
+    _clipped: ClassVar[ClippedGradient | None] = None
 
     @property
-    def clipped(self) -> Any:
+    def clipped(self) -> ClippedGradient | None:
         """What `record` says of a gradient as this release clips it, or None."""
         return self._clipped
 
@@ -641,7 +630,9 @@ class GradientRelease(Release):
             relabel=None if relabel is None else {2: relabel(self.clip_norm)},
         )
 
-    def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
+    def pair_costs(
+        self, X: ArrayLike, y: ArrayLike | None, norm: float
+    ) -> Floats | None:
         """Return how far a sum moves by pairs; see :meth:`.VoteRelease.pair_costs`."""
         # of a batch that is drawn the records' own chance is worth more
         if self.record is None or norm != 2:

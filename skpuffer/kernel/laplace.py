@@ -8,7 +8,10 @@ from typing import ClassVar, NoReturn
 import numpy as np
 from scipy.special import hyp1f1
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.noise import Costs, Evidence, MagnitudeNoise, Noise, Shift
 from skpuffer.kernel.numbers import (
     Floats,
@@ -216,15 +219,13 @@ class DiscreteLaplaceNoise(MagnitudeNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         if np.ndim(self.scale):
-            raise ValueError(
-                Statement("noise.discrete_laplace_several_scales", scale=self.scale)
-            )
+            raise value_error("noise.discrete_laplace_several_scales", scale=self.scale)
         self._check_drawn()
 
     def _check_drawn(self) -> None:
         if self.scale > LARGEST_SCALE:
-            raise ValueError(
-                Statement("noise.discrete_laplace_scale_too_large", scale=self.scale)
+            raise value_error(
+                "noise.discrete_laplace_scale_too_large", scale=self.scale
             )
 
     @property
@@ -447,7 +448,7 @@ class L2LaplaceNoise(MagnitudeNoise):
             If the noise has no dimension; `variance` can be told one.
         """
         if self.dim is None:
-            raise ValueError(Statement("noise.l2_laplace_dimension_needed"))
+            raise value_error("noise.l2_laplace_dimension_needed")
         return self.dim + 1.0
 
     def variance(self, dim: int | None = None) -> Numbers:
@@ -510,10 +511,8 @@ class _SelectionNoise(Noise):
         return True
 
     def _resolved(self, shift: Shift | Floats) -> NoReturn:
-        raise UnsupportedError(
-            Statement(
-                "noise.selection_hides_no_vector", family=self.family.capitalize()
-            )
+        raise unsupported_error(
+            "noise.selection_hides_no_vector", family=self.family.capitalize()
         )
 
 

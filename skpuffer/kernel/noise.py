@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri
 
-from skpuffer.exceptions import InfiniteDistanceError, Statement, UnsupportedError
+from skpuffer.exceptions import (
+    InfiniteDistanceError,
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.draws import noise_generator
 from skpuffer.kernel.numbers import (
     Floats,
@@ -90,12 +95,10 @@ class Shift(Plain, kind="shift"):
             weights = check_all_positive(weights=weights)
             dim = check_count(dim=len(weights)) if dim is None else dim
             if len(weights) != dim:
-                raise ValueError(
-                    Statement(
-                        "noise.shift_weights_count_mismatch",
-                        dim=dim,
-                        n_weights=len(weights),
-                    )
+                raise value_error(
+                    "noise.shift_weights_count_mismatch",
+                    dim=dim,
+                    n_weights=len(weights),
                 )
         check_option(("vector", "scalar"), structure=self.structure)
         fields = {
@@ -147,8 +150,8 @@ class Shift(Plain, kind="shift"):
         if self.structure == "scalar" or self.norm <= norm:
             return self.radius * float(np.max(ratio))
         if dim is None:
-            raise ValueError(
-                Statement("noise.shift_norm_mismatch", norm=self.norm, noise_norm=norm)
+            raise value_error(
+                "noise.shift_norm_mismatch", norm=self.norm, noise_norm=norm
             )
         # 1/r of Hölder's inequality; positive, as p > q here
         power = 1 / norm - 1 / self.norm
@@ -174,8 +177,8 @@ class Shift(Plain, kind="shift"):
         if self.dim is None or dim is None:
             return dim if self.dim is None else self.dim
         if self.dim != dim:
-            raise ValueError(
-                Statement("noise.shift_dimension_mismatch", dim=self.dim, noise_dim=dim)
+            raise value_error(
+                "noise.shift_dimension_mismatch", dim=self.dim, noise_dim=dim
             )
         return dim
 
@@ -263,7 +266,7 @@ class Noise(Plain, ABC):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _checked_scale(self.scale))
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         # a subclass of a family without a name of its own is no such noise
         super().__init_subclass__(kind=vars(cls).get("family"), **kwargs)
 
@@ -495,11 +498,9 @@ class Noise(Plain, ABC):
             Whether the same shift meets the target under noise of another scale.
         """
         # a zero proportion is zero at every scale: that coordinate would leave exactly
-        if isinstance(self.scale, tuple) and 0.0 in self.scale:
-            raise ValueError(
-                Statement("noise.scale_proportions_not_positive", scale=self.scale)
-            )
         proportions = np.asarray(self.scale) if isinstance(self.scale, tuple) else 1.0
+        if np.any(proportions == 0):
+            raise value_error("noise.scale_proportions_not_positive", scale=self.scale)
         # asked for before the shift is looked at, so that a promise which the family
         # can never keep is refused for a zero shift as well
         largest = u()
@@ -541,9 +542,7 @@ class Noise(Plain, ABC):
         shape = tuple(check_count(least=0, shape=n) for n in shape)
         # a wrong last axis would spread the scales over the wrong coordinates
         if self.dim is not None and shape[-1:] != (self.dim,):
-            raise ValueError(
-                Statement("noise.sample_shape_mismatch", dim=self.dim, shape=shape)
-            )
+            raise value_error("noise.sample_shape_mismatch", dim=self.dim, shape=shape)
         generator, _ = noise_generator(rng)
         return self._draw(shape, generator)
 
@@ -605,10 +604,8 @@ class Noise(Plain, ABC):
         if dim is not None:
             dim = check_count(dim=dim)
             if self.dim not in (None, dim):
-                raise ValueError(
-                    Statement(
-                        "noise.variance_dimension_mismatch", noise_dim=self.dim, dim=dim
-                    )
+                raise value_error(
+                    "noise.variance_dimension_mismatch", noise_dim=self.dim, dim=dim
                 )
         # a broadcast view is read-only, and callers may write, hence the copy
         variance = self._variance()
@@ -652,9 +649,7 @@ class Noise(Plain, ABC):
 
     def _interval_width(self, level: float) -> float:
         """Half the width of an interval, of noise that is some."""
-        raise UnsupportedError(
-            Statement("noise.quantiles_unknown", owner=type(self).__name__)
-        )
+        raise unsupported_error("noise.quantiles_unknown", owner=type(self).__name__)
 
 
 class MagnitudeNoise(Noise):
@@ -846,32 +841,28 @@ def one_coordinate(shift: float) -> Shift:
 
 def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
     """Return a finite scale >= 0 as a float, or one for each coordinate as a tuple."""
-    array = check_each(check_non_negative, scale=scale)
+    array = np.asarray(check_each(check_non_negative, scale=scale))
     # each distinct value once: there may be a scale for each of many coordinates
-    distinct = [array] if np.ndim(array) == 0 else np.unique(array).tolist()
-    for value in distinct:
+    for value in np.unique(array).tolist():
         if math.isinf(check_extent(scale=value)):
-            raise ValueError(Statement("noise.scale_not_finite", scale=scale))
-    if np.ndim(array) == 0:
+            raise value_error("noise.scale_not_finite", scale=scale)
+    if array.ndim == 0:
         return float(array)
-    if np.ndim(array) > 1 or array.size == 0:
-        raise ValueError(Statement("noise.scale_shape_wrong", shape=array.shape))
+    if array.ndim > 1 or array.size == 0:
+        raise value_error("noise.scale_shape_wrong", shape=array.shape)
     return tuple(array.tolist())
 
 
-def _check_delta(**named: Any) -> float:
+def _check_delta(**named: object) -> float:
     """Return the one named value as a float in [0, 1)."""
     ((name, value),) = named.items()
     # exactly zero is another kind of promise; what is merely tiny is refused
     return 0.0 if check_real(**named) == 0 else check_probability(**named)
 
 
-def plain(value: Numbers) -> Any:
-    """Return a Python float for a number or an array of no dimension; else the array.
-
-    Which of the two it is, only the caller's arguments tell, hence the loose type.
-    """
-    return float(value) if np.ndim(value) == 0 else value
+def plain(value: Numbers) -> Number:  # type: ignore[type-var] # the caller's
+    """Return a float for a number or an array of no dimension; else the array."""
+    return float(value) if np.ndim(value) == 0 else value  # type: ignore[return-value]
 
 
 # -- gaussian noise, and its exact trade-off -------------------------------------------
@@ -926,7 +917,7 @@ class GaussianNoise(MagnitudeNoise):
     def _u_for(self, alpha: float, epsilon: float) -> float:
         # the loss is linear in the noise, hence unbounded
         if math.isinf(alpha):
-            raise ValueError(Statement("gaussian.no_pure_epsilon"))
+            raise value_error("gaussian.no_pure_epsilon")
         # alpha u² / 2 = epsilon; the last digit is seen to where a scale is made of it
         return math.sqrt(2 * epsilon / alpha)
 

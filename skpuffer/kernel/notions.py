@@ -7,9 +7,9 @@ table, so that a notion that is new upgrades to nothing until somebody says so.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import value_error
 
 __all__ = ["SLICED", "Notion"]
 
@@ -89,9 +89,7 @@ class Notion:
             return notion
         if notion not in cls.known:
             names = ", ".join(map(repr, cls.known))
-            raise ValueError(
-                Statement("certificate.notion_unknown", names=names, notion=notion)
-            )
+            raise value_error("certificate.notion_unknown", names=names, notion=notion)
         return cls.known[notion]
 
     @property
@@ -121,9 +119,8 @@ class Notion:
         return self == Notion.of(notion) or any(n.implies(notion) for n in self.follows)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Notion):
-            return self.name == other.name
-        return self.name == other if isinstance(other, str) else NotImplemented
+        known = isinstance(other, Notion | str)
+        return self.name == str(other) if known else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -134,7 +131,7 @@ class Notion:
     def __repr__(self) -> str:
         return f"<Notion {self.name!r}>"
 
-    def __reduce__(self) -> str | tuple[Any, ...]:
+    def __reduce__(self) -> str | tuple[object, ...]:
         # a notion of this library is unpickled as the one that is there
         if Notion.known.get(self.name) is self:
             return Notion.of, (self.name,)

@@ -7,15 +7,15 @@ at every calibration.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import type_error, value_error
 
 __all__ = [
     "MARGIN",
@@ -73,6 +73,10 @@ Numbers = float | Floats
 Number = TypeVar("Number", float, Floats, Numbers)
 
 
+#: What a parameter may be.
+Option = TypeVar("Option")
+
+
 #: Range of workable sizes: their squares, and the quotients of those, neither overflow
 #: nor vanish. Sensitivities may be smaller (`_LEAST_EXTENT`): of these the square alone
 #: must not vanish.
@@ -87,12 +91,12 @@ _LEAST_PROBABILITY = 1e-300
 _LARGEST_COUNT = 2**53
 
 
-def _one(named: dict[str, Any]) -> tuple[str, Any]:
+def _one(named: Mapping[str, Option]) -> tuple[str, Option]:
     ((name, value),) = named.items()
     return name, value
 
 
-def check_real(**named: Any) -> float:
+def check_real(**named: object) -> float:
     """Return the one named value as a float, or raise.
 
     Parameters
@@ -115,16 +119,13 @@ def check_real(**named: Any) -> float:
     # most of them are, and to look up what is a number takes longer than the rest
     if type(value) is float and value == value:
         return value
-    # for mypy no boolean is a real number
     # True is an integer to Python, and a mistake as a budget
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):  # type: ignore[unreachable]
-        raise TypeError(
-            Statement(
-                "parameter.not_real_number",
-                name=name,
-                value=value,
-                value_type=type(value).__name__,
-            )
+    if type(value) is bool or not isinstance(value, Real):
+        raise type_error(
+            "parameter.not_real_number",
+            name=name,
+            value=value,
+            value_type=type(value).__name__,
         )
     try:
         number = float(value)
@@ -132,14 +133,14 @@ def check_real(**named: Any) -> float:
         # refused outside of `except`, so that no second error is chained to it
         number = None
     if number is None:
-        raise ValueError(Statement("parameter.beyond_floats", name=name))
+        raise value_error("parameter.beyond_floats", name=name)
     # it would pass every comparison by which ranges are checked
     if math.isnan(number):
-        raise ValueError(Statement("parameter.is_nan", name=name))
+        raise value_error("parameter.is_nan", name=name)
     return number
 
 
-def check_positive(*, finite: bool = True, **named: Any) -> float:
+def check_positive(*, finite: bool = True, **named: object) -> float:
     """Return the one named value as a float in (0, inf), (0, inf] if not `finite`.
 
     Noise, bounds and budgets are multiplied, squared and divided by each other: what is
@@ -150,14 +151,12 @@ def check_positive(*, finite: bool = True, **named: Any) -> float:
     value = check_real(**named)
     if value <= 0 or (finite and math.isinf(value)):
         end = ")" if finite else "]"
-        raise ValueError(
-            Statement("parameter.not_positive", name=name, end=end, raw=raw)
-        )
+        raise value_error("parameter.not_positive", name=name, end=end, raw=raw)
     # in the user's own words, `raw`, also where a float has rounded them
     return _workable(name, value, raw, _LEAST_SIZE, finite)
 
 
-def check_all_positive(**named: Any) -> tuple[float, ...]:
+def check_all_positive(**named: Iterable[float]) -> tuple[float, ...]:
     """Return the entries of the one named sequence as by :func:`check_positive`."""
     name, raw = _one(named)
     values = tuple(raw)
@@ -166,14 +165,14 @@ def check_all_positive(**named: Any) -> tuple[float, ...]:
     plain = bool(values) and set(map(type, values)) == {float}
     ends = np.array(values) if plain else None
     for value in values if ends is None else (float(ends.min()), float(ends.max())):
-        check_positive(**{name: value})
+        check_positive(finite=True, **{name: value})
     return values if plain else tuple(map(float, values))
 
 
-def check_extent(**named: Any) -> float:
+def check_extent(**named: object) -> float:
     """Return the one named sensitivity or scale: zero, infinity, or a workable size."""
     name, raw = _one(named)
-    value = check_non_negative(**named)
+    value = check_non_negative(finite=False, **named)
     # each with a meaning of its own: no move at all, and no bound on it
     if value == 0 or math.isinf(value):
         return value
@@ -185,94 +184,95 @@ def _workable(
 ) -> float:
     # beyond these, squares or their quotients overflow or vanish, and noise with them
     if value < least or (finite and value > _LARGEST_SIZE):
-        raise ValueError(
-            Statement(
-                "parameter.size_not_workable",
-                name=name,
-                least=least,
-                largest_size=_LARGEST_SIZE,
-                raw=raw,
-            )
+        raise value_error(
+            "parameter.size_not_workable",
+            name=name,
+            least=least,
+            largest_size=_LARGEST_SIZE,
+            raw=raw,
         )
     return value
 
 
-def check_non_negative(*, finite: bool = False, **named: Any) -> float:
+def check_non_negative(*, finite: bool = False, **named: object) -> float:
     """Return the one named value as a float in [0, inf], [0, inf) if `finite`."""
     name, raw = _one(named)
     value = check_real(**named)
     if value < 0 or (finite and math.isinf(value)):
         end = ")" if finite else "]"
-        raise ValueError(
-            Statement("parameter.is_negative", name=name, end=end, raw=raw)
-        )
+        raise value_error("parameter.is_negative", name=name, end=end, raw=raw)
     return value
 
 
-def check_order(**named: Any) -> float:
+def check_order(**named: object) -> float:
     """Return the one named value as a Rényi order in (1, inf]."""
     name, raw = _one(named)
     value = check_real(**named)
     # the Rényi divergence of order one is a limit with other formulas
     if value <= 1:
-        raise ValueError(
-            Statement("parameter.renyi_order_out_of_range", name=name, raw=raw)
-        )
+        raise value_error("parameter.renyi_order_out_of_range", name=name, raw=raw)
     return value
 
 
-def check_probability(**named: Any) -> float:
+def check_probability(**named: object) -> float:
     """Return the one named value as a float in the open interval (0, 1)."""
     name, raw = _one(named)
     value = check_real(**named)
     # zero is a pure promise, asked for in other ways; at one nothing is promised
     if not 0 < value < 1:
-        raise ValueError(
-            Statement("parameter.probability_out_of_range", name=name, raw=raw)
-        )
+        raise value_error("parameter.probability_out_of_range", name=name, raw=raw)
     if value < _LEAST_PROBABILITY:
-        raise ValueError(
-            Statement(
-                "parameter.probability_too_small",
-                name=name,
-                least_probability=_LEAST_PROBABILITY,
-                raw=raw,
-            )
+        raise value_error(
+            "parameter.probability_too_small",
+            name=name,
+            least_probability=_LEAST_PROBABILITY,
+            raw=raw,
         )
     return value
 
 
-def check_at_least_one(**named: Any) -> float:
+def check_at_least_one(**named: object) -> float:
     """Return the one named value as a float in [1, inf], such as a norm's order."""
     name, raw = _one(named)
     value = check_real(**named)
     if value < 1:
-        raise ValueError(Statement("parameter.below_one", name=name, raw=raw))
+        raise value_error("parameter.below_one", name=name, raw=raw)
     return value
 
 
-def check_share(**named: Any) -> float:
+def check_share(**named: object) -> float:
     """Return the one named value as a float in [0, 1)."""
     name, raw = _one(named)
     value = check_real(**named)
     if not 0 <= value < 1:
-        raise ValueError(Statement("parameter.share_out_of_range", name=name, raw=raw))
+        raise value_error("parameter.share_out_of_range", name=name, raw=raw)
     return value
 
 
-def check_each(check: Callable[..., float], **named: Any) -> Any:
+@overload
+def check_each(check: Callable[..., float], **named: Number) -> Number: ...
+
+
+@overload
+def check_each(check: Callable[..., float], **named: object) -> Numbers: ...
+
+
+def check_each(check: Callable[..., float], **named: object) -> object:
     """Apply a check of one number to a number, or to each entry of an array.
 
     Every check of ours accepts an interval, so the extremes (NaN if there is one) stand
     for the rest. Returns a float or an array, as was given.
     """
-    ((name, value),) = named.items()
+    return _each(check, *_one(named))
+
+
+def _each(check: Callable[..., float], name: str, value: Any) -> object:
     if isinstance(value, Real) or not hasattr(value, "__len__"):
-        return check(**named)
+        return check(**{name: value})
     array = np.asarray(value)
     # text would be read as numbers by the cast below, and booleans as zeros and ones
     if array.dtype.kind not in "iuf":
-        raise TypeError(Statement("parameter.entries_not_real", name=name, value=value))
+        raise type_error("parameter.entries_not_real", name=name, value=value)
     array = array.astype(float)
     if array.ndim == 0:
         return check(**{name: float(array)})
@@ -282,36 +282,32 @@ def check_each(check: Callable[..., float], **named: Any) -> Any:
     return array
 
 
-def check_count(*, least: int = 1, most: int | None = None, **named: Any) -> int:
+def check_count(*, least: int = 1, most: int | None = None, **named: object) -> int:
     """Return the one named value as an int from `least` on, up to `most`."""
     name, raw = _one(named)
     value = check_real(**named)
     # a float such as 10.0 counts as well, as read from a file
     if math.isinf(value) or value != math.floor(value) or value < least:
-        raise ValueError(
-            Statement("parameter.count_too_small", name=name, least=least, raw=raw)
-        )
+        raise value_error("parameter.count_too_small", name=name, least=least, raw=raw)
     if value > _LARGEST_COUNT:
-        raise ValueError(Statement("parameter.count_beyond_floats", name=name))
+        raise value_error("parameter.count_beyond_floats", name=name)
     if most is not None and value > most:
-        raise ValueError(
-            Statement("parameter.count_too_large", name=name, most=most, raw=raw)
-        )
+        raise value_error("parameter.count_too_large", name=name, most=most, raw=raw)
     return int(value)
 
 
-def check_option(options: Iterable[object], **named: Any) -> Any:
+def check_option(options: Iterable[Option], **named: object) -> Option:
     """Return the one named value if it is among `options`, or raise."""
     name, value = _one(named)
+    known = tuple(options)
     # by type too: True equals 1, and an array has no single truth value; a grid that is
     # an array has its own type of texts
     kind = str if isinstance(value, str) else type(value)
-    if not any(kind is type(o) and value == o for o in options):
-        listed = ", ".join(repr(o) for o in options)
-        raise ValueError(
-            Statement("parameter.option_unknown", name=name, listed=listed, value=value)
-        )
-    return value
+    for option in known:
+        if kind is type(option) and value == option:
+            return option
+    listed = ", ".join(map(repr, known))
+    raise value_error("parameter.option_unknown", name=name, listed=listed, value=value)
 
 
 def unit_near(numbers: Floats) -> float:
@@ -341,17 +337,17 @@ def lengths_of(moves: Floats, norm: float) -> Floats:
     return np.asarray(unit * np.linalg.norm(moves / unit, ord=norm, axis=-1))
 
 
-def floats(values: Any) -> Floats | None:
+def floats(values: object) -> Floats | None:
     """Return values as an array of floats, or None if they are not."""
     try:
-        values = np.asarray(values)
+        array = np.asarray(values)
         # complex numbers and dates can be cast, and must not be
-        return None if values.dtype.kind in "cmM" else values.astype(float)
+        return None if array.dtype.kind in "cmM" else array.astype(float)
     except (TypeError, ValueError, ArithmeticError):
         return None
 
 
-def check_finite(**named: Any) -> Floats:
+def check_finite(**named: object) -> Floats:
     """Return the one named value as an array of finite numbers, of any shape.
 
     Parameters
@@ -372,10 +368,10 @@ def check_finite(**named: Any) -> Floats:
     name, raw = _one(named)
     # `asarray` drops the mask, and what was hidden would be computed with
     if np.ma.is_masked(raw):
-        raise ValueError(Statement("table.masked_array", name=name))
+        raise value_error("table.masked_array", name=name)
     array = floats(raw)
     if array is None or not np.all(np.isfinite(array)):
-        raise ValueError(Statement("parameter.array_not_finite", name=name))
+        raise value_error("parameter.array_not_finite", name=name)
     return array
 
 
@@ -525,7 +521,7 @@ def raise_until(holds: Callable[[float], object], value: float) -> float:
     while not holds(value):
         step *= 2
         if step > 1e-6 or not math.isfinite(value):
-            raise ValueError(Statement("noise.no_finite_scale"))
+            raise value_error("noise.no_finite_scale")
         # by doubling steps: a few units in the last place, if the closed form is right
         value = value * (1 + step)
     return value

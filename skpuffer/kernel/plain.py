@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import fields
+from functools import singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, stated
+from skpuffer.exceptions import stated, value_error
 from skpuffer.kernel import loaders
 
 __all__ = ["Plain", "from_plain", "to_plain"]
@@ -31,7 +32,7 @@ class Plain:
     #: What its data goes by.
     kind: ClassVar[str]
 
-    def __init_subclass__(cls, kind: str | None = None, **kwargs: Any) -> None:
+    def __init_subclass__(cls, kind: str | None = None, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         # the first class of a name keeps it: a later one could make data mean something
         # else. Those of this library are the first.
@@ -41,7 +42,7 @@ class Plain:
             kind = cls.__qualname__
         cls.kind = kind
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return kind and fields as plain data that strict JSON can hold."""
         # all fields, so that what is read back is the same in every one
         return {self.kind_key: self.kind} | {
@@ -50,12 +51,13 @@ class Plain:
         }
 
     @classmethod
-    def read_back(cls, values: dict[str, Any]) -> Any:
+    def read_back(cls, values: dict[str, object]) -> object:
         """Return an instance, given the fields it was written with, each read back."""
         return cls(**values)
 
 
-def to_plain(value: Any) -> Any:
+@singledispatch
+def to_plain(value: object) -> object:
     """Return data as JSON can hold it: infinity is the text 'inf'.
 
     Parameters
@@ -68,21 +70,33 @@ def to_plain(value: Any) -> Any:
     -------
     object
     """
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if isinstance(value, np.ndarray | np.generic):
-        return to_plain(value.tolist())
-    if isinstance(value, dict):
-        return {key: to_plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_plain(part) for part in value]
-    if isinstance(value, float):
-        # strict JSON has no infinity; 'inf' is read back as one
-        return float(value) if math.isfinite(value) else str(float(value))
-    return value
+    written = getattr(value, "to_dict", None)
+    return value if written is None else written()
 
 
-def from_plain(value: Any) -> Any:
+@to_plain.register
+def _(value: np.ndarray | np.generic) -> object:
+    return to_plain(value.tolist())
+
+
+@to_plain.register
+def _(value: dict) -> object:  # type: ignore[type-arg] # what it dispatches by
+    return {key: to_plain(part) for key, part in value.items()}
+
+
+@to_plain.register
+def _(value: list | tuple) -> object:  # type: ignore[type-arg]
+    return [to_plain(part) for part in value]
+
+
+@to_plain.register
+def _(value: float) -> object:
+    # strict JSON has no infinity; 'inf' is read back as one
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+@singledispatch
+def from_plain(value: object) -> object:
     """Return the data that :func:`to_plain` wrote, with tuples for lists.
 
     Parameters
@@ -98,18 +112,27 @@ def from_plain(value: Any) -> Any:
     ValueError
         If there is something of a kind that is not known.
     """
-    if isinstance(value, list):
-        return tuple(map(from_plain, value))
+    return value
+
+
+@from_plain.register
+def _(value: list) -> object:  # type: ignore[type-arg]
+    return tuple(map(from_plain, value))
+
+
+@from_plain.register
+def _(value: str) -> object:
     # texts that may be just these are kept away from here by whoever reads them
-    if value in ("inf", "-inf", "nan"):
-        return float(value)
-    if not isinstance(value, dict):
-        return value
+    return float(value) if value in ("inf", "-inf", "nan") else value
+
+
+@from_plain.register
+def _(value: dict) -> object:  # type: ignore[type-arg]
     if value.keys() == {"code", "parameters", "text"}:
         return stated(value)
     # noise goes by its family, all else by its kind
     for key in ("kind", "family"):
-        if isinstance(value.get(key), str):
+        if type(value.get(key)) is str:
             return _of_kind(key, value)
     return {name: from_plain(part) for name, part in value.items()}
 
@@ -119,15 +142,15 @@ def _load_kinds() -> None:
         load()
 
 
-def _of_kind(key: str, plain: dict[str, Any]) -> Any:
+def _of_kind(key: str, plain: dict[str, Any]) -> object:
     if (key, plain[key]) not in _KINDS:
         _load_kinds()
     kind = _KINDS.get((key, plain[key]))
     # only classes that declared themselves are made, never one named by the data
     if kind is None:
         names = ", ".join(sorted(repr(name) for at, name in _KINDS if at == key))
-        raise ValueError(
-            Statement("table.data_kind_unknown", key=key, plain=plain[key], names=names)
+        raise value_error(
+            "table.data_kind_unknown", key=key, plain=plain[key], names=names
         )
     values = {name: from_plain(part) for name, part in plain.items() if name != key}
     try:
@@ -135,8 +158,6 @@ def _of_kind(key: str, plain: dict[str, Any]) -> Any:
         # time
         return kind.read_back(values)  # type: ignore[attr-defined]
     except (TypeError, KeyError) as error:
-        raise ValueError(
-            Statement(
-                "table.data_fields_missing", key=key, plain=plain[key], error=error
-            )
+        raise value_error(
+            "table.data_fields_missing", key=key, plain=plain[key], error=error
         ) from None

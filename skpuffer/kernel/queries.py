@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist, squareform
 
-from skpuffer.exceptions import Statement, reason_of
+from skpuffer.exceptions import Statement, reason_of, type_error, value_error
 from skpuffer.kernel.numbers import (
     Floats,
     check_all_positive,
@@ -21,7 +21,12 @@ from skpuffer.kernel.numbers import (
     check_option,
     check_positive,
 )
-from skpuffer.kernel.releases import PublicContext, Release, TableElsewhere
+from skpuffer.kernel.releases import (
+    Contribution,
+    PublicContext,
+    Release,
+    TableElsewhere,
+)
 from skpuffer.kernel.run import add_noise
 
 if TYPE_CHECKING:
@@ -126,10 +131,10 @@ class QueryRelease(Release):
     n_records: int
     # Callables say how to compute, and hold no rows: a release may be printed, kept and
     # asked about before any table is read.
-    query: Callable[[Any, Any], ArrayLike] | None = None
+    query: Callable[..., ArrayLike] | None = None
     dim: int | None = None
     name: str = "query"
-    contribution: Callable[[Any, Any], Any] | None = None
+    contribution: Callable[..., Floats] | None = None
     is_sum: bool = False
     factor: float = 1.0
     modulus: Callable[[float], float] | None = None
@@ -150,12 +155,12 @@ class QueryRelease(Release):
         # accounting takes the contributions, execution the query: a sum must have the
         # former
         if self.is_sum and self.contribution is None:
-            raise ValueError(Statement("release.sum_contribution_missing"))
+            raise value_error("release.sum_contribution_missing")
         if self.query is None and not self.is_sum:
-            raise ValueError(Statement("release.query_missing"))
+            raise value_error("release.query_missing")
         # a projected sum is no sum of contributions, and no linear map
         if self.ball is not None and (self.is_sum or self.linear is not None):
-            raise ValueError(Statement("release.ball_without_query"))
+            raise value_error("release.ball_without_query")
         if self.ball is not None:
             object.__setattr__(self, "ball", _ball(self.ball, self.dim))
         # positive, as each is divided by: a unit of zero would leave its coordinate
@@ -167,7 +172,7 @@ class QueryRelease(Release):
         object.__setattr__(self, "is_bounded", self.sensitivity is not None)
         self._meet_context()
 
-    def run(self, X: Any, y: Any = None) -> Floats:
+    def run(self, X: object, y: object = None) -> Floats:
         """Compute the exact vector from a table; it must not be released without noise.
 
         Parameters
@@ -200,22 +205,15 @@ class QueryRelease(Release):
         contribution = self.contribution
         assert contribution is not None  # a sum has one
         if isinstance(X, TableElsewhere):
-            return X.sum(contribution)
+            return X.sum(cast(Contribution, contribution))
         # the same without an array of each record's own, where it knows how
         if hasattr(contribution, "sums"):
             table = np.asarray(X)
             if table.dtype == object:
                 table = table.astype(float)
             return contribution.sums(table).ravel()
-        n, step = len(X), max(1, _BLOCK // (self.dim or _BLOCK))
-        # data frames and sparse matrices are not sliced by position here
-        if n <= step or not isinstance(X, np.ndarray):
-            return contribution(X, y).sum(axis=0)
-        return sum(
-            contribution(X[i : i + step], None if y is None else y[i : i + step]).sum(
-                axis=0
-            )
-            for i in range(0, n, step)
+        return _sum_in_blocks(
+            contribution, X, y, max(1, _BLOCK // (self.dim or _BLOCK))
         )
 
     def record_move(self, shift: float, norm: float, relation: str) -> float:
@@ -265,7 +263,9 @@ class QueryRelease(Release):
             return 0.0
         return convert_norm(self.slack, self.modulus_norm, norm, self.dim)
 
-    def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
+    def pair_costs(
+        self, X: ArrayLike, y: ArrayLike | None, norm: float
+    ) -> Floats | None:
         """Return how far it moves by pairs; see :meth:`.VoteRelease.pair_costs`."""
         most = self.record_move(math.inf, norm, "replace") + self.total_slack(norm)
         if self.contribution is None or not self.moves_with_contributions:
@@ -286,13 +286,28 @@ class QueryRelease(Release):
         return costs
 
 
+def _sum_in_blocks(
+    contribution: Callable[..., Floats], X: Any, y: Any, step: int
+) -> Floats:
+    # data frames and sparse matrices are not sliced by position here
+    if len(X) <= step or not isinstance(X, np.ndarray):
+        return contribution(X, y).sum(axis=0)  # type: ignore[no-any-return]
+    total: Floats = sum(
+        contribution(X[i : i + step], None if y is None else y[i : i + step]).sum(
+            axis=0
+        )
+        for i in range(0, len(X), step)
+    )
+    return total
+
+
 def _ball(given: Any, dim: int | None) -> Ball:
     """Return a ball from a pair of center and radius, or the ball given."""
     if not isinstance(given, Ball):
         try:
             center, radius = given
         except (TypeError, ValueError):
-            raise TypeError(Statement("release.ball_not_a_pair", given=given)) from None
+            raise type_error("release.ball_not_a_pair", given=given) from None
         try:
             given = Ball(radius, center)
         except (TypeError, ValueError) as error:
@@ -313,12 +328,10 @@ def _check_center(ball: Ball, dim: int | None) -> None:
             if dim is None
             else Statement("release.coordinates_of_vector", dim=dim)
         )
-        raise ValueError(
-            Statement(
-                "release.ball_center_shape_wrong",
-                coordinates=coordinates,
-                shape=np.shape(ball.center),
-            )
+        raise value_error(
+            "release.ball_center_shape_wrong",
+            coordinates=coordinates,
+            shape=np.shape(ball.center),
         )
 
 
@@ -392,10 +405,8 @@ def _vector(dim: int, **named: ArrayLike) -> Floats:
     ((name, raw),) = named.items()
     array = np.asarray(raw, dtype=float)
     if array.shape not in ((), (1,), (dim,)):
-        raise ValueError(
-            Statement(
-                "transport.vector_shape_invalid", name=name, dim=dim, shape=array.shape
-            )
+        raise value_error(
+            "transport.vector_shape_invalid", name=name, dim=dim, shape=array.shape
         )
     return np.broadcast_to(array, (dim,))
 
@@ -447,10 +458,8 @@ class Stage:
 
     def __post_init__(self) -> None:
         if not isinstance(self.sensitivity, Sensitivity):
-            raise TypeError(
-                Statement(
-                    "release.stage_sensitivity_wrong_type", sensitivity=self.sensitivity
-                )
+            raise type_error(
+                "release.stage_sensitivity_wrong_type", sensitivity=self.sensitivity
             )
         checked = {
             "dim": check_count(dim=self.dim),
@@ -477,13 +486,11 @@ class Stage:
         one = self.sensitivity.value(relation, norm, self.dim)
         # nothing to hide would be released exactly, whatever relation is asked later
         if not 0 < one < math.inf:
-            raise ValueError(
-                Statement(
-                    "release.stage_sensitivity_not_positive",
-                    name=self.name,
-                    norm=norm,
-                    sensitivity=one,
-                )
+            raise value_error(
+                "release.stage_sensitivity_not_positive",
+                name=self.name,
+                norm=norm,
+                sensitivity=one,
             )
         return check_positive(unit=one * (self.times / self.share) ** (1 / norm))
 
@@ -586,9 +593,7 @@ class AdaptiveRelease(QueryRelease):
                 mine.get(field),
             )
             if not usual:
-                raise ValueError(
-                    Statement("release.adaptive_field_not_allowed", field=field)
-                )
+                raise value_error("release.adaptive_field_not_allowed", field=field)
         for field, value in mine.items():
             object.__setattr__(self, field, value)
         object.__setattr__(self, "is_bounded", True)
@@ -598,10 +603,10 @@ class AdaptiveRelease(QueryRelease):
         stages = tuple(self.stages)
         for stage in stages:
             if not isinstance(stage, Stage):
-                raise TypeError(Statement("release.stages_wrong_type", stage=stage))
+                raise type_error("release.stages_wrong_type", stage=stage)
         total = math.fsum(stage.share for stage in stages)
         if not math.isclose(total, 1.0, rel_tol=0, abs_tol=_SHARE_DIGITS):
-            raise ValueError(Statement("release.stage_shares_sum", total=total))
+            raise value_error("release.stage_shares_sum", total=total)
         return stages
 
     def _total_dim(self) -> int:
@@ -641,7 +646,7 @@ class AdaptiveRelease(QueryRelease):
         return self.stages[stage].unit(self.relation, self.norm)
 
     def noisy(
-        self, stage: int, exact: Any, noise: Noise, rng: np.random.Generator
+        self, stage: int, exact: ArrayLike, noise: Noise, rng: np.random.Generator
     ) -> Floats:
         """Return one vector of a stage with the noise that was calibrated.
 
@@ -669,16 +674,14 @@ class AdaptiveRelease(QueryRelease):
         exact = np.asarray(exact, dtype=float)
         of = self.stages[stage]
         if exact.size != of.dim:
-            raise ValueError(
-                Statement(
-                    "release.stage_dimension_mismatch",
-                    name=of.name,
-                    dim=of.dim,
-                    size=exact.size,
-                )
+            raise value_error(
+                "release.stage_dimension_mismatch",
+                name=of.name,
+                dim=of.dim,
+                size=exact.size,
             )
         if not np.all(np.isfinite(exact)):
-            raise ValueError(Statement("release.stage_not_finite", name=of.name))
+            raise value_error("release.stage_not_finite", name=of.name)
         # in units of the stage, as the noise is: what it is multiplied by is public
         unit = self.unit(stage)
         return unit * add_noise(exact / unit, noise, rng, n_records=self.n_records)
@@ -707,7 +710,7 @@ class AdaptiveRelease(QueryRelease):
             [stage.dim * stage.times for stage in self.stages],
         )
 
-    def run(self, X: Any, y: Any = None) -> NoReturn:
+    def run(self, X: object, y: object = None) -> NoReturn:
         """Refuse: there is no exact vector before the noisy ones are known.
 
         Parameters
@@ -720,7 +723,7 @@ class AdaptiveRelease(QueryRelease):
         TypeError
             Always.
         """
-        raise TypeError(Statement("release.adaptive_not_run_whole", name=self.name))
+        raise type_error("release.adaptive_not_run_whole", name=self.name)
 
 
 #: Fields of a single vector, with their defaults.
@@ -879,12 +882,12 @@ def stacked_sensitivity(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
     blocks = list(sensitivities)
     return Sensitivity(
         # one record moves all blocks at once, at worst each by its own largest move
-        add_remove=_stacked_norms([block.add_remove for block in blocks]),
-        replace=_stacked_norms([block.replace or {} for block in blocks]),
+        add_remove=_stacked_side_by_side([block.add_remove for block in blocks]),
+        replace=_stacked_side_by_side([block.replace or {} for block in blocks]),
     )
 
 
-def _stacked_norms(blocks: list[dict[float, float]]) -> dict[float, float]:
+def _stacked_side_by_side(blocks: list[dict[float, float]]) -> dict[float, float]:
     return {
         norm: float(np.linalg.norm([held[norm] for held in blocks], norm))
         for norm in NORMS
@@ -913,7 +916,10 @@ def grouped_sensitivity(block: Sensitivity) -> Sensitivity:
     """
     # a record that changes its cell leaves one block and joins another: two moves, side
     # by side, each as of a record that is removed or added
-    within, across = block.replace or {}, _stacked_norms([block.add_remove] * 2)
+    within, across = (
+        block.replace or {},
+        _stacked_side_by_side([block.add_remove] * 2),
+    )
     return Sensitivity(
         add_remove=dict(block.add_remove),
         replace={norm: max(within[norm], across[norm]) for norm in NORMS},

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, type_error, value_error
 from skpuffer.kernel.numbers import Floats, check_count
 
 if TYPE_CHECKING:
@@ -43,11 +43,21 @@ class Part(NamedTuple):
         Whether they are truth values, which are counted.
     """
 
-    values: Any
+    values: object
     is_count: bool = False
 
 
-def of_each_record(contribution: Any, X: ArrayLike) -> Floats:
+class Contribution(Protocol):
+    """What each record adds to a sum, of parts that an engine can sum up."""
+
+    def parts(self, columns: Sequence[object]) -> list[Part]:
+        """Return what is summed over the records, given the columns of the table."""
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Return the sums of contributions, given those of parts and the counts."""
+
+
+def of_each_record(contribution: Contribution, X: ArrayLike) -> Floats:
     """Return the contributions of the records of an array, from their parts.
 
     Parameters
@@ -63,9 +73,9 @@ def of_each_record(contribution: Any, X: ArrayLike) -> Floats:
     X = np.asarray(X)
     # what overflows is far outside of all bounds, and clipped to them
     with np.errstate(over="ignore"):
-        parts = contribution.parts(X.T)
+        parts = contribution.parts(list(X.T))
     # a record is a sum of one
-    alone = np.column_stack([part.values for part in parts]).astype(float)
+    alone = np.column_stack([np.asarray(part.values) for part in parts]).astype(float)
     sums: Floats = contribution.from_parts(alone, np.ones((len(X), 1)))
     return sums
 
@@ -85,7 +95,7 @@ class TableElsewhere(ABC):
         self.shape = n_records, n_features
 
     @abstractmethod
-    def sum(self, contribution: Any) -> Floats:
+    def sum(self, contribution: Contribution) -> Floats:
         """Return the sum of contributions over all records.
 
         Parameters
@@ -99,7 +109,7 @@ class TableElsewhere(ABC):
         """
 
     @abstractmethod
-    def rounding(self, contribution: Any) -> Floats:
+    def rounding(self, contribution: Contribution) -> Floats:
         """Return how far the contribution of one record is rounded, at most.
 
         Parameters
@@ -111,8 +121,8 @@ class TableElsewhere(ABC):
         ndarray of shape (dim,)
         """
 
-    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(Statement("table.rows_lie_elsewhere"))
+    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
+        raise type_error("table.rows_lie_elsewhere")
 
     __array__ = __getitem__ = __iter__ = _refuse
 
@@ -175,15 +185,17 @@ class PublicContext:
     target_name: str | None = None
     has_target: bool = False
     n_targets: int = 1
-    classes: tuple[Any, ...] | None = None
+    classes: tuple[object, ...] | None = None
     # as parameters say it, or read off the data where the certificate says so
-    bounds: Any = None
+    bounds: object = None
     groups: tuple[int, ...] | None = field(default=None, repr=False)
-    feature_map: Callable[[Any], Any] | None = None
+    feature_map: Callable[..., object] | None = None
     # Left out of comparisons and of the text: arrays do not compare to one truth value,
     # and a printed context must not show private rows.
-    empirical: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
-    pool: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
+    empirical: tuple[object, ...] | None = field(
+        default=None, repr=False, compare=False
+    )
+    pool: tuple[object, ...] | None = field(default=None, repr=False, compare=False)
 
 
 #: What is taken for granted where a scenario bounds how far features move, and only
@@ -207,7 +219,7 @@ class Release:
     # Whether one arbitrary record's influence on it is bounded.
     is_bounded: bool = False
     # The contribution of a record, where the release reads records one by one.
-    contribution: Callable[[Any, Any], Any] | None = None
+    contribution: Callable[..., Floats] | None = None
     # Whether the release is a sum of contributions.
     is_sum: bool = False
     # Sensitivity to a move of one contribution, where it is no sum.
@@ -227,12 +239,10 @@ class Release:
             object.__setattr__(self, "context", context)
         # noise is set by the release's number and the scenario bound to the context's
         if context.n_records != self.n_records:
-            raise ValueError(
-                Statement(
-                    "release.n_records_differs_from_context",
-                    n_records=self.n_records,
-                    n_context=context.n_records,
-                )
+            raise value_error(
+                "release.n_records_differs_from_context",
+                n_records=self.n_records,
+                n_context=context.n_records,
             )
 
     @property
@@ -262,7 +272,9 @@ class Release:
         """
         return np.atleast_1d(noise.std(getattr(self, "dim", None)))
 
-    def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
+    def pair_costs(
+        self, X: ArrayLike, y: ArrayLike | None, norm: float
+    ) -> Floats | None:
         """Return how far it moves when a record becomes another of some records.
 
         Parameters
@@ -313,7 +325,7 @@ class RangedScores(Protocol):
         range is then that of the sums of their scores.
         """
 
-    def choose(self, X: Any, noise: Any, rng: np.random.Generator) -> Floats:
+    def choose(self, X: object, noise: Noise, rng: np.random.Generator) -> Floats:
         """Choices by the scores of a table, each with noise of its own."""
 
 
@@ -391,7 +403,7 @@ class SelectionRelease(Release):
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         if not self.scores:
-            raise ValueError(Statement("release.selection_scores_empty"))
+            raise value_error("release.selection_scores_empty")
         self._meet_context()
 
     @property
@@ -422,10 +434,10 @@ class SelectionRelease(Release):
         """
         return tuple(r for scores in self.scores for r in scores.ranges(relation))
 
-    def noise_error(self, noise: Any) -> None:
+    def noise_error(self, noise: Noise) -> None:
         """Return None: how far off a choice is depends on the rows."""
 
-    def choose(self, X: Any, noise: Any, rng: np.random.Generator) -> Floats:
+    def choose(self, X: object, noise: Noise, rng: np.random.Generator) -> Floats:
         """Return what is chosen by a table: private by the noise, and all that leaves.
 
         Parameters

@@ -1,12 +1,23 @@
-"""The run: who pays is told first, then noise is drawn."""
+"""How noise is drawn: who pays is told first, and what leaves is on a public grid.
+
+Exact values, noise and their sum are on the grid. Let x be a multiple of the grid g,
+and N noise as theorems have it, a real number. Then ``x + g round(N / g)`` is ``x + N``
+rounded to the grid: it is made of ``x + N`` alone, and so keeps every promise that ``x
++ N`` does. What is left to do is to draw ``round(N / g)`` from its own distribution,
+which needs no real number, and to pay for the rounding of x.
+
+Mironov (2012) tells two tables apart by the last digits of a release whose noise is
+drawn in floating point: most numbers cannot be reached from one of them. Here the same
+ones can be reached from both.
+"""
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UncertifiedError
+from skpuffer.exceptions import Statement, UncertifiedError, value_error
 from skpuffer.kernel.draws import (
     exact_exponential,
     exact_normal,
@@ -19,6 +30,7 @@ from skpuffer.kernel.numbers import Floats, Indices, check_count
 
 if TYPE_CHECKING:
     from skpuffer.kernel.certificates import Certificate
+    from skpuffer.kernel.queries import QueryRelease
     from skpuffer.kernel.releases import Release
 
 __all__ = [
@@ -38,14 +50,18 @@ __all__ = [
 ]
 
 
+#: What an execution returns.
+Output = TypeVar("Output")
+
+
 def run(
     certificate: "Certificate",
     noise: Noise,
     release: "Release",
-    execute: Callable[[Noise, np.random.Generator], Any],
+    execute: Callable[[Noise, np.random.Generator], Output],
     rng: np.random.Generator,
     tell: Callable[[], None],
-) -> Any:
+) -> Output:
     """Draw what a certificate is of, once whoever pays for it was told.
 
     Parameters
@@ -80,7 +96,11 @@ def run(
 
 
 def noisy_value(
-    release: Any, X: Any, y: Any, noise: Noise, rng: np.random.Generator
+    release: "QueryRelease",
+    X: object,
+    y: object,
+    noise: Noise,
+    rng: np.random.Generator,
 ) -> Floats:
     """Compute the exact value of a release, which nobody sees, and add noise.
 
@@ -98,7 +118,7 @@ def noisy_value(
     """
     exact = release.run(X, y)
     if not np.all(np.isfinite(exact)):
-        raise ValueError(Statement("release.value_not_finite", name=release.name))
+        raise value_error("release.value_not_finite", name=release.name)
     return add_noise(
         exact, noise, rng, n_records=release.n_records, integer=release.is_integer
     )
@@ -145,18 +165,6 @@ def noise_rows(
     at_once = max(1, _NOISE_BLOCK // dim)
     for start in range(0, n_rows, at_once):
         yield from noise.sample((min(at_once, n_rows - start), dim), rng)
-
-
-# -- what leaves is on a public grid: exact values, noise and their sum are on it ------
-# Let x be a multiple of the grid g, and N noise as theorems have it, a real number.
-# Then ``x + g round(N / g)`` is ``x + N`` rounded to the grid: it is made of ``x + N``
-# alone, and so keeps every promise that ``x + N`` does. What is left to do is to draw
-# ``round(N / g)`` from its own distribution, which needs no real number, and to pay for
-# the rounding of x.
-#
-# Mironov (2012) tells two tables apart by the last digits of a release whose noise is
-# drawn in floating point: most numbers cannot be reached from one of them. Here the
-# same ones can be reached from both.
 
 
 #: Steps of a grid in one unit of scale, as a power of two: of small tables, and at

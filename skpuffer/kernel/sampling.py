@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import Indices, check_count
 
 if TYPE_CHECKING:
@@ -103,15 +104,13 @@ class SamplingScheme(ABC):
         """
         # no default: the rate decides what a step costs, so somebody has to choose it
         if asked is None:
-            raise ValueError(Statement("sampling.batch_size_missing", name=self.name))
+            raise value_error("sampling.batch_size_missing", name=self.name)
         size = check_count(batch_size=asked)
         if size > n_records:
-            raise ValueError(
-                Statement(
-                    "sampling.batch_size_exceeds_records",
-                    batch_size=size,
-                    n_records=n_records,
-                )
+            raise value_error(
+                "sampling.batch_size_exceeds_records",
+                batch_size=size,
+                n_records=n_records,
             )
         return size
 
@@ -206,10 +205,8 @@ class FullBatchSampling(SamplingScheme):
     def batch_size(self, n_records: float, asked: int | None) -> int:
         """Return the number of records, the only size there is."""
         if asked not in (None, n_records):
-            raise ValueError(
-                Statement(
-                    "sampling.full_batch_size_wrong", n_records=n_records, asked=asked
-                )
+            raise value_error(
+                "sampling.full_batch_size_wrong", n_records=n_records, asked=asked
             )
         return int(n_records)
 
@@ -585,9 +582,8 @@ def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
     # any scheme is executed; whether it can be accounted for, accountants say
     if isinstance(sampling, SamplingScheme):
         return sampling
-    if isinstance(sampling, str) and sampling in _BY_NAME:
+    # an array, say, has no hash
+    with suppress(KeyError, TypeError):
         return _BY_NAME[sampling]
     names = tuple(map(repr, SAMPLING_SCHEMES))
-    raise ValueError(
-        Statement("sampling.sampling_not_valid", names=names, sampling=sampling)
-    )
+    raise value_error("sampling.sampling_not_valid", names=names, sampling=sampling)

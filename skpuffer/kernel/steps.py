@@ -8,7 +8,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError, reason_of
+from skpuffer.exceptions import (
+    Statement,
+    reason_of,
+    unsupported_error,
+)
 from skpuffer.kernel.curves import Events, GaussianCurve
 from skpuffer.kernel.distribution import PrivacyLossCurve
 from skpuffer.kernel.facts import Adjacency
@@ -124,14 +128,14 @@ class StepsOfRelease(ABC):
     # filled by `__init_subclass__`, so that accountants need no list of releases
     kinds: ClassVar[dict[type, type["StepsOfRelease"]]] = {}
 
-    def __init_subclass__(cls, kind: type | None, **kwargs: Any) -> None:
+    def __init_subclass__(cls, kind: type | None, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if kind is not None:
             StepsOfRelease.kinds[kind] = cls
 
     @classmethod
     def known_moves(
-        cls, release: Any, adjacency: Adjacency
+        cls, release: Release, adjacency: Adjacency
     ) -> tuple[float, ...] | None:
         """Return :attr:`moves` under a fact; None unless they are less than any."""
         return None
@@ -281,14 +285,10 @@ class CorrelatedRuns(Protocol):
     def check(self, release: GradientRelease) -> None:
         """Refuse a run without an account."""
 
-    def pairs(
-        self, steps: "GradientSteps", noise: Noise, strategy: Any
-    ) -> tuple[tuple[tuple[Any, int], ...], Statement]:
+    def pairs(self, steps: "GradientSteps", noise: Noise) -> tuple[Events, Statement]:
         """Return what dominates a run, and where that is proved."""
 
-    def statement(
-        self, steps: "GradientSteps", strategy: Any, noise: Noise
-    ) -> Statement:
+    def statement(self, steps: "GradientSteps", noise: Noise) -> Statement:
         """Say how much noise there is, for what a record adds."""
 
     def winners(self, curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
@@ -326,48 +326,40 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # fails closed, before any noise is looked at: an unknown scheme has no known
         # cost
         if type(scheme) not in self.schemes:
-            raise UnsupportedError(
-                Statement(
-                    "sampling.scheme_unknown",
-                    scheme=scheme,
-                    scheme_type=type(scheme).__name__,
-                )
+            raise unsupported_error(
+                "sampling.scheme_unknown",
+                scheme=scheme,
+                scheme_type=type(scheme).__name__,
             )
         strategy = self.release.noise_correlation
         if strategy is not None:
             if self.correlated is None:
-                raise UnsupportedError(
-                    Statement(
-                        "correlation.strategy_unknown",
-                        each_type=type(strategy).__name__,
-                    )
+                raise unsupported_error(
+                    "correlation.strategy_unknown", each_type=type(strategy).__name__
                 )
             self.correlated.check(self.release)
         if self.release.noise_position != "gradient":
-            raise UnsupportedError(Statement("gradient.noise_on_updates"))
+            raise unsupported_error("gradient.noise_on_updates")
         if self.count == 1:
             return
         if type(scheme) not in self.of_groups:
-            raise UnsupportedError(
-                Statement(
-                    "sampling.group_without_bound", count=self.count, scheme=str(scheme)
-                )
+            raise unsupported_error(
+                "sampling.group_without_bound", count=self.count, scheme=str(scheme)
             )
         # their samplers read the number of records, which is then not the same
         if self.relation == "add_remove" and type(scheme) in _BY_NUMBER:
-            raise UnsupportedError(
-                Statement(
-                    "sampling.draws_from_changing_count",
-                    count=self.count,
-                    scheme=str(scheme),
-                )
+            raise unsupported_error(
+                "sampling.draws_from_changing_count",
+                count=self.count,
+                scheme=str(scheme),
             )
 
     @classmethod
     def known_moves(
-        cls, release: GradientRelease, adjacency: Adjacency
+        cls, release: Release, adjacency: Adjacency
     ) -> tuple[float, ...] | None:
         """Return how far records move a sum, in clip norms; see the base class."""
+        assert isinstance(release, GradientRelease)  # by whose type it was found
         bound = release.modulus
         # of records in steps whose noise is correlated nothing more is read than that
         # they are clipped
@@ -417,12 +409,13 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
 
     def statements(self, move: float) -> tuple[Statement, ...]:
         """Return how the moves were found, in sentences; see the base class."""
-        clipped: Any = self.release.clipped
+        clipped = self.release.clipped
         together = (Statement("assume.group_moves_add_up", count=self.count),)
         if math.isinf(move):
             moved = self.release.sensitivity.value("relabel", 2, self.release.dim)
             found = Statement("assume.target_alone_moves_gradient", moved=moved)
         else:
+            assert clipped is not None  # what moves were read off
             found = clipped.statement(move)
         return (found, *(together if self.count > 1 else ()))
 
@@ -479,7 +472,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                     "assume.noise_correlated_across_steps",
                     strategy_type=type(strategy).__name__,
                 ),
-                self.correlated.statement(self, strategy, noise),
+                self.correlated.statement(self, noise),
             )
         return Accounting(
             curve, cost.shift, source, tight, evidence, assumptions, steps
@@ -506,7 +499,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # `check` refuses strategies that nothing here accounts for
         if strategy is not None:
             assert self.correlated is not None
-            pairs, source = self.correlated.pairs(self, noise, strategy)
+            pairs, source = self.correlated.pairs(self, noise)
             return Dominated(pairs, source, tight=False)
         return self.schemes[type(self.release.sampling)](self, noise)
 
@@ -549,14 +542,12 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         try:
             return noise.curve(self._shift(noise, *moves, clip=clip))
         except ValueError as error:
-            raise UnsupportedError(
-                Statement(
-                    "gradient.clip_order_too_large",
-                    clip_order=self.release.clip_order,
-                    family=noise.family,
-                    norm=noise.norm,
-                    reason=reason_of(error),
-                )
+            raise unsupported_error(
+                "gradient.clip_order_too_large",
+                clip_order=self.release.clip_order,
+                family=noise.family,
+                norm=noise.norm,
+                reason=reason_of(error),
             ) from error
 
     # -- one scheme each ----------------------------------------------------------
@@ -581,12 +572,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             moves = self._dealt(noise)
         # two batches, stacked, have twice the coordinates that such a noise has scales
         if self._in_one_scale(noise)[0].dim is not None and len(moves) > 1:
-            raise UnsupportedError(
-                Statement(
-                    "sampling.shuffled_scales_differ",
-                    name=self.release.name,
-                    noise=noise,
-                )
+            raise unsupported_error(
+                "sampling.shuffled_scales_differ", name=self.release.name, noise=noise
             )
         pair = ShiftPair(self.curve_of(noise, *moves))
         source = Statement("source.adaptive_composition_by_epoch")
@@ -727,14 +714,12 @@ def steps_of(
     # by exact type: what a subclass of a release adds may cost more
     kind = kinds.get(type(release))
     if kind is None:
-        raise UnsupportedError(
-            Statement(
-                "compose.release_steps_unknown", release_type=type(release).__name__
-            )
+        raise unsupported_error(
+            "compose.release_steps_unknown", release_type=type(release).__name__
         )
     # fails closed: who adds up steps, or reads them one by one, would promise too much
     if not correlated and getattr(release, "noise_correlation", None) is not None:
-        raise UnsupportedError(Statement("correlation.independent_noise_accounted"))
+        raise unsupported_error("correlation.independent_noise_accounted")
     count = int(adjacency.count)
     # what differs between votes is teachers, who may hold many of the records
     if type(release) is VoteRelease:

@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.exceptions import Statement, UnsupportedError
+from skpuffer.exceptions import (
+    Statement,
+    type_error,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.facts import (
     Adjacency,
@@ -20,7 +25,7 @@ from skpuffer.kernel.facts import (
     arbitrary_coupling,
 )
 from skpuffer.kernel.laplace import LaplaceNoise
-from skpuffer.kernel.noise import GaussianNoise, Noise, Shift
+from skpuffer.kernel.noise import GaussianNoise, Noise, Shift, ShiftCurve
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import check_extent, lengths_of
 from skpuffer.kernel.queries import AdaptiveRelease, QueryRelease
@@ -113,13 +118,19 @@ class SensitivityBound:
     relation: str | None = None
     coupling_id: str | None = None
     arbitrary: bool = False
-    worst: tuple[Any, ...] | None = None
+    worst: tuple[object, ...] | None = None
     count: int = 1
     any_records: bool = False
 
     def __post_init__(self) -> None:
         # what is not zero must not be lost in the noise that covers it
         check_extent(sensitivity=self.radius)
+
+    @property
+    def has_coupling(self) -> bool:
+        """Whether the bound holds for certain, under a coupling that has a name."""
+        known = self.certified and self.delta == 0
+        return known and self.coupling_id is not None
 
 
 @singledispatch
@@ -145,13 +156,13 @@ def sensitivity_bound(
     samples and adjacency: any coupling bounds W_inf from above.
     """
     # a new kind of fact is refused until a bound by it is registered
-    raise TypeError(
-        Statement("accountant.sensitivity_bound_unknown", fact_type=type(fact).__name__)
+    raise type_error(
+        "accountant.sensitivity_bound_unknown", fact_type=type(fact).__name__
     )
 
 
 def _trusted_bound(
-    fact: Fact, radius: float, norm: float, **known: Any
+    fact: Fact, radius: float, norm: float, **known: object
 ) -> SensitivityBound:
     """Return a bound with the certainty of its fact, except where `known` says more."""
     # `known` takes precedence: what is bounded without the prior is certain anyhow
@@ -183,7 +194,7 @@ def distribution_sensitivity(
     radius: float,
     release: QueryRelease,
     norm: float,
-    **known: Any,
+    **known: object,
 ) -> SensitivityBound:
     """Bound the sensitivity of a release's output by the distance of distributions.
 
@@ -235,18 +246,15 @@ def _(fact: OutputSensitivity, release: QueryRelease, norm: float) -> Sensitivit
 
 @sensitivity_bound.register
 def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
-    slack = release.total_slack(norm)
     one = release.record_move(fact.move, norm, fact.relation)
     coupling = fact.coupling_id
     if fact.relabelled:
-        label = math.inf
-        if release.sensitivity is not None:
-            label = release.sensitivity.value("relabel", norm, release.dim)
+        label = _label_move(release, norm)
         # a target alone, which is less than a record: no differential privacy of those
         if label < one:
             return _trusted_bound(
                 fact,
-                fact.count * label + slack,
+                fact.count * label + release.total_slack(norm),
                 norm,
                 relation=fact.relation,
                 coupling_id=coupling,
@@ -254,18 +262,10 @@ def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
             )
         # what holds for any records needs no coupling that knows of targets
         coupling = arbitrary_coupling(fact.relation, fact.count)
-    # triangle inequality: one record after the other
-    radius, each_as_far = fact.count * one, True
-    if fact.moves is not None:
-        values, times = np.unique(fact.moves, return_counts=True)
-        moves = [release.record_move(v, norm, fact.relation) for v in values.tolist()]
-        # records with bounds of their own: again one after the other
-        total = float(times @ moves)
-        each_as_far = total >= radius
-        radius = min(radius, total)
+    radius, each_as_far = _records_move(fact, release, norm, one)
     # once, not once a record: the optimiser runs on the first table and on the last
     # alone
-    radius += slack
+    radius += release.total_slack(norm)
     known: dict[str, Any] = {
         "relation": fact.relation,
         "coupling_id": coupling,
@@ -287,6 +287,28 @@ def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
             "arbitrary": True,
         } | _CERTAIN
     return _trusted_bound(fact, radius, norm, **known)
+
+
+def _label_move(release: QueryRelease, norm: float) -> float:
+    """How far the output moves with the target of one record, at most."""
+    if release.sensitivity is None:
+        return math.inf
+    return release.sensitivity.value("relabel", norm, release.dim)
+
+
+def _records_move(
+    fact: Adjacency, release: QueryRelease, norm: float, one: float
+) -> tuple[float, bool]:
+    """How far the output moves with all records, and whether each moves as far."""
+    # triangle inequality: one record after the other
+    radius = fact.count * one
+    if fact.moves is None:
+        return radius, True
+    values, times = np.unique(fact.moves, return_counts=True)
+    moves = [release.record_move(v, norm, fact.relation) for v in values.tolist()]
+    # records with bounds of their own: again one after the other
+    total = float(times @ moves)
+    return min(radius, total), total >= radius
 
 
 def record_sensitivity_bound(release: QueryRelease, norm: float) -> float | None:
@@ -320,8 +342,8 @@ def check_stage_noise(noise: Noise, release: AdaptiveRelease) -> None:
     # by exact type: a correlation, say, would be another noise
     if type(noise) in _OF_STAGES and noise.dim is None:
         return
-    raise UnsupportedError(
-        Statement("noise.stages_of_several_scales", name=release.name, noise=noise)
+    raise unsupported_error(
+        "noise.stages_of_several_scales", name=release.name, noise=noise
     )
 
 
@@ -403,8 +425,8 @@ def delta_left(delta: float, event: float, remedy: Statement | str = "") -> floa
     """
     # outside of the event nothing is promised: no noise buys that part of delta back
     if event >= delta:
-        raise ValueError(
-            Statement("event.mass_above_delta", delta=delta, event=event, remedy=remedy)
+        raise value_error(
+            "event.mass_above_delta", delta=delta, event=event, remedy=remedy
         )
     return float(delta) - event
 
@@ -449,12 +471,30 @@ def _notion(
     return Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
 
 
+def _epsilon(
+    curve: ShiftCurve,
+    sensitivity: SensitivityBound,
+    alpha: float | None,
+    delta: float | None,
+    noise_delta: float | None,
+) -> float:
+    if alpha is not None:
+        return float(curve.renyi(alpha))
+    assert delta is not None and noise_delta is not None  # one of the two is given
+    # what the event takes of delta no noise gives back, whoever says otherwise
+    left = min(noise_delta, max(0.0, delta - sensitivity.delta))
+    return float(curve.epsilon(left))
+
+
 def _value_epsilon(
-    noise: Noise, sensitivity: SensitivityBound, release: QueryRelease, alpha: float
+    noise: Noise,
+    sensitivity: SensitivityBound,
+    release: QueryRelease,
+    alpha: float | None,
 ) -> float:
     """Rényi-Pufferfish epsilon for secrets about records' values, or infinity."""
     # follows from what holds for certain only
-    if not sensitivity.certified or sensitivity.delta:
+    if alpha is None or not sensitivity.certified or sensitivity.delta:
         return math.inf
     if sensitivity.relation == "add_remove":
         # a value replaced is a removal and an addition, by the triangle inequality
@@ -498,46 +538,30 @@ def claim_of_bound(
     Pierquin et al. (2024), Theorem 3.3 and Corollary 3.1; with a delta, joint convexity
     of the hockey-stick divergence and Balle and Wang (2018).
     """
-    notion = _notion(sensitivity, alpha, delta)
     curve = noise.curve(shift_of(sensitivity, release))
-    unproved = curve.evidence(renyi=delta is None)
-    rpp = math.inf
-    if alpha is not None:
-        epsilon = float(curve.renyi(alpha))
-        rpp = _value_epsilon(noise, sensitivity, release, alpha)
-    else:
-        assert delta is not None and noise_delta is not None  # one of the two is given
-        # what the event takes of delta no noise gives back, whoever says otherwise
-        left = min(noise_delta, max(0.0, delta - sensitivity.delta))
-        epsilon = float(curve.epsilon(left))
     # one record against one record; a secret of many is another promise
     compared = sensitivity.count == 1 and not sensitivity.any_records
+    norm = float(sensitivity.norm)
+    unproved = curve.evidence(renyi=delta is None)
     return Claim(
-        notion=notion,
-        epsilon=epsilon,
+        notion=_notion(sensitivity, alpha, delta),
+        epsilon=_epsilon(curve, sensitivity, alpha, delta, noise_delta),
         alpha=alpha,
         delta=sensitivity.delta if delta is None else delta,
         event_delta=sensitivity.delta,
         confidence=sensitivity.confidence,
         relation=sensitivity.relation,
         curve=curve,
-        rpp_epsilon=rpp,
+        rpp_epsilon=_value_epsilon(noise, sensitivity, release, alpha),
         coupling_id=sensitivity.coupling_id,
         # of facts that do not speak of records it is not known
         coupling_count=None if sensitivity.relation is None else sensitivity.count,
-        composable=composable
-        and sensitivity.certified
-        and sensitivity.delta == 0
-        and sensitivity.coupling_id is not None,
-        assumptions=(
-            *sensitivity.assumptions,
-            *unproved,
-            *release.assumptions,
-        ),
+        composable=composable and sensitivity.has_coupling,
+        assumptions=(*sensitivity.assumptions, *unproved, *release.assumptions),
         sensitivity=sensitivity.radius,
-        norm=float(sensitivity.norm),
-        record_sensitivity=(
-            record_sensitivity_bound(release, sensitivity.norm) if compared else None
-        ),
+        norm=norm,
+        record_sensitivity=record_sensitivity_bound(release, norm)
+        if compared
+        else None,
         source=source,
     )

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
+from skpuffer.kernel.noise import Noise
 from skpuffer.kernel.numbers import (
     Floats,
     Indices,
@@ -32,7 +33,7 @@ VOTE_RELATIONS = ("replace_vote", "add_remove_vote")
 
 
 def noisy_counts(
-    counts: ArrayLike, noise: Any, rng: np.random.Generator, n_records: int = 1
+    counts: ArrayLike, noise: Noise, rng: np.random.Generator, n_records: int = 1
 ) -> Floats:
     """Return counts with noise, drawn exactly where its family can be.
 
@@ -129,7 +130,7 @@ class VoteRelease(Release):
     threshold: float | None = None
     max_answers: int | None = None
     threshold_noise_ratio: float = 5.0
-    query: Callable[[Any, Any], ArrayLike] | None = field(
+    query: Callable[..., ArrayLike] | None = field(
         default=None, compare=False, repr=False
     )
     name: str = "votes"
@@ -149,23 +150,19 @@ class VoteRelease(Release):
             count = check_count(least=least, **{key: getattr(self, key)})
             object.__setattr__(self, key, count)
         if self.n_teachers > self.n_records:
-            raise ValueError(
-                Statement(
-                    "pate.teachers_exceed_records",
-                    n_teachers=self.n_teachers,
-                    n_records=self.n_records,
-                )
+            raise value_error(
+                "pate.teachers_exceed_records",
+                n_teachers=self.n_teachers,
+                n_records=self.n_records,
             )
         check_option(VOTE_RELATIONS, relation=self.relation)
         # a removed record leaves its teacher with less data, and the vote moves: it is
         # not gone
         if self.relation == "add_remove_vote" and self.n_records != self.n_teachers:
-            raise ValueError(
-                Statement(
-                    "pate.vote_relation_several_records",
-                    n_records=self.n_records,
-                    n_teachers=self.n_teachers,
-                )
+            raise value_error(
+                "pate.vote_relation_several_records",
+                n_records=self.n_records,
+                n_teachers=self.n_teachers,
             )
         check_positive(threshold_noise_ratio=self.threshold_noise_ratio)
         self._check_threshold()
@@ -177,30 +174,22 @@ class VoteRelease(Release):
             return
         given = np.asarray(self.groups)
         if given.shape != (self.n_records,):
-            raise ValueError(
-                Statement(
-                    "pate.groups_shape_wrong",
-                    n_records=self.n_records,
-                    shape=given.shape,
-                )
+            raise value_error(
+                "pate.groups_shape_wrong", n_records=self.n_records, shape=given.shape
             )
         _, codes, sizes = np.unique(given, return_inverse=True, return_counts=True)
         object.__setattr__(self, "groups", tuple(codes.tolist()))
         if len(sizes) < self.n_teachers:
-            raise ValueError(
-                Statement(
-                    "pate.groups_fewer_than_teachers",
-                    n_sizes=len(sizes),
-                    n_teachers=self.n_teachers,
-                )
+            raise value_error(
+                "pate.groups_fewer_than_teachers",
+                n_sizes=len(sizes),
+                n_teachers=self.n_teachers,
             )
         # such a teacher would have more than all others
         share = -(-self.n_records // self.n_teachers)
         if sizes.max() > share:
-            raise ValueError(
-                Statement(
-                    "pate.group_larger_than_share", largest=sizes.max(), share=share
-                )
+            raise value_error(
+                "pate.group_larger_than_share", largest=sizes.max(), share=share
             )
         # accounting without an estimator: a scenario is told of the groups as well
         if self.context is None:
@@ -212,31 +201,27 @@ class VoteRelease(Release):
         if self.threshold is not None and math.isinf(
             check_real(threshold=self.threshold)
         ):
-            raise ValueError(Statement("pate.threshold_not_finite"))
+            raise value_error("pate.threshold_not_finite")
         # filled in here, so that accounting and execution read the same number
         if self.max_answers is None:
             object.__setattr__(self, "max_answers", self.n_queries)
         answers = check_count(max_answers=self.max_answers)
         if answers > self.n_queries:
-            raise ValueError(
-                Statement(
-                    "pate.max_answers_exceeds_queries",
-                    max_answers=answers,
-                    n_queries=self.n_queries,
-                )
+            raise value_error(
+                "pate.max_answers_exceeds_queries",
+                max_answers=answers,
+                n_queries=self.n_queries,
             )
         # without a test, nothing but the exact votes could say which go unanswered
         if self.threshold is None and answers < self.n_queries:
-            raise ValueError(
-                Statement(
-                    "pate.max_answers_without_threshold",
-                    max_answers=answers,
-                    n_queries=self.n_queries,
-                )
+            raise value_error(
+                "pate.max_answers_without_threshold",
+                max_answers=answers,
+                n_queries=self.n_queries,
             )
         object.__setattr__(self, "max_answers", answers)
         if self.query is not None and self.threshold is not None:
-            raise ValueError(Statement("pate.query_with_threshold"))
+            raise value_error("pate.query_with_threshold")
 
     #: Counts are integers, as noise on the integers needs.
     is_integer = True
@@ -307,13 +292,13 @@ class VoteRelease(Release):
             assumptions=(*self.assumptions, _FIXED),
         )
 
-    def test_noise(self, noise: Any) -> Any:
+    def test_noise(self, noise: Noise) -> Noise:
         """Return the noise of the threshold's test, given that of the counts."""
         # one place for accounting and execution, which must not differ
-        return noise.with_scale(noise.scale * self.threshold_noise_ratio)
+        return noise.with_scale(np.asarray(noise.scale) * self.threshold_noise_ratio)
 
     def with_noise(
-        self, counts: Indices, noise: Any, rng: np.random.Generator
+        self, counts: Indices, noise: Noise, rng: np.random.Generator
     ) -> Floats:
         """Return counts with noise, drawn exactly where its family can be.
 
@@ -349,37 +334,27 @@ class VoteRelease(Release):
         """
         votes = np.asarray(votes)
         if votes.ndim != 2 or votes.shape[1] != self.n_classes:
-            raise ValueError(
-                Statement(
-                    "pate.votes_shape_wrong",
-                    n_classes=self.n_classes,
-                    shape=votes.shape,
-                )
+            raise value_error(
+                "pate.votes_shape_wrong", n_classes=self.n_classes, shape=votes.shape
             )
         # Shares of votes come of a mistake, and noise on the integers would leave
         # their fractions as they are.
         kind = votes.dtype.kind
         if not (kind in "iub" or (kind == "f" and np.all(votes == np.floor(votes)))):
-            raise ValueError(Statement("pate.votes_not_whole"))
+            raise value_error("pate.votes_not_whole")
         if np.any(votes < 0) or np.any(votes > self.n_teachers):
-            raise ValueError(
-                Statement("pate.votes_out_of_range", n_teachers=self.n_teachers)
-            )
+            raise value_error("pate.votes_out_of_range", n_teachers=self.n_teachers)
         votes = votes.astype(np.int64)
         totals = votes.sum(axis=1)
         if self.relation == "add_remove_vote":
             if np.any(totals > self.n_teachers):
-                raise ValueError(
-                    Statement(
-                        "pate.votes_sum_exceeds_teachers", n_teachers=self.n_teachers
-                    )
+                raise value_error(
+                    "pate.votes_sum_exceeds_teachers", n_teachers=self.n_teachers
                 )
         # A teacher who may abstain joins and leaves, which is the other relation; under
         # this one the accounting takes every vote for cast.
         elif np.any(totals != self.n_teachers):
-            raise ValueError(
-                Statement("pate.votes_sum_not_teachers", n_teachers=self.n_teachers)
-            )
+            raise value_error("pate.votes_sum_not_teachers", n_teachers=self.n_teachers)
         return votes
 
 

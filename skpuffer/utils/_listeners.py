@@ -14,9 +14,8 @@ from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
-
-from skpuffer.kernel.draws import own_stream
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -242,7 +241,7 @@ def is_carrying(estimator: Any) -> bool:
 def _clone(self: Any) -> Any:
     copy: Any = BaseEstimator.__sklearn_clone__(self)
     # a copy of a generator would draw the same noise again, in each fold of a table
-    copy.random_state = own_stream(self.random_state)
+    copy.random_state = _own_stream(self.random_state)
     return copy
 
 
@@ -269,3 +268,15 @@ def carried(callbacks: list[Any]) -> list[Any]:
     known = [getattr(one, "listener", one) for one in callbacks]
     new = [one for one in listeners() if not any(one is other for other in known)]
     return [*callbacks, *map(Carried, new)]
+
+
+def _own_stream(random_state: Any) -> Any:
+    """Return the `random_state` of a copy, which shares no stream with the original."""
+    if isinstance(random_state, np.random.Generator):
+        try:
+            return random_state.spawn(1)[0]
+        except TypeError:  # made without a seed sequence
+            return np.random.default_rng(random_state.integers(2**63, size=4))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.RandomState(random_state.randint(2**31 - 1, size=4))
+    return random_state

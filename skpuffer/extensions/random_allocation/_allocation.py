@@ -513,9 +513,15 @@ class _Runs:
     """Account of runs of the strategies here."""
 
     check = staticmethod(check_correlated)
-    pairs = staticmethod(correlated_pairs)
-    statement = staticmethod(correlation_statement)
     winners = staticmethod(winners)
+
+    def pairs(self, steps: GradientSteps, noise: Noise) -> tuple[Any, Statement]:
+        """Return what dominates a run, and where that is proved."""
+        return correlated_pairs(steps, noise, steps.release.noise_correlation)
+
+    def statement(self, steps: GradientSteps, noise: Noise) -> Statement:
+        """Say how much noise there is, for what a record adds."""
+        return correlation_statement(steps, steps.release.noise_correlation, noise)
 
 
 def register() -> None:
