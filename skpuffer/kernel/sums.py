@@ -247,6 +247,9 @@ def _(fact: OutputSensitivity, release: QueryRelease, norm: float) -> Sensitivit
 @sensitivity_bound.register
 def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
     one = release.record_move(fact.move, norm, fact.relation)
+    # once, not once a record: the optimiser runs on the first table and on the last
+    # alone
+    slack = release.total_slack(norm)
     coupling = fact.coupling_id
     if fact.relabelled:
         label = _label_move(release, norm)
@@ -254,7 +257,7 @@ def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
         if label < one:
             return _trusted_bound(
                 fact,
-                fact.count * label + release.total_slack(norm),
+                fact.count * label + slack,
                 norm,
                 relation=fact.relation,
                 coupling_id=coupling,
@@ -263,9 +266,7 @@ def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
         # what holds for any records needs no coupling that knows of targets
         coupling = arbitrary_coupling(fact.relation, fact.count)
     radius, each_as_far = _records_move(fact, release, norm, one)
-    # once, not once a record: the optimiser runs on the first table and on the last
-    # alone
-    radius += release.total_slack(norm)
+    radius += slack
     known: dict[str, Any] = {
         "relation": fact.relation,
         "coupling_id": coupling,
@@ -471,19 +472,21 @@ def _notion(
     return Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
 
 
-def _epsilon(
+def _cost(
     curve: ShiftCurve,
     sensitivity: SensitivityBound,
     alpha: float | None,
     delta: float | None,
     noise_delta: float | None,
-) -> float:
+) -> tuple[float, tuple[Statement, ...]]:
+    """Return the epsilon of a noise, and the assumptions that it rests on."""
+    unproved = curve.evidence(renyi=delta is None)
     if alpha is not None:
-        return float(curve.renyi(alpha))
+        return float(curve.renyi(alpha)), unproved
     assert delta is not None and noise_delta is not None  # one of the two is given
     # what the event takes of delta no noise gives back, whoever says otherwise
     left = min(noise_delta, max(0.0, delta - sensitivity.delta))
-    return float(curve.epsilon(left))
+    return float(curve.epsilon(left)), unproved
 
 
 def _value_epsilon(
@@ -538,25 +541,28 @@ def claim_of_bound(
     Pierquin et al. (2024), Theorem 3.3 and Corollary 3.1; with a delta, joint convexity
     of the hockey-stick divergence and Balle and Wang (2018).
     """
+    notion = _notion(sensitivity, alpha, delta)
+    value_epsilon = _value_epsilon(noise, sensitivity, release, alpha)
+    composable = composable and sensitivity.has_coupling
     curve = noise.curve(shift_of(sensitivity, release))
     # one record against one record; a secret of many is another promise
     compared = sensitivity.count == 1 and not sensitivity.any_records
     norm = float(sensitivity.norm)
-    unproved = curve.evidence(renyi=delta is None)
+    epsilon, unproved = _cost(curve, sensitivity, alpha, delta, noise_delta)
     return Claim(
-        notion=_notion(sensitivity, alpha, delta),
-        epsilon=_epsilon(curve, sensitivity, alpha, delta, noise_delta),
+        notion=notion,
+        epsilon=epsilon,
         alpha=alpha,
         delta=sensitivity.delta if delta is None else delta,
         event_delta=sensitivity.delta,
         confidence=sensitivity.confidence,
         relation=sensitivity.relation,
         curve=curve,
-        rpp_epsilon=_value_epsilon(noise, sensitivity, release, alpha),
+        rpp_epsilon=value_epsilon,
         coupling_id=sensitivity.coupling_id,
         # of facts that do not speak of records it is not known
         coupling_count=None if sensitivity.relation is None else sensitivity.count,
-        composable=composable and sensitivity.has_coupling,
+        composable=composable,
         assumptions=(*sensitivity.assumptions, *unproved, *release.assumptions),
         sensitivity=sensitivity.radius,
         norm=norm,

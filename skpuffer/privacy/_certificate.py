@@ -1,16 +1,11 @@
 """The certificate: what one release promised, in which notion, assuming what."""
 
-import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self, TypedDict, cast
+from dataclasses import dataclass
 
 from skpuffer.exceptions import (
-    CompositionError,
     Statement,
     UncertifiedError,
-    stated,
     unsupported_error,
     value_error,
 )
@@ -21,30 +16,12 @@ from skpuffer.information import (
     posterior_success,
 )
 from skpuffer.kernel import certificates as certificates
-from skpuffer.kernel.curves import BeliefCurve
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_probability
 
 from ._display import certificate_card, certificate_html, certificate_text
 from ._information import processed, sliced_approximate
-from ._plain import read, written
 from ._robustness import shifted
-
-if TYPE_CHECKING:
-    from skpuffer.transport import SliceProfile
-
-
-# How far from the budget, in parts of it, what the noise spends may be: above it by
-# rounding alone, below it by as much as a search for the scale may leave.
-_ABOVE, _BELOW = 1e-6, 1e-2
-
-
-class Changes(TypedDict, total=False):
-    """Costs of a claim, in nats, as they are asked for."""
-
-    epsilon: float
-    mutual_information: float
-    rpp_epsilon: float
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -76,247 +53,6 @@ class Certificate(certificates.Certificate):
     >>> round(certificate.to_approximate(1e-5).epsilon, 3)
     2.943
     """
-
-    @property
-    def gain(self) -> float | None:
-        """Noise that one arbitrary record would need, over the noise used here.
-
-        In a fit, the root mean square of the noise by which plain differential privacy
-        of one replaced record keeps the same promise, by its best accountant and family
-        of noise, over that of the noise used. Of a certificate that an accountant gave
-        by itself, outside of a fit, it may be the ratio of the two sensitivities (where
-        `noise_gain` is None), to which noise of one family is in proportion.
-
-        Under a belief about several records together, such as those of a household,
-        the noise that differential privacy of these would need: what the `fallback` is
-        of, and the certificate names. 1.0 or less: the scenario gained nothing over
-        plain differential privacy. None where the comparison makes no sense.
-        """
-        if self.noise_gain is not None:
-            return self.noise_gain
-        # By the sensitivities, to which noise is in proportion. A secret about many
-        # records, or about no bounded ones, has no record to compare.
-        if self.record_sensitivity is None or self.sensitivity is None:
-            return None
-        # no noise at all, where plain differential privacy would need some
-        if self.sensitivity == 0:
-            return math.inf
-        return self.record_sensitivity / self.sensitivity
-
-    @property
-    def fallback(self) -> float | None:
-        """Epsilon at `delta` whatever is believed of the record, under a belief.
-
-        Plain differential privacy of one replaced record, or of those that the belief
-        takes together. Under a `coupling_id` such as 'replace:3' these are any three,
-        otherwise all records of one block or household and no others. None where no
-        belief is declared.
-        """
-        curve: object = self.curve
-        if not isinstance(curve, BeliefCurve):
-            return None
-        return float(curve.without_belief().epsilon(self.delta - self.event_delta))
-
-    def _refuse_estimate(self, what: Statement) -> None:
-        if not self.certified:
-            raise UncertifiedError(
-                Statement("certificate.estimate_no_guarantee", what=what)
-            )
-
-    def _refuse_sum(self) -> None:
-        """Raise where this is nothing that others may be added to."""
-        if not self.certified:
-            raise CompositionError(
-                Statement("compose.estimate_not_addable", certificate=self)
-            )
-        if self.seeded:
-            raise CompositionError(
-                Statement(
-                    "compose.noise_from_seed", certificate=self, release=self.release
-                )
-            )
-
-    def as_asked(self, asked: float | None, field: str = "epsilon") -> Self:
-        """Return this certificate at the budget asked for, if its cost is near it.
-
-        Parameters
-        ----------
-        asked : float or None
-            None is no budget.
-        field : {'epsilon', 'mutual_information'}, default='epsilon'
-            What the budget is of.
-
-        Returns
-        -------
-        Certificate
-            As it is, if the noise spends more than was asked or leaves some of it, or
-            if this states no such cost.
-        """
-        changes = self.near(asked, field)
-        return replace(self, **changes) if changes else self
-
-    def near(self, asked: float | None, field: str) -> Changes:
-        """Return what :meth:`as_asked` changes, by field."""
-        cost = getattr(self, field)
-        # such as an exact release, which spends nothing, or a noise that is more than
-        # enough
-        if asked is None or cost is None:
-            return {}
-        if not 1 - _BELOW <= cost / asked <= 1 + _ABOVE:
-            return {}
-        if field == "mutual_information":
-            return {"mutual_information": float(asked)}
-        # the two go on being equal where they were
-        if self.rpp_epsilon == self.epsilon:
-            return {"epsilon": float(asked), "rpp_epsilon": float(asked)}
-        return {"epsilon": float(asked)}
-
-    def refuse_above(
-        self, budget: Mapping[str, tuple[str, float | None]], whose: str
-    ) -> None:
-        """Refuse to promise more than a budget allows.
-
-        Parameters
-        ----------
-        budget : dict of {field: (parameter, most)}
-            What each field may be at most, by which parameter; None for any number.
-        whose : str
-            Who found the noise.
-
-        Raises
-        ------
-        UncertifiedError
-            If a field is above what is allowed by more than rounding, or missing.
-        """
-        for field, (parameter, most) in budget.items():
-            cost = getattr(self, field)
-            if most is None or (cost is not None and cost <= most * (1 + _ABOVE)):
-                continue
-            cost = math.inf if cost is None else cost
-            raise UncertifiedError(
-                Statement(
-                    "certificate.noise_costs_above_parameter",
-                    whose=whose,
-                    release=self.release,
-                    parameter=parameter,
-                    cost=cost,
-                    most=float(most),
-                )
-            )
-
-    def as_estimate(self, reason: Statement | str) -> Self:
-        """Return this certificate demoted to an estimate, for a stated reason."""
-        return replace(
-            self,
-            # an estimate is no promise, so that nothing may follow from it or be added
-            # to it
-            notion=Notion.ESTIMATED,
-            rpp_epsilon=math.inf,
-            composable=False,
-            assumptions=(*self.assumptions, stated(reason)),
-        )
-
-    def as_seeded(self) -> Self:
-        """Return this certificate with the statement that its noise has a seed."""
-        return replace(self, seeded=True).assuming(certificates.SEEDED)
-
-    def implies(
-        self,
-        notion: Notion | str,
-        profile: "SliceProfile | str | None" = None,
-    ) -> bool:
-        """Whether a promise in `notion` follows from this one.
-
-        At the same numbers, except for the step from a Rényi notion to an (epsilon,
-        delta) one, whose numbers :meth:`to_approximate` gives, or of a sliced one
-        :meth:`to_sliced_approximate`.
-
-        Parameters
-        ----------
-        notion : Notion or str
-        profile : SliceProfile or str, default=None
-            Slice profile that a sliced notion is to be about, or its name. None is that
-            of this certificate.
-
-        Returns
-        -------
-        bool
-            An estimate implies nothing but an estimate, and a sliced promise nothing
-            about another profile.
-        """
-        notion = Notion.of(notion)
-        if profile is not None:
-            if notion not in SLICED:
-                raise value_error(
-                    "certificate.profile_without_slices", title=notion.title
-                )
-            name = profile if isinstance(profile, str) else profile.name
-            # Slices say nothing about other slices. What holds of the whole output
-            # holds along all of them.
-            if self.notion in SLICED and name != self.profile:
-                return False
-        if self.relation == "add_remove" and self.notion.differential:
-            # Another value of a record is two steps of this relation away, a removal
-            # and an addition, so nothing follows for replaced values at these numbers.
-            return notion.differential and self.notion.implies(notion)
-        # read off an explicit table: a notion that is new implies nothing but itself
-        return self.notion.implies(notion)
-
-    def to_approximate(self, delta: float) -> Self:
-        """Return the (epsilon, delta) promise that follows.
-
-        Parameters
-        ----------
-        delta : float
-            In (0, 1), and greater than the certificate's own `delta` where its notion
-            has an event outside of which nothing is promised.
-
-        Returns
-        -------
-        Certificate
-            From the whole curve where one is held, not from a single order.
-
-        Raises
-        ------
-        UncertifiedError
-            If this is an estimate or holds no curve to convert.
-        ValueError
-            If `delta` is not in the range.
-        """
-        # the number first, then what is held: neither can make up for the other
-        delta = check_probability(delta=delta)
-        self._refuse_estimate(Statement("certificate.what_approximate_promise"))
-        # without a curve one order would have to stand for all of them
-        if self.curve is None:
-            raise UncertifiedError(Statement("certificate.no_curve_to_convert"))
-        # from an average over subsamples or projections, say, no (epsilon, delta)
-        # follows
-        if self.notion.approximate is None:
-            of_slices: Statement | str = ""
-            if self.notion in SLICED:
-                of_slices = Statement("certificate.remedy_sliced_approximate")
-            raise UncertifiedError(
-                Statement(
-                    "certificate.no_approximate_promise_follows",
-                    title=self.notion.title,
-                    of_slices=of_slices,
-                )
-            )
-        event = self.event_delta
-        if delta <= event:
-            raise value_error("certificate.delta_below_event", event=event, delta=delta)
-        # delta is the noise's own trade-off given the event, plus the mass outside it
-        epsilon = float(self.curve.epsilon(delta - event))
-        return replace(
-            self,
-            notion=self.notion.approximate,
-            epsilon=epsilon,
-            alpha=None,
-            delta=delta,
-            epsilon_lower=None,
-            rpp_epsilon=math.inf,
-            noise_gain=None,
-        )
 
     def to_sliced_approximate(self, delta: float) -> "Certificate":
         """Return the (epsilon, delta) promise about slices that follows.
@@ -668,59 +404,6 @@ class Certificate(certificates.Certificate):
             )
         return self.mutual_information
 
-    def to_dict(self) -> dict[str, object]:
-        """Return plain data, fit for strict JSON: infinity is the text 'inf'.
-
-        Returns
-        -------
-        dict
-            All fields and the `gain`, besides the name of the `schema`, its `version`
-            and a `digest` of all the rest, which shows that nothing was changed by
-            accident, and not who wrote it. The curve of an estimate is left out: there
-            is nothing to convert it to, and private rows may have gone into it.
-
-        See Also
-        --------
-        skpuffer.certificate.check : Recompute the numbers from what is written.
-        """
-        return written(self)
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, object]) -> Self:
-        """Return the certificate that :meth:`to_dict` wrote.
-
-        Parameters
-        ----------
-        plain : dict
-            As it was written, or as it comes back from JSON.
-
-        Returns
-        -------
-        Certificate
-            The same in every field, with a curve that answers the same.
-
-        Raises
-        ------
-        ValueError
-            If it is of another schema or a newer version, a field is missing or
-            unknown, the notion or the curve is of a kind that is not known, or
-            the digest is not that of the data.
-
-        Examples
-        --------
-        >>> from skpuffer.privacy import Certificate
-        >>> from skpuffer.privacy_loss import GaussianCurve
-        >>> certificate = Certificate(
-        ...     notion="approximate_dp",
-        ...     epsilon=1.0,
-        ...     delta=0.127,
-        ...     curve=GaussianCurve(1.0),
-        ... )
-        >>> Certificate.from_dict(certificate.to_dict()) == certificate
-        True
-        """
-        return cast(Self, read(cls, plain))
-
     def to_card(self) -> dict[str, str]:
         """Return the certificate as sections of a model card.
 
@@ -742,16 +425,6 @@ class Certificate(certificates.Certificate):
         Privacy/Check: Beside this card belongs the JSON of `certificate.to_dict()`. ...
         """
         return certificate_card(self)
-
-    def __repr__(self) -> str:
-        parts = [f"notion={self.notion.name!r}"]
-        for name in ("epsilon", "alpha", "delta", "mutual_information"):
-            value = getattr(self, name)
-            # what is zero or unknown is left out: a line has to be short
-            if value is not None and not (name == "delta" and value == 0):
-                parts.append(f"{name}={value:.6g}")
-        # the notion and its numbers; `str` says the rest, assumptions above all
-        return f"Certificate({', '.join(parts)})"
 
     def __str__(self) -> str:
         return certificate_text(self)

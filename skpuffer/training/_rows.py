@@ -15,10 +15,9 @@ from skpuffer.utils._clipping import (
     clip_rows,
     joint_norms,
     rounded_up,
-    row_parts,
     upper_norms,
 )
-from skpuffer.utils._reading import slices
+from skpuffer.utils._reading import row_parts, slices
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices

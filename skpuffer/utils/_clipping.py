@@ -4,7 +4,6 @@ Norms are found at any scale, without overflow: clipping and noise rest on them.
 """
 
 import math
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -14,34 +13,14 @@ from scipy import sparse
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import Floats, Numbers, check_positive
-from skpuffer.utils._reading import slices
+from skpuffer.utils._reading import row_parts
 
 # Length of a row from which on squares that underflow are below its round-off.
 _LEAST_LENGTH = 2.0**-480
 
-# Number of entries of a temporary that stays in cache.
-_PART_ENTRIES = 2**16
-
 # Sums of no more squares than these are off by less than 1e-3 in single precision, and
 # such sums are made of numbers that are not so small that they have lost their digits.
 _FEW_SQUARES, _LEAST_SQUARES = 2**12, 2.0**-80
-
-
-def row_parts(X: Any) -> Iterator[slice]:
-    """Yield slices of rows, a copy of which stays in cache.
-
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (n, m)
-
-    Yields
-    ------
-    slice
-    """
-    n, m = X.shape
-    # of a sparse matrix, by what a row holds in the mean
-    held = X.nnz / max(1, n) if sparse.issparse(X) else m
-    yield from slices(n, max(1, int(_PART_ENTRIES // max(1, held))))
 
 
 def row_norms(X: Any, order: float) -> Floats:

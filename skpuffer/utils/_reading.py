@@ -660,3 +660,24 @@ def slices(n: int, size: int) -> Iterator[slice]:
     # scikit-learn's gen_batches checks its parameters at every call: as long as a step
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
+
+
+# Number of entries of a temporary that stays in cache.
+_PART_ENTRIES = 2**16
+
+
+def row_parts(X: Any) -> Iterator[slice]:
+    """Yield slices of rows, a copy of which stays in cache.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, m)
+
+    Yields
+    ------
+    slice
+    """
+    n, m = X.shape
+    # of a sparse matrix, by what a row holds in the mean
+    held = X.nnz / max(1, n) if sparse.issparse(X) else m
+    yield from slices(n, max(1, int(_PART_ENTRIES // max(1, held))))

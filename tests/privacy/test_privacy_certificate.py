@@ -13,6 +13,7 @@ import pytest
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.distributions import PointMass, Samples
 from skpuffer.exceptions import CompositionError, UncertifiedError, stated
+from skpuffer.kernel.certificates import _SINCE, VERSION, digest_of_plain
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import (
     Certificate,
@@ -21,7 +22,6 @@ from skpuffer.privacy import (
     mixed_information,
     parallel,
 )
-from skpuffer.privacy._plain import _SINCE, VERSION, digest_of_plain
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
