@@ -212,7 +212,7 @@ class Claim:
 
     def __post_init__(self) -> None:
         given = vars(self)["notion"]  # or its name
-        if not isinstance(given, Notion):
+        if type(given) is not Notion:
             object.__setattr__(self, "notion", Notion.of(given))
         # tuples, also of what is read back from JSON: certificates compare by value
         object.__setattr__(self, "assumptions", _statements(self.assumptions))
