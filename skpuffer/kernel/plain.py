@@ -9,7 +9,7 @@ import numpy as np
 from skpuffer.exceptions import Statement, stated
 from skpuffer.kernel import loaders
 
-__all__ = ["Plain", "from_plain", "to_plain"]
+__all__ = ["Plain", "from_plain", "kinds", "to_plain"]
 
 
 _LIBRARY = __name__.partition(".")[0]
@@ -53,6 +53,21 @@ class Plain:
     def read_back(cls, values: dict[str, Any]) -> Any:
         """Return an instance, given the fields it was written with, each read back."""
         return cls(**values)
+
+
+def kinds(key: str) -> dict[str, type]:
+    """Return the classes that declared themselves, by the name their data goes by.
+
+    Parameters
+    ----------
+    key : str
+        Under which their data holds the name, such as ``'family'`` of noise.
+
+    Returns
+    -------
+    dict of {str: type}
+    """
+    return {name: kind for (at, name), kind in _KINDS.items() if at == key}
 
 
 def to_plain(value: Any) -> Any:
@@ -125,7 +140,7 @@ def _of_kind(key: str, plain: dict[str, Any]) -> Any:
     kind = _KINDS.get((key, plain[key]))
     # only classes that declared themselves are made, never one named by the data
     if kind is None:
-        names = ", ".join(sorted(repr(name) for at, name in _KINDS if at == key))
+        names = ", ".join(sorted(map(repr, kinds(key))))
         raise ValueError(
             Statement("table.data_kind_unknown", key=key, plain=plain[key], names=names)
         )

@@ -8,7 +8,7 @@ from skpuffer.kernel.facts import OutputSensitivity as OutputSensitivity
 from skpuffer.kernel.facts import RecordBelief as RecordBelief
 from skpuffer.kernel.facts import RecordDistributions as RecordDistributions
 
-from ._base import BoundScenario, RecordScenario, Scenario
+from ._base import BoundScenario, RecordScenario, Scenario, offers
 from ._blocks import BlocksScenario
 from ._group import DependenceScenario, GroupScenario
 from ._joint import JointTableScenario, LawsScenario
@@ -58,4 +58,5 @@ __all__ = [
     "Scenario",
     "SimulatorScenario",
     "SubsampleScenario",
+    "offers",
 ]
