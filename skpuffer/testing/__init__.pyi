@@ -1,9 +1,14 @@
 from ._discovery import EstimatorEntry, all_estimators
 from ._estimator_checks import check_private_estimator, privacy_checks
+from ._noise_checks import check_noise, noise_checks
+from ._suite import parametrize_checks
 
 __all__ = [
     "EstimatorEntry",
     "all_estimators",
+    "check_noise",
     "check_private_estimator",
+    "noise_checks",
+    "parametrize_checks",
     "privacy_checks",
 ]
