@@ -1,6 +1,7 @@
 from ._discovery import EstimatorEntry, all_estimators
 from ._estimator_checks import check_private_estimator, privacy_checks
 from ._noise_checks import check_noise, noise_checks
+from ._scenario_checks import check_scenario, scenario_checks
 from ._suite import parametrize_checks
 
 __all__ = [
@@ -8,7 +9,9 @@ __all__ = [
     "all_estimators",
     "check_noise",
     "check_private_estimator",
+    "check_scenario",
     "noise_checks",
     "parametrize_checks",
     "privacy_checks",
+    "scenario_checks",
 ]

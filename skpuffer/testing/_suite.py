@@ -113,18 +113,21 @@ def statements_in(found: Any) -> Iterator[Statement]:
 
 @contextmanager
 def raises(
-    kinds: type[Exception] | tuple[type[Exception], ...], *words: str, code: str = ""
+    kinds: type[Exception] | tuple[type[Exception], ...],
+    *words: str,
+    code: str | tuple[str, ...] = (),
 ) -> Iterator[None]:
     """Assert that an error of a kind is raised, whose text has some words in it.
 
-    Or, where there is a code, that it states what the code names.
+    Or, where there is a code, that it states what the code, or one of them, names.
     """
+    codes = {code} if isinstance(code, str) else set(code)
     try:
         yield
     except kinds as error:
         missing = [word for word in words if word not in str(error)]
         assert not missing, f"{missing} not named in: {error}"
         stated = {statement.code for statement in statements_in(error)}
-        assert not code or code in stated, f"{code} is not stated by {error!r}"
+        assert not codes or codes & stated, f"{codes} not stated by {error!r}"
     else:
-        raise AssertionError(f"nothing was refused ({', '.join((*words, code))})")
+        raise AssertionError(f"nothing was refused: {[*words, *codes]}")
