@@ -1,3 +1,4 @@
+from ._accountant_checks import accountant_checks, check_accountant
 from ._discovery import EstimatorEntry, all_estimators
 from ._estimator_checks import check_private_estimator, privacy_checks
 from ._noise_checks import check_noise, noise_checks
@@ -6,7 +7,9 @@ from ._suite import parametrize_checks
 
 __all__ = [
     "EstimatorEntry",
+    "accountant_checks",
     "all_estimators",
+    "check_accountant",
     "check_noise",
     "check_private_estimator",
     "check_scenario",
