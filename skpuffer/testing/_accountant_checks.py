@@ -49,6 +49,9 @@ from ._attack import assert_within
 from ._cases import Ballot, Offering, Rumour, Silent, query
 from ._suite import Check, Suite, close, raises, run_all
 
+#: Code that refuses noise that costs more than the budget.
+TOO_MUCH = "certificate.noise_costs_above_parameter"
+
 #: Schemes by which a record keeps its batch.
 KEPT = ("balls_in_bins", "full_batch")
 
@@ -283,9 +286,7 @@ class AccountantSuite(Suite):
             return replace_fields(made, noise=made.noise.with_scale(scale))
 
         if mode == self.modes[0]:
-            with raises(
-                UncertifiedError, code="certificate.noise_costs_above_parameter"
-            ):
+            with raises(UncertifiedError, code=TOO_MUCH):
                 self.proved(mode, partial(less, share=0.5))
         try:
             made = self.proved(mode, partial(less, share=0.99))
@@ -310,7 +311,7 @@ class AccountantSuite(Suite):
     def check_what_was_found_for_another_release_is_caught(self):
         mode = self.modes[0]
         small = self.found(mode, self.growths[0])
-        with raises(UncertifiedError, code="certificate.noise_costs_above_parameter"):
+        with raises(UncertifiedError, code=TOO_MUCH):
             self.proved(mode, lambda made: small, size=3)
 
     def check_less_noise_would_not_do(self, mode):
@@ -705,6 +706,13 @@ Case = Callable[[int, float], tuple[QueryRelease, Scenario]]
 World = Callable[[int, np.random.Generator], Any]
 
 
+#: Outputs that one record moves by one.
+MOVED_BY_ONE: tuple[World, World] = (
+    lambda n, rng: np.zeros(n),
+    lambda n, rng: np.ones(n),
+)
+
+
 def _records(size: int, unit: float) -> tuple[QueryRelease, Scenario]:
     """Return a query that each of some records moves by a unit."""
     return query(unit), RecordScenario(k=size)
@@ -713,10 +721,7 @@ def _records(size: int, unit: float) -> tuple[QueryRelease, Scenario]:
 def accountant_checks(
     accountant: Accountant,
     case: Case = _records,
-    worlds: tuple[World, World] = (
-        lambda n, rng: np.zeros(n),
-        lambda n, rng: np.ones(n),
-    ),
+    worlds: tuple[World, World] = MOVED_BY_ONE,
 ) -> list[Check]:
     """Return the checks of an accountant, by name.
 
@@ -724,12 +729,12 @@ def accountant_checks(
     ----------
     accountant : Accountant
         With the parameters of one kind of promise; its budget is set by the checks.
-    case : callable, default=None
+    case : callable, optional
         What it is asked about: takes a whole number `size` and a number `unit` and
         returns a release and a scenario. There is more to hide the larger the size is,
         and all moves are in proportion to the unit. By default, a query in one
         dimension that a record moves by the unit, and as many records as the size.
-    worlds : tuple of two callables, default=None
+    worlds : tuple of two callables, optional
         Draw the exact output of the first case in two tables that the noise must hide
         from each other: each takes a number of draws and a generator. Take those that
         differ most. By default, those of the default case.
@@ -760,18 +765,15 @@ def accountant_checks(
 def check_accountant(
     accountant: Accountant,
     case: Case = _records,
-    worlds: tuple[World, World] = (
-        lambda n, rng: np.zeros(n),
-        lambda n, rng: np.ones(n),
-    ),
+    worlds: tuple[World, World] = MOVED_BY_ONE,
 ) -> None:
     """Check that an accountant keeps its budget, and refuses what it cannot know.
 
     Parameters
     ----------
     accountant : Accountant
-    case : callable, default=None
-    worlds : tuple of two callables, default=None
+    case : callable, optional
+    worlds : tuple of two callables, optional
         All as of :func:`accountant_checks`.
 
     Raises

@@ -48,6 +48,7 @@ from skpuffer.scenarios import (
     RecordScenario,
     SubsampleScenario,
 )
+from skpuffer.testing._accountant_checks import MOVED_BY_ONE
 from tests.extensions.last_iterate.last_iterates import last_iterate
 
 from .contract import AccountantContract, N, import_all, query, unread
@@ -98,8 +99,6 @@ def full_batch(n_records, clip_norm):
 class _OfRecords(AccountantContract):
     """Asked about queries whose records' moves are known."""
 
-    worlds = (lambda n, rng: np.zeros(n), lambda n, rng: np.ones(n))
-
     def case(self, growth, size=1, unit=1.0):
         if growth == "records":
             return query(unit), RecordScenario(k=size)
@@ -111,6 +110,7 @@ class _OfRecords(AccountantContract):
 
 class TestGroupPrivacy(_OfRecords):
     kind = GroupPrivacy
+    worlds = MOVED_BY_ONE
     modes = (
         {},
         {"alpha": math.inf, "noise": "laplace"},
@@ -394,6 +394,7 @@ class _OfManySteps(_OfRecords):
 
 class TestPrivacyLoss(_OfManySteps):
     kind = PrivacyLoss
+    worlds = MOVED_BY_ONE
     reads_correlations = True
     modes = ({"delta": 1e-3}, {"delta": 1e-2, "noise": "laplace"})
 
@@ -442,6 +443,7 @@ class TestBest(AccountantContract):
 
 class TestRenyiDP(_OfManySteps):
     kind = RenyiDP
+    worlds = MOVED_BY_ONE
     reads_correlations = True
     growths = ("records", "group", "clip", "epochs", "stages", "votes", "answers")
     modes = (
