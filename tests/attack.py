@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from skpuffer.privacy import Certificate, Notion
 from skpuffer.testing._attack import (
     SHARE,
     assert_beaten,
     assert_tight,
     assert_within,
     attack,
-    promise_of,
     weakened,
 )
 
@@ -126,6 +126,18 @@ def bayes_score(noise, points_p, masses_p, points_q, masses_q):
     grid = np.union1d(atoms, np.linspace(*ends, _GRID))
     table = log_ratio(grid[:, None])
     return lambda outputs: np.interp(outputs[:, 0], grid, table)
+
+
+def promise_of(curve):
+    """Return what a privacy curve alone promises, as a certificate for an attack.
+
+    Parameters
+    ----------
+    curve : PrivacyCurve
+    """
+    return Certificate(
+        notion=Notion.APPROXIMATE_DP, epsilon=0.0, delta=1.0, curve=curve
+    )
 
 
 def noisy_laws(first, second):

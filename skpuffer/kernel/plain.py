@@ -35,11 +35,16 @@ class Plain:
         super().__init_subclass__(**kwargs)
         # the first class of a name keeps it: a later one could make data mean something
         # else. Those of this library are the first.
-        if cls.__module__.partition(".")[0] != _LIBRARY:
+        foreign = cls.__module__.partition(".")[0] != _LIBRARY
+        if foreign:
             _load_kinds()
-        if kind is None or _KINDS.setdefault((cls.kind_key, kind), cls) is not cls:
-            kind = cls.__qualname__
-        cls.kind = kind
+        if kind is not None:
+            held = _KINDS.setdefault((cls.kind_key, kind), cls)
+            # unless it is the same class, defined anew in a notebook: the corrected
+            # formulas count
+            if foreign and _place(held) == _place(cls):
+                _KINDS[cls.kind_key, kind] = held = cls
+        cls.kind = kind if kind is not None and held is cls else cls.__qualname__
 
     def to_dict(self) -> dict[str, Any]:
         """Return kind and fields as plain data that strict JSON can hold."""
@@ -53,6 +58,11 @@ class Plain:
     def read_back(cls, values: dict[str, Any]) -> Any:
         """Return an instance, given the fields it was written with, each read back."""
         return cls(**values)
+
+
+def _place(kind: type) -> tuple[str, str]:
+    """Return the module and the name under which a class was defined."""
+    return kind.__module__, kind.__qualname__
 
 
 def kinds(key: str) -> dict[str, type]:

@@ -15,7 +15,6 @@ share of it, which the same attacker must catch.
 import numpy as np
 
 from skpuffer.audit import EPSILONS, distinguishing_attack
-from skpuffer.privacy import Certificate, Notion
 
 #: The part of the certified noise that every attacker must find to be too little.
 SHARE = 0.7
@@ -123,15 +122,3 @@ def assert_tight(
             rng=np.random.default_rng(seed),
             **options,
         )
-
-
-def promise_of(curve):
-    """Return what a privacy curve alone promises, as a certificate for an attack.
-
-    Parameters
-    ----------
-    curve : PrivacyCurve
-    """
-    return Certificate(
-        notion=Notion.APPROXIMATE_DP, epsilon=0.0, delta=1.0, curve=curve
-    )

@@ -17,8 +17,10 @@ from skpuffer.accountants import GroupPrivacy
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.kernel.plain import from_plain
 from skpuffer.noise import Noise, Shift, ShiftCurve
+from skpuffer.scenarios import RecordScenario
 
-from ._attack import assert_tight, promise_of
+from ._attack import assert_tight
+from ._cases import query
 from ._quadrature import hockey_stick_by_quadrature, renyi_by_quadrature
 from ._suite import Check, Suite, at_most, close, raises, run_all
 
@@ -340,8 +342,9 @@ class NoiseSuite(Suite):
     def check_no_attacker_beats_delta_but_with_less_noise(self):
         noise = self.make(1.5)
         for z in (0.75, 2.25):
+            promised = GroupPrivacy(delta=1e-3, noise=noise)
             assert_tight(
-                promise_of(noise.curve(z)),
+                promised.certify(noise, query(z), RecordScenario()),
                 noise,
                 lambda noise, z=z: [
                     lambda n, rng, at=at: at + noise.sample(n, rng) for at in (z, 0.0)

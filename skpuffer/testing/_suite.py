@@ -45,13 +45,13 @@ def _told(value: object) -> str:
 
 
 def run_all(checks: list[Check]) -> None:
-    """Run checks up to the first that fails, whose error then has its name."""
+    """Run checks up to the first that fails; an AssertionError then has its name."""
     for name, check in checks:
         try:
             check()
         except Exception as error:
-            error.add_note(f"in {name}")
-            raise
+            why = error if isinstance(error, AssertionError) else repr(error)
+            raise AssertionError(f"{name}: {why}") from error
 
 
 def parametrize_checks(checks: Sequence[Check]) -> Any:
