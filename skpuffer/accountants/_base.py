@@ -1029,15 +1029,15 @@ AUTO = "auto"
 
 def family_named(noise: str) -> type[Noise]:
     """Return the noise family of a name: of this library, or declared by another."""
-    found = kinds("family")
-    if not isinstance(noise, str) or noise not in found:
+    if not isinstance(noise, str) or noise not in kinds("family"):
         # rooms load what they offer when it is asked for
         for name in noise_room.__all__:
             getattr(noise_room, name)
-        found = kinds("family")
+    found: dict[str, Any] = kinds("family")
     named = sorted(name for name, kind in found.items() if kind.by_name)
     check_option((AUTO, *named), noise=noise)
-    return found[noise]
+    family: type[Noise] = found[noise]
+    return family
 
 
 #: Families that are tried: those without a shape that would have to be searched for,

@@ -12,26 +12,34 @@ one is made twice, by `assert_tight`: with the noise that was certified, and wit
 share of it, which the same attacker must catch.
 """
 
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
 import numpy as np
 
-from skpuffer.audit import EPSILONS, distinguishing_attack
+from skpuffer.audit import EPSILONS, Comparison, distinguishing_attack
+from skpuffer.noise import Noise
+from skpuffer.privacy import Certificate
+
+#: Takes a number of draws and a generator; returns outputs of so many fresh worlds.
+Draw: TypeAlias = Callable[[int, np.random.Generator], Any]
 
 #: The part of the certified noise that every attacker must find to be too little.
 SHARE = 0.7
 
 
 def attack(
-    first,
-    second,
-    certificate,
+    first: Draw,
+    second: Draw,
+    certificate: Certificate,
     *,
-    n_draws,
-    rng,
-    epsilons=EPSILONS,
-    score=None,
-    confidence=1 - 1e-6,
-    whole_curve=True,
-):
+    n_draws: int,
+    rng: np.random.Generator,
+    epsilons: Sequence[float] = EPSILONS,
+    score: Callable[[Any], Any] | None = None,
+    confidence: float = 1 - 1e-6,
+    whole_curve: bool = True,
+) -> Comparison:
     """Attack a promise with draws of the released output in two worlds.
 
     Parameters
@@ -65,7 +73,9 @@ def attack(
     return attacked.against(certificate, epsilons=epsilons, whole_curve=whole_curve)
 
 
-def assert_within(certificate, first, second, **options):
+def assert_within(
+    certificate: Certificate, first: Draw, second: Draw, **options: Any
+) -> Comparison:
     """Attack, and hold that nothing exceeds what is allowed; return the report.
 
     Parameters
@@ -80,21 +90,30 @@ def assert_within(certificate, first, second, **options):
     return report
 
 
-def assert_beaten(certificate, first, second, **options):
+def assert_beaten(
+    certificate: Certificate, first: Draw, second: Draw, **options: Any
+) -> Comparison:
     """Attack, and hold that more is achieved than allowed; arguments as above."""
     report = attack(first, second, certificate, **options)
     assert report.broken, f"an attacker should beat the certificate, but {report}"
     return report
 
 
-def weakened(noise, share=SHARE):
+def weakened(noise: Noise, share: float = SHARE) -> Noise:
     """Noise of the same family with so much less of a scale."""
     return noise.with_scale(np.multiply(noise.scale, share).tolist())
 
 
 def assert_tight(
-    certificate, noise, worlds, *, seed, score=None, share=SHARE, **options
-):
+    certificate: Certificate,
+    noise: Noise,
+    worlds: Callable[[Any], Sequence[Draw]],
+    *,
+    seed: int,
+    score: Callable[[Any], Callable[[Any], Any]] | None = None,
+    share: float = SHARE,
+    **options: Any,
+) -> None:
     """Attack the certified noise, which must do, and a share of it, which must not.
 
     Parameters

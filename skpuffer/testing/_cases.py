@@ -88,13 +88,13 @@ class Itself:
 
 def context_of(n: int, **options: Any) -> PublicContext:
     """Return what is known of a table of records of one number."""
-    usual = {"feature_names": ("x",), "n_features": 1}
+    usual: dict[str, Any] = {"feature_names": ("x",), "n_features": 1}
     return PublicContext(n_records=n, **usual | options)
 
 
 def total(n: int, **options: Any) -> QueryRelease:
     """Return the sum of `n` records of one number, with all that may be known of it."""
-    usual = {
+    usual: dict[str, Any] = {
         "contribution": Itself(),
         "is_sum": True,
         "linear": np.ones((1, n)),
@@ -111,7 +111,7 @@ def unread(X: Any, y: Any) -> Any:
 
 def query(move: float = 1.0, n_records: int = 60, **options: Any) -> QueryRelease:
     """Return a query whose records move it by so much in every norm."""
-    by_norm = dict.fromkeys((1, 2), move)
+    by_norm = dict.fromkeys((1.0, 2.0), move)
     return QueryRelease(
         query=unread,
         n_records=n_records,

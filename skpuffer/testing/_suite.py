@@ -28,7 +28,8 @@ class Suite:
 
     def checks(self) -> list[Check]:
         """Return all checks, by name."""
-        values, found = self.values(), []
+        values = self.values()
+        found: list[Check] = []
         for name in filter(lambda name: name.startswith("check_"), dir(self)):
             method = getattr(self, name)
             asked = [values[each] for each in inspect.signature(method).parameters]

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants import Accountant
-from skpuffer.accountants._base import Account, Found, accounts_for
+from skpuffer.accountants import Account, Accountant, Found, accounts_for
 from skpuffer.accountants.additive._base import _AdditiveAccountant
 from skpuffer.accountants.additive._couplings import has_masses, mass_error
 from skpuffer.distributions import Distribution
