@@ -51,6 +51,7 @@ GROUPS = {
         "skpuffer.information",
         "skpuffer.transport",
         "skpuffer.testing",
+        "skpuffer.words",
     ],
 }
 MODULES = [name for names in GROUPS.values() for name in names]
