@@ -1,27 +1,33 @@
-"""An attacker who tells two worlds apart, and what a certificate lets him.
-
-Whoever sees one noisy output and guesses which of two worlds it came from has, for
-each rule of guessing, a true-positive rate (he says "first" in the first world) and a
-false-positive rate (he says so in the second). A promise bounds ``TPR - e^eps * FPR``
-for every eps by a delta. Here the rule is chosen on a fifth of the draws and measured
-on the others, with an exact (Clopper-Pearson) lower bound of what was measured: if that
-exceeds what is allowed, the promise is broken beyond reasonable doubt.
-
-An attack that finds nothing says little unless it would have found something. So each
-one is made twice, by `assert_tight`: with the noise that was certified, and with a
-share of it, which the same attacker must catch.
-"""
+"""What attackers of tests are given: many runs, and the best scores there are."""
 
 from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from skpuffer.audit import EPSILONS, distinguishing_attack
 from skpuffer.privacy import Certificate, Notion
+from skpuffer.testing._attack import (
+    SHARE,
+    assert_beaten,
+    assert_tight,
+    assert_within,
+    attack,
+    weakened,
+)
 
-#: The part of the certified noise that every attacker must find to be too little.
-SHARE = 0.7
+__all__ = [
+    "SHARE",
+    "assert_beaten",
+    "assert_tight",
+    "assert_within",
+    "attack",
+    "bayes_score",
+    "many_runs",
+    "noisy_laws",
+    "promise_of",
+    "weakened",
+    "with_share_of_noise",
+]
 
 #: Points at which the score of many atoms is computed, besides the atoms.
 _GRID = 2**11
@@ -29,110 +35,6 @@ _GRID = 2**11
 #: Scales of noise around the atoms: further out no Gaussian draw is, and the odds of
 #: Laplace noise are the same.
 _REACH = 9
-
-
-def attack(
-    first,
-    second,
-    certificate,
-    *,
-    n_draws,
-    rng,
-    epsilons=EPSILONS,
-    score=None,
-    confidence=1 - 1e-6,
-    whole_curve=True,
-):
-    """Attack a promise with draws of the released output in two worlds.
-
-    Parameters
-    ----------
-    first, second : callable of (n, rng)
-        Return noisy outputs of shape (n,) or (n, dim), each from a fresh world.
-    certificate : Certificate
-    n_draws : int
-        Draws in each world; a fifth of them choose the rule, the others measure it.
-    rng : numpy.random.Generator
-    epsilons : sequence of float
-        Where to compare; the confidence is shared out over all comparisons.
-    score : callable of outputs, default=None
-        Grows with the odds of the first world; the log-likelihood ratio makes the
-        Bayes attacker. None learns one: a coordinate itself, or a quadratic logistic
-        regression in several dimensions.
-    confidence : float, default=1 - 1e-6
-        That no finding of the report is wrong.
-    whole_curve : bool, default=True
-        As in :func:`skpuffer.audit.allowed_delta`.
-
-    Returns
-    -------
-    Comparison
-    """
-    outputs = (
-        np.asarray(draw(n_draws, rng), dtype=float).reshape(n_draws, -1)
-        for draw in (first, second)
-    )
-    attacked = distinguishing_attack(*outputs, score=score, confidence=confidence)
-    return attacked.against(certificate, epsilons=epsilons, whole_curve=whole_curve)
-
-
-def assert_within(certificate, first, second, **options):
-    """Attack, and hold that nothing exceeds what is allowed; return the report.
-
-    Parameters
-    ----------
-    certificate : Certificate
-    first, second : callable of (n, rng)
-    **options : dict
-        Of `attack`.
-    """
-    report = attack(first, second, certificate, **options)
-    assert not report.broken, f"an attacker beats the certificate {report}"
-    return report
-
-
-def assert_beaten(certificate, first, second, **options):
-    """Attack, and hold that more is achieved than allowed; arguments as above."""
-    report = attack(first, second, certificate, **options)
-    assert report.broken, f"an attacker should beat the certificate, but {report}"
-    return report
-
-
-def weakened(noise, share=SHARE):
-    """Noise of the same family with so much less of a scale."""
-    return noise.with_scale(np.multiply(noise.scale, share).tolist())
-
-
-def assert_tight(
-    certificate, noise, worlds, *, seed, score=None, share=SHARE, **options
-):
-    """Attack the certified noise, which must do, and a share of it, which must not.
-
-    Parameters
-    ----------
-    certificate : Certificate
-    noise : Noise
-        What was certified.
-    worlds : callable of a noise
-        Returns two samplers of outputs with that noise.
-    seed : int
-    score : callable of a noise, default=None
-        Returns the attacker's score if he knows that noise.
-    share : float, default=SHARE
-    **options : dict
-        Of `attack`.
-    """
-    for check, used in (
-        (assert_within, noise),
-        (assert_beaten, weakened(noise, share)),
-    ):
-        check(
-            certificate,
-            *worlds(used),
-            score=None if score is None else score(used),
-            rng=np.random.default_rng(seed),
-            **options,
-        )
 
 
 def many_runs(model, release, task, noise, n_runs, rng):

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import settings
 
 # No module of tests by name; its assertions explain themselves all the same.
-pytest.register_assert_rewrite("tests.accountants.contract")
+pytest.register_assert_rewrite("skpuffer.testing._accountant_checks")
 
 # The same few examples on every run, so that a red run can be repeated and a green one
 # is soon over. To look for new ones, and for many: pytest --hypothesis-profile explore

@@ -1,29 +1,16 @@
 """Assertions on what is refused or warned of, by code and parameters."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from skpuffer.exceptions import Statement
+from skpuffer.testing._suite import statements_in
 
 __all__ = ["codes_of", "refused", "says", "statements_in", "warned"]
-
-
-def statements_in(found: Any) -> Iterator[Statement]:
-    """All statements of an error, of a statement or of a collection of them."""
-    if isinstance(found, BaseException):
-        yield from statements_in(found.args)
-    elif isinstance(found, Statement):
-        yield found
-        yield from statements_in(found.parameters)
-    elif isinstance(found, Mapping):
-        yield from statements_in(list(found.values()))
-    elif isinstance(found, list | tuple | set | frozenset):
-        for part in found:
-            yield from statements_in(part)
 
 
 def codes_of(found: Any) -> set[str]:

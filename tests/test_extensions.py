@@ -11,9 +11,6 @@ ROOT = Path(skpuffer.__file__).parent
 
 #: Private names of other rooms that extensions still take. It may only get shorter.
 LEFT = {
-    "skpuffer.accountants._base.Account",
-    "skpuffer.accountants._base.Found",
-    "skpuffer.accountants._base.accounts_for",
     "skpuffer.accountants._base.check_order_or_delta",
     "skpuffer.accountants._additive._base._AdditiveAccountant",
     "skpuffer.accountants._additive._couplings.has_masses",

@@ -50,6 +50,7 @@ GROUPS = {
         "skpuffer.information",
         "skpuffer.transport",
         "skpuffer.testing",
+        "skpuffer.words",
     ],
     # what other parts export of them is listed there
     "Methods of papers": [

@@ -6,6 +6,9 @@ from skpuffer.extensions.sliced import (
     SinkhornWasserstein,
     SlicedWasserstein,
 )
+from skpuffer.kernel.certificates import Claim as Claim
+from skpuffer.kernel.sums import QUERY_FIELDS as QUERY_FIELDS
+from skpuffer.kernel.sums import sensitivity_bound as sensitivity_bound
 
 from ._additive import (
     ApproximateWasserstein,
@@ -15,7 +18,7 @@ from ._additive import (
     GroupPrivacy,
     Kantorovich,
 )
-from ._base import Accountant, Calibration, Support
+from ._base import Account, Accountant, Calibration, Found, Support, accounts_for
 from ._best import Best
 from ._compatibility import compatibility_table
 from ._composition import PrivacyLoss, RenyiDP
@@ -25,12 +28,16 @@ from ._shaped import ShapedWasserstein
 
 __all__ = [
     "PAC",
+    "QUERY_FIELDS",
+    "Account",
     "Accountant",
     "ApproximateWasserstein",
     "AttributeGaussian",
     "Best",
     "Calibration",
+    "Claim",
     "DistributionAwareWasserstein",
+    "Found",
     "GeneralWasserstein",
     "GroupPrivacy",
     "HistoryUniformCap",
@@ -47,5 +54,7 @@ __all__ = [
     "SinkhornWasserstein",
     "SlicedWasserstein",
     "Support",
+    "accounts_for",
     "compatibility_table",
+    "sensitivity_bound",
 ]

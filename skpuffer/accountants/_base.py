@@ -15,6 +15,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 
+from skpuffer import noise as noise_room
 from skpuffer.exceptions import (
     PrivacyWarning,
     ScenarioError,
@@ -28,16 +29,9 @@ from skpuffer.exceptions import (
 from skpuffer.kernel.certificates import Claim, Names, certificate_of, prove
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import check_option, check_order, check_probability
+from skpuffer.kernel.plain import kinds
 from skpuffer.kernel.releases import Release
-from skpuffer.noise import (
-    DiscreteLaplaceNoise,
-    GaussianNoise,
-    GeneralizedCauchyNoise,
-    GeneralizedGaussianNoise,
-    LaplaceNoise,
-    Noise,
-    ShiftCurve,
-)
+from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
 from skpuffer.privacy import Certificate
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
@@ -92,8 +86,17 @@ class Found:
 
     Parameters
     ----------
+    noise : Noise
+    claim : Claim
     warnings, draws : optional
         As of a :class:`Calibration`.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import Claim, Found
+    >>> from skpuffer.noise import LaplaceNoise
+    >>> Found(LaplaceNoise(2.0), Claim(notion="pure_dp", epsilon=0.5)).noise.scale
+    2.0
     """
 
     noise: Noise
@@ -122,6 +125,20 @@ class Account:
         sensitivity that is larger in proportion.
     fact : Fact, optional
         That the account works from; set by the accountant.
+
+    Examples
+    --------
+    Laplace noise against one coordinate that moves by one:
+
+    >>> from skpuffer.accountants import Account, Claim, Found
+    >>> from skpuffer.noise import LaplaceNoise
+    >>> def claim(noise):
+    ...     return Claim(notion="pure_dp", epsilon=noise.pure_epsilon(1.0))
+    >>> def calibrate(noise, rng):
+    ...     found = noise.with_scale(noise.scale_for(float("inf"), 0.5, 1.0))
+    ...     return Found(found, claim(found))
+    >>> Account(calibrate, claim).calibrate(LaplaceNoise(), None).noise.scale
+    2.0
     """
 
     calibrate: Callable[[Noise, Any], Found]
@@ -572,7 +589,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         """Families that keep promises of this kind, the usual one first."""
         for family in dict.fromkeys((self._usual_family, *TRIED)):
             with suppress(ValueError):
-                self._check_parameters(FAMILIES[family](1.0))
+                self._check_parameters(family_named(family)(1.0))
                 yield family
 
     def _of_least_error(
@@ -588,7 +605,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         sizes: list[float] = []
         errors: list[ValueError] = []
         for family in self._tried():
-            if FAMILIES[family].integer and not release.is_integer:
+            if family_named(family).integer and not release.is_integer:
                 continue
             try:
                 made = self._named(family)._calibrated(release, bound, rng)
@@ -789,10 +806,9 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             if np.ndim(noise.scale):
                 raise value_error("noise.several_scales", noise=noise)
             return noise.with_scale(1.0)
-        check_option((AUTO, *FAMILIES), noise=noise)
         # with none of them, what is wrong with the parameters is said of the usual one
         chosen = next(self._tried(), self._usual_family) if self._is_auto else noise
-        family = FAMILIES[chosen]
+        family = family_named(chosen)
         # beta would be ignored without a word
         if family is not GeneralizedGaussianNoise:
             if beta is not None:
@@ -1010,17 +1026,19 @@ def check_pure(noise: Noise) -> None:
 #: Name by which an accountant chooses the family itself.
 AUTO = "auto"
 
-#: Noise families by the name a user gives.
-FAMILIES: dict[str, type[Noise]] = {
-    family.family: family
-    for family in (
-        GaussianNoise,
-        LaplaceNoise,
-        GeneralizedGaussianNoise,
-        GeneralizedCauchyNoise,
-        DiscreteLaplaceNoise,
-    )
-}
+
+def family_named(noise: str) -> type[Noise]:
+    """Return the noise family of a name: of this library, or declared by another."""
+    if not isinstance(noise, str) or noise not in kinds("family"):
+        # rooms load what they offer when it is asked for
+        for name in noise_room.__all__:
+            getattr(noise_room, name)
+    found: dict[str, Any] = kinds("family")
+    named = sorted(name for name, kind in found.items() if kind.by_name)
+    check_option((AUTO, *named), noise=noise)
+    family: type[Noise] = found[noise]
+    return family
+
 
 #: Families that are tried: those without a shape that would have to be searched for,
 #: and with a finite variance.

@@ -27,7 +27,6 @@ from skpuffer.scenarios import BoundScenario, Scenario
 
 from ._base import (
     DEFAULT_ORDER,
-    FAMILIES,
     ROUNDING,
     TRIED,
     Accountant,
@@ -35,6 +34,7 @@ from ._base import (
     bind,
     check_order_or_delta,
     compared,
+    family_named,
     known_accountants,
     mean_square,
     name_of,
@@ -500,7 +500,7 @@ def all_candidates(
     # over many steps or votes it needs more than Gaussian noise
     vectors = issubclass(kind, QueryRelease)
     families = (
-        [family for family in TRIED if counts or not FAMILIES[family].integer]
+        [family for family in TRIED if counts or not family_named(family).integer]
         if vectors
         else ["gaussian"]
     )

@@ -174,6 +174,12 @@ class Claim:
         How many releases are composed in it.
     source : Statement or str
         Where the statement is proved.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import Claim
+    >>> Claim(notion="pure_dp", epsilon=0.5, relation="replace").epsilon
+    0.5
     """
 
     # Defaults promise nothing: an infinite epsilon for values, no curve, not

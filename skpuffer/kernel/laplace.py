@@ -437,6 +437,7 @@ class L2LaplaceNoise(MagnitudeNoise):
     family = "l2_laplace"
     norm = 2.0
     joint: ClassVar[bool] = True
+    by_name: ClassVar[bool] = False
 
     @property
     def unit_variance(self) -> float:  # type: ignore[override] # read, never assigned
@@ -503,6 +504,7 @@ class _SelectionNoise(Noise):
     """Base of noise on scores: it is no noise of numbers, and hides no vector."""
 
     family = "selection"
+    by_name: ClassVar[bool] = False
     norm = float("inf")
 
     @property

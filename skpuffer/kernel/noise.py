@@ -256,6 +256,9 @@ class Noise(Plain, ABC):
     #: Whether coordinates depend on each other, so that one draw is the noise of one
     #: whole vector and costs do not add up over coordinates.
     joint: ClassVar[bool] = False
+    #: Whether accountants take it by its name: a scale alone makes it, and it hides the
+    #: moves of numbers.
+    by_name: ClassVar[bool] = True
     #: Whether the noise consists of integers, and the query must do so too.
     integer: ClassVar[bool] = False
     #: The mu of mu-Gaussian privacy at magnitude one, or None if it is not Gaussian.
@@ -653,11 +656,40 @@ class Noise(Plain, ABC):
 
 
 class MagnitudeNoise(Noise):
-    """Noise whose worst cost depends on a shift only through its magnitude u.
+    """Base of noise whose cost depends on a shift only through its magnitude u.
 
-    That is the largest norm of the displacement in units of the scale. The noise is its
-    own `Costs`: a family supplies `_renyi` and `_delta` of unit noise, and the other
-    methods have numeric defaults.
+    The magnitude is the largest `norm` of the displacement in units of the scale. A
+    family is a frozen dataclass. It supplies `family`, `norm`, `unit_variance`,
+    `_sample_unit`, and `_renyi` and `_delta` of unit noise; all else has numeric
+    defaults. The class registers its name `family` when it is defined: accountants take
+    the name, and certificates that hold the noise are read back.
+
+    Examples
+    --------
+    A family that rounds the cost of Laplace noise up to the pure cost:
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.noise import LaplaceNoise, MagnitudeNoise
+    >>> @dataclass(frozen=True)
+    ... class CautiousNoise(MagnitudeNoise):
+    ...     family = "cautious"
+    ...     norm = 1.0
+    ...     unit_variance = 2.0
+    ...
+    ...     def _sample_unit(self, shape, rng):
+    ...         return rng.laplace(size=shape)
+    ...
+    ...     def _renyi(self, alpha, u):
+    ...         return np.asarray(u) + 0.0 * np.minimum(alpha, 1)
+    ...
+    ...     def _delta(self, epsilon, u):
+    ...         return LaplaceNoise().delta(epsilon, np.asarray(u))
+    >>> CautiousNoise(2.0).renyi(4.0, 1.0)
+    0.5
+    >>> GroupPrivacy(noise="cautious").unit_order
+    1.0
     """
 
     #: Unproved assumptions, in sentences: of Rényi costs, and of trade-offs.

@@ -10,7 +10,7 @@ import numpy as np
 from skpuffer.exceptions import stated, value_error
 from skpuffer.kernel import loaders
 
-__all__ = ["Plain", "from_plain", "to_plain"]
+__all__ = ["Plain", "from_plain", "kinds", "to_plain"]
 
 
 _LIBRARY = __name__.partition(".")[0]
@@ -36,11 +36,16 @@ class Plain:
         super().__init_subclass__(**kwargs)
         # the first class of a name keeps it: a later one could make data mean something
         # else. Those of this library are the first.
-        if cls.__module__.partition(".")[0] != _LIBRARY:
+        foreign = cls.__module__.partition(".")[0] != _LIBRARY
+        if foreign:
             _load_kinds()
-        if kind is None or _KINDS.setdefault((cls.kind_key, kind), cls) is not cls:
-            kind = cls.__qualname__
-        cls.kind = kind
+        if kind is not None:
+            held = _KINDS.setdefault((cls.kind_key, kind), cls)
+            # unless it is the same class, defined anew in a notebook: the corrected
+            # formulas count
+            if foreign and _place(held) == _place(cls):
+                _KINDS[cls.kind_key, kind] = held = cls
+        cls.kind = kind if kind is not None and held is cls else cls.__qualname__
 
     def to_dict(self) -> dict[str, object]:
         """Return kind and fields as plain data that strict JSON can hold."""
@@ -54,6 +59,26 @@ class Plain:
     def read_back(cls, values: dict[str, object]) -> object:
         """Return an instance, given the fields it was written with, each read back."""
         return cls(**values)
+
+
+def _place(kind: type) -> tuple[str, str]:
+    """Return the module and the name under which a class was defined."""
+    return kind.__module__, kind.__qualname__
+
+
+def kinds(key: str) -> dict[str, type]:
+    """Return the classes that declared themselves, by the name their data goes by.
+
+    Parameters
+    ----------
+    key : str
+        Under which their data holds the name, such as ``'family'`` of noise.
+
+    Returns
+    -------
+    dict of {str: type}
+    """
+    return {name: kind for (at, name), kind in _KINDS.items() if at == key}
 
 
 @singledispatch
@@ -148,7 +173,7 @@ def _of_kind(key: str, plain: dict[str, Any]) -> object:
     kind = _KINDS.get((key, plain[key]))
     # only classes that declared themselves are made, never one named by the data
     if kind is None:
-        names = ", ".join(sorted(repr(name) for at, name in _KINDS if at == key))
+        names = ", ".join(sorted(map(repr, kinds(key))))
         raise value_error(
             "table.data_kind_unknown", key=key, plain=plain[key], names=names
         )

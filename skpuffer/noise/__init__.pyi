@@ -4,6 +4,7 @@ from skpuffer.kernel.laplace import GumbelNoise as GumbelNoise
 from skpuffer.kernel.laplace import L2LaplaceNoise as L2LaplaceNoise
 from skpuffer.kernel.laplace import LaplaceNoise as LaplaceNoise
 from skpuffer.kernel.noise import GaussianNoise as GaussianNoise
+from skpuffer.kernel.noise import MagnitudeNoise as MagnitudeNoise
 from skpuffer.kernel.noise import Noise as Noise
 from skpuffer.kernel.noise import Shift as Shift
 from skpuffer.kernel.noise import ShiftCurve as ShiftCurve
@@ -23,6 +24,7 @@ __all__ = [
     "GumbelNoise",
     "L2LaplaceNoise",
     "LaplaceNoise",
+    "MagnitudeNoise",
     "Noise",
     "Shift",
     "ShiftCurve",

@@ -44,6 +44,7 @@ class CorrelatedGaussianNoise(GaussianNoise):
     covariance: tuple[tuple[float, ...], ...] = field(kw_only=True)
 
     family = "correlated_gaussian"
+    by_name = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -188,6 +189,7 @@ class DegenerateGaussianNoise(GaussianNoise):
     factor: tuple[tuple[float, ...], ...] = field(kw_only=True)
 
     family = "degenerate_gaussian"
+    by_name = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

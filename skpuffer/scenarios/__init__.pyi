@@ -9,7 +9,7 @@ from skpuffer.kernel.facts import RecordBelief as RecordBelief
 from skpuffer.kernel.facts import RecordDistributions as RecordDistributions
 
 from ._attribute import AttributeScenario
-from ._base import BoundScenario, RecordScenario, Scenario
+from ._base import BoundScenario, RecordScenario, Scenario, offers
 from ._bayesian_network import BayesianNetworkScenario
 from ._blocks import BlocksScenario
 from ._gaussian import DiffusionScenario, GaussianScenario
@@ -58,4 +58,5 @@ __all__ = [
     "Scenario",
     "SimulatorScenario",
     "SubsampleScenario",
+    "offers",
 ]

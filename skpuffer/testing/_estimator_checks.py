@@ -16,7 +16,6 @@ import json
 import pickle
 import sys
 import warnings
-from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -44,6 +43,7 @@ from skpuffer.releases import (
 )
 
 from ._canaries import NUMBER, TEXT, listen, reachable, sings
+from ._suite import Check, run_all
 
 
 def _data(seed=0, n=60):
@@ -671,7 +671,7 @@ _CHECKS = (
 )
 
 
-def privacy_checks(estimator: BaseEstimator) -> list[tuple[str, Callable[[], None]]]:
+def privacy_checks(estimator: BaseEstimator) -> list[Check]:
     """Return the checks that apply to an estimator.
 
     Parameters
@@ -712,5 +712,4 @@ def check_private_estimator(estimator: BaseEstimator) -> None:
     AssertionError
         By the first check it fails.
     """
-    for _, check in privacy_checks(estimator):
-        check()
+    run_all(privacy_checks(estimator))

@@ -8,11 +8,14 @@ joined by what stands behind the colon: ``{names:, }``, or each quoted by
 
 import string
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from skpuffer.exceptions import Statement
+
+__all__ = ["add_words"]
 
 
 class _Formatter(string.Formatter):
@@ -33,6 +36,40 @@ def _english() -> dict[str, dict[str, str]]:
     return tomllib.loads(text)
 
 
+#: Templates that other distributions gave, by topic.
+_OTHERS: dict[str, dict[str, str]] = {}
+
+
+def add_words(topic: str, templates: Mapping[str, str]) -> None:
+    """Give the words of the statements of another distribution.
+
+    Parameters
+    ----------
+    topic : str
+        What stands before the dot in the codes of these statements. It must be no topic
+        of this library, and no other distribution's; the name of the distribution is a
+        good one.
+    templates : dict of {str: str}
+        By what stands behind the dot. Parameters stand in braces.
+
+    Raises
+    ------
+    ValueError
+        If the topic has other words already.
+
+    Examples
+    --------
+    >>> from skpuffer.exceptions import Statement
+    >>> from skpuffer.words import add_words
+    >>> add_words("mylab", {"sensor_drift": "The sensor drifts by at most {most}."})
+    >>> print(Statement("mylab.sensor_drift", most=0.1))
+    The sensor drifts by at most 0.1.
+    """
+    given = dict(templates)
+    if topic in _english() or _OTHERS.setdefault(topic, given) != given:
+        raise ValueError(Statement("parameter.topic_has_words", topic=topic))
+
+
 def render(statement: Statement) -> str:
     """Write a statement in words.
 
@@ -47,7 +84,7 @@ def render(statement: Statement) -> str:
         One or more sentences, or a part of one.
     """
     topic, _, name = statement.code.partition(".")
-    template = _english().get(topic, {}).get(name)
+    template = (_english() | _OTHERS).get(topic, {}).get(name)
     if template is None:
         return repr(statement)
     return _Formatter().vformat(template, (), statement.parameters)

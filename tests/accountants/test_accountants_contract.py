@@ -36,6 +36,7 @@ from skpuffer.scenarios import (
     MarkovChainScenario,
     RecordScenario,
 )
+from skpuffer.testing._accountant_checks import MOVED_BY_ONE
 
 from .contract import AccountantContract, N, query, unread
 
@@ -85,6 +86,7 @@ class _OfRecords(AccountantContract):
 
 class TestGroupPrivacy(_OfRecords):
     kind = GroupPrivacy
+    worlds = MOVED_BY_ONE
     modes = (
         {},
         {"alpha": math.inf, "noise": "laplace"},
@@ -357,6 +359,7 @@ class OfManySteps(_OfRecords):
 
 class TestPrivacyLoss(OfManySteps):
     kind = PrivacyLoss
+    worlds = MOVED_BY_ONE
     reads_correlations = True
     modes = ({"delta": 1e-3}, {"delta": 1e-2, "noise": "laplace"})
 
@@ -405,6 +408,7 @@ class TestBest(AccountantContract):
 
 class TestRenyiDP(OfManySteps):
     kind = RenyiDP
+    worlds = MOVED_BY_ONE
     reads_correlations = True
     growths = ("records", "group", "clip", "epochs", "stages", "votes", "answers")
     modes = (

@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.noise.contract")
+pytest.register_assert_rewrite("skpuffer.testing._noise_checks")

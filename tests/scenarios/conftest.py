@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.scenarios.contract")
+pytest.register_assert_rewrite("skpuffer.testing._scenario_checks")

@@ -431,8 +431,8 @@ class TestBlocksScenario(ScenarioContract):
         chain = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
         return {"scenario": chain, "sizes": 2}
 
-    def test_another_number_of_records_is_refused(self):
-        super().test_another_number_of_records_is_refused()
+    def check_another_number_of_records_is_refused(self):
+        super().check_another_number_of_records_is_refused()
         with refused(ScenarioError, "blocks.sizes_sum_differs", sizes=5):
             self.bound(sizes=[2, 3])
 

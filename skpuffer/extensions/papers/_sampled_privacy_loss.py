@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants import Accountant
-from skpuffer.accountants._base import Account, Found, accounts_for
+from skpuffer.accountants import Account, Accountant, Found, accounts_for
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,

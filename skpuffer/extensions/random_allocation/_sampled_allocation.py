@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skpuffer.accountants import Accountant
-from skpuffer.accountants._base import Account, Found, accounts_for
+from skpuffer.accountants import Account, Accountant, Found, accounts_for
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,

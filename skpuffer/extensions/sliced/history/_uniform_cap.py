@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.accountants import Accountant, RenyiDP
-from skpuffer.accountants._base import Account, Found, accounts_for
+from skpuffer.accountants import Account, Accountant, Found, RenyiDP, accounts_for
 from skpuffer.exceptions import (
     Statement,
     UnsupportedError,

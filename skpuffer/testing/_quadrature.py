@@ -2,15 +2,20 @@
 
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import brentq
 
+#: A function of an array, such as the logarithm of a density.
+Density: TypeAlias = Callable[[Any], Any]
 
-def renyi_by_quadrature(logpdf, alpha, u):
+
+def renyi_by_quadrature(logpdf: Density, alpha: float, u: float) -> float:
     """Rényi divergence of the density moved by u from the density."""
 
-    def log_integrand(x):
+    def log_integrand(x: Any) -> Any:
         below = logpdf(x)
         known = below > -math.inf  # or so far out that the density underflows
         ratio = alpha * logpdf(x - u) + (1 - alpha) * np.where(known, below, 0.0)
@@ -18,18 +23,18 @@ def renyi_by_quadrature(logpdf, alpha, u):
 
     # kinks of the density, and the peak a Gaussian has
     cuts = sorted({0.0, u, alpha * u})
-    peak = log_integrand(np.linspace(-1, cuts[-1] + 1, 200)).max()
+    peak: float = log_integrand(np.linspace(-1, cuts[-1] + 1, 200)).max()
     total = _integral(lambda x: np.exp(log_integrand(x) - peak), cuts)
     return (math.log(total) + peak) / (alpha - 1)
 
 
-def hockey_stick_by_quadrature(logpdf, epsilon, u):
+def hockey_stick_by_quadrature(logpdf: Density, epsilon: float, u: float) -> float:
     """Integral of the positive part of moved density - exp(epsilon) density."""
 
-    def excess(x):
+    def excess(x: Any) -> Any:
         return logpdf(x - u) - logpdf(x) - epsilon
 
-    def integrand(x):
+    def integrand(x: Any) -> Any:
         return np.maximum(np.exp(logpdf(x - u)) - np.exp(epsilon + logpdf(x)), 0.0)
 
     grid = np.linspace(-50, 50, 2003) + u / 2
@@ -39,7 +44,7 @@ def hockey_stick_by_quadrature(logpdf, epsilon, u):
     return _integral(integrand, sorted({0.0, u} | roots))
 
 
-def _integral(function, cuts):
+def _integral(function: Density, cuts: list[float]) -> float:
     """By the rule of Gauss and Legendre, in panels between the cuts and beyond them."""
     nodes, weights = np.polynomial.legendre.leggauss(12)
     panels = 400
