@@ -29,7 +29,7 @@ from skpuffer.linear_model import (
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy_loss import GaussianPoissonPair
-from skpuffer.releases import GradientRelease, Optimiser
+from skpuffer.releases import GradientRelease, Optimiser, PublicContext
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from skpuffer.schema import Schema
 from skpuffer.svm import PrivateLinearSVC
@@ -247,6 +247,21 @@ def test_no_pickle_and_no_memory_holds_a_private_value(name):
             break
     if name.startswith(("empirical", "Record", "Attribute")):
         assert fitted > 2
+
+
+@pytest.mark.parametrize("entry", PRIVATE, ids=lambda entry: entry.name)
+def test_a_release_that_is_kept_knows_nothing_of_its_table(entry):
+    """But the number of records: no rows, names or labels, whoever may read them."""
+    model = clone(entry.instance)
+    fitted = model.fit(*_arguments(model))
+    release = vars(fitted).get("release_")
+    if release is None:
+        pytest.skip("no release is kept")
+    context = release.context
+    assert type(context) is PublicContext
+    assert context == PublicContext(n_records=release.n_records)
+    assert context.empirical is None and context.pool is None
+    assert getattr(release, "query", None) is None
 
 
 # -- how far a record moves a sum ----------------------------------------------------

@@ -1,6 +1,7 @@
 """Teachers that are dealt whole households, blocks and stretches of a series."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn import config_context
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 
-from skpuffer.accountants import OverlapAmplification, PrivacyLoss
+from skpuffer.accountants import GroupPrivacy, OverlapAmplification, PrivacyLoss
 from skpuffer.ensemble import PATEClassifier
 from skpuffer.ensemble._teachers import Teachers
 from skpuffer.exceptions import CompositionError, ScenarioError
@@ -196,6 +197,46 @@ def test_the_classifier_deals_what_the_scenario_calls_a_block():
             error_score="raise",
         )
     assert len(found["test_score"]) == 3
+
+
+class Watched(KNeighborsClassifier):
+    """Keeps what each teacher was shown."""
+
+    shown: ClassVar[list[np.ndarray]] = []
+
+    def fit(self, X, y):
+        self.shown.append(X[:, 0])
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("sizes", [None, 4])
+@pytest.mark.parametrize("student", [None, "supervised", "clusters"])
+@pytest.mark.parametrize("kind", [PrivacyLoss, GroupPrivacy])
+def test_no_two_teachers_see_records_of_one_household(kind, student, sizes):
+    """Whoever accounts for the votes, and whoever asks."""
+    n, rng = 60, np.random.default_rng(0)
+    groups = scattered(15, 4) if sizes is None else np.repeat(np.arange(15), 4)
+    # by which a record is known, of which those that parameters are tried on have none
+    X = np.column_stack([1000.0 + np.arange(n), rng.normal(size=n)])
+    model = PATEClassifier(
+        Watched(1),
+        n_teachers=5,
+        student=student,
+        unlabeled=None if student is None else rng.normal(size=(20, 2)),
+        n_queries=3,
+        classes=[0, 1],
+        scenario=households(4, sizes=sizes),
+        accountant=kind(4.0, delta=1e-3),
+    )
+    if kind is GroupPrivacy and student is None:
+        pytest.skip("it accounts for votes that are one vector alone")
+    Watched.shown.clear()
+    model.fit(X, np.arange(n) % 2, groups=groups if sizes is None else None)
+    rows = [(at[at >= 1000] - 1000).astype(int) for at in Watched.shown]
+    rows = [each for each in rows if len(each)]
+    assert len(rows) == 5 and sorted(np.concatenate(rows)) == list(range(n))
+    homes = [set(groups[each]) for each in rows]
+    assert sum(map(len, homes)) == len(set.union(*homes)) == 15
 
 
 def test_groups_are_blocks_of_any_estimator():
