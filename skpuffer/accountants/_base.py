@@ -29,7 +29,6 @@ from skpuffer.exceptions import (
 from skpuffer.kernel.certificates import Claim, Names, certificate_of, prove
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.numbers import check_option, check_order, check_probability
-from skpuffer.kernel.plain import kinds
 from skpuffer.kernel.releases import Release
 from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
 from skpuffer.privacy import Certificate
@@ -1029,14 +1028,16 @@ AUTO = "auto"
 
 def family_named(noise: str) -> type[Noise]:
     """Return the noise family of a name: of this library, or declared by another."""
-    if not isinstance(noise, str) or noise not in kinds("family"):
+    found = Noise.families.get(noise) if isinstance(noise, str) else None
+    if found is None:
         # rooms load what they offer when it is asked for
         for name in noise_room.__all__:
             getattr(noise_room, name)
-    found: dict[str, Any] = kinds("family")
-    named = sorted(name for name, kind in found.items() if kind.by_name)
-    check_option((AUTO, *named), noise=noise)
-    family: type[Noise] = found[noise]
+        found = Noise.families.get(noise) if isinstance(noise, str) else None
+    if found is None or not found.by_name:
+        named = sorted(n for n, kind in Noise.families.items() if kind.by_name)
+        check_option((AUTO, *named), noise=noise)
+    family: type[Noise] = Noise.families[noise]
     return family
 
 

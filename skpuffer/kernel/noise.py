@@ -38,7 +38,7 @@ from skpuffer.kernel.numbers import (
     root_above,
     smallest_argument,
 )
-from skpuffer.kernel.plain import Plain
+from skpuffer.kernel.plain import Plain, kinds
 
 __all__ = [
     "GaussianNoise",
@@ -259,6 +259,8 @@ class Noise(Plain, ABC):
     #: Whether accountants take it by its name: a scale alone makes it, and it hides the
     #: moves of numbers.
     by_name: ClassVar[bool] = True
+    #: Families by the name they are defined under.
+    families: ClassVar[dict[str, "type[Noise]"]] = {}
     #: Whether the noise consists of integers, and the query must do so too.
     integer: ClassVar[bool] = False
     #: The mu of mu-Gaussian privacy at magnitude one, or None if it is not Gaussian.
@@ -271,7 +273,10 @@ class Noise(Plain, ABC):
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         # a subclass of a family without a name of its own is no such noise
-        super().__init_subclass__(kind=vars(cls).get("family"), **kwargs)
+        name: Any = vars(cls).get("family")
+        super().__init_subclass__(kind=name, **kwargs)
+        if kinds(cls.kind_key).get(name) is cls:
+            Noise.families[name] = cls
 
     # -- what a family supplies ------------------------------------------------------
 

@@ -186,6 +186,7 @@ class _AdditiveAccountant(Accountant):
         rng: Any,
     ) -> Found:
         """Set the scale of noise to the least that keeps the promise."""
+        ours = _is_ours(noise)
         sensitivity = self._sensitivity_bound(fact, release, bound, noise.norm)
         # no noise at all only for what is known: in a sample, rare moves are missing
         if sensitivity.radius == 0 and not sensitivity.certified:
@@ -204,7 +205,7 @@ class _AdditiveAccountant(Accountant):
         else:
             # what is only estimated may have been read off private rows: not kept,
             # nor is what others define: noise that is equal by mistake would be found
-            plain = sensitivity.certified and _is_ours(noise)
+            plain = sensitivity.certified and ours
             epsilon = float(self.epsilon)
             if delta is None:
                 at_order = _scale_at_order if plain else Noise.scale_for
