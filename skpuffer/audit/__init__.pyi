@@ -14,7 +14,7 @@ from ._map import MapAttack, map_attack
 from ._membership import MembershipAttack, membership_attack
 from ._scored import EPSILONS as EPSILONS
 from ._scored import Comparison, Finding, OperatingPoint
-from ._scores import clopper_pearson
+from ._scores import clopper_pearson as clopper_pearson
 
 __all__ = [
     "Comparison",
@@ -29,7 +29,6 @@ __all__ = [
     "allowed_delta",
     "allowed_roc",
     "bayes_attack",
-    "clopper_pearson",
     "distinguishing_attack",
     "fano_audit",
     "largest_accuracy",

@@ -44,43 +44,31 @@ from skpuffer.extensions.pac import waterfill as waterfill
 from ._conversions import (
     budget_for_posterior,
     chi2_success,
-    disclosure_bound,
     dp_epsilon,
     dp_equivalent,
-    dp_posterior,
-    fano_bound,
     membership_advantage,
-    pinsker_success,
     posterior_success,
     total_variation_success,
 )
-from ._residual import (
-    ResidualReport,
-    alphabet_value,
-    cross_entropy_value,
-    gaussian_value,
-    logistic_value,
-    membership_value,
-    subset_value,
-)
+from ._conversions import disclosure_bound as disclosure_bound
+from ._conversions import dp_posterior as dp_posterior
+from ._conversions import fano_bound as fano_bound
+from ._conversions import pinsker_success as pinsker_success
+from ._residual import ResidualReport
+from ._residual import alphabet_value as alphabet_value
+from ._residual import cross_entropy_value as cross_entropy_value
+from ._residual import gaussian_value as gaussian_value
+from ._residual import logistic_value as logistic_value
+from ._residual import membership_value as membership_value
+from ._residual import subset_value as subset_value
 
 __all__ = [
     "ResidualReport",
-    "alphabet_value",
     "budget_for_posterior",
     "chi2_success",
-    "cross_entropy_value",
-    "disclosure_bound",
     "dp_epsilon",
     "dp_equivalent",
-    "dp_posterior",
-    "fano_bound",
-    "gaussian_value",
-    "logistic_value",
     "membership_advantage",
-    "membership_value",
-    "pinsker_success",
     "posterior_success",
-    "subset_value",
     "total_variation_success",
 ]
