@@ -447,7 +447,7 @@ class BeliefDisplay:
         ):
             # bars from one, which is where a column that tells nothing stands
             ax.barh(at, table[name] - 1, left=1, height=0.6, **style)
-        beliefs: list[Any] = self.scenario._beliefs()  # type: ignore[no-untyped-call]
+        beliefs: list[Any] = self.scenario._beliefs()
         for belief in [one for one in beliefs if isinstance(one, BoundedOdds)]:
             ax.axvline(float(belief.w), color="C1", label=f"declared: {belief.w:g}")
         ax.set_yticks(at, [str(name) for name in table.index])

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.utils._types import RandomState, Table
 
 
@@ -466,6 +467,7 @@ class PrivacyUtilityDisplay:
         name = self.estimator_name if name is None else name
 
         self.line_ = self.fill_between_ = self.errorbar_ = None
+        options: dict[str, Any]
         # over splits and repetitions together, as scikit-learn's displays do
         mean, std = scores.mean(axis=1), scores.std(axis=1)
         if std_display_style == "errorbar":
@@ -474,9 +476,11 @@ class PrivacyUtilityDisplay:
             self.errorbar_ = ax.errorbar(epsilons, mean, std, **options)
         else:
             options = {"marker": "o", "label": name, **line_options(line_kw)}
-            (self.line_,) = ax.plot(epsilons, mean, **options)
+            (line,) = ax.plot(epsilons, mean, **options)
+            self.line_ = line
+            color = line.get_color()
         if std_display_style == "fill_between":
-            options = {"color": self.line_.get_color(), "alpha": 0.2, "linewidth": 0}
+            options = {"color": color, "alpha": 0.2, "linewidth": 0}
             options |= fill_between_kw or {}
             self.fill_between_ = ax.fill_between(
                 epsilons, mean - std, mean + std, **options
@@ -496,7 +500,7 @@ class PrivacyUtilityDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _points(self, sign):
+    def _points(self, sign: int) -> tuple[Floats, Floats]:
         """Return budgets and signed scores as arrays that belong together."""
         epsilons = np.asarray(self.epsilons, dtype=float)
         scores = sign * np.asarray(self.scores, dtype=float)
@@ -508,21 +512,21 @@ class PrivacyUtilityDisplay:
             )
         return epsilons, scores
 
-    def _plot_baselines(self, ax, epsilons, negate_score):
+    def _plot_baselines(self, ax: Axes, epsilons: Floats, negate_score: bool) -> None:
         """Draw the mean scores of what this is compared with."""
         self.baseline_lines_ = []
         for name, scores in (self.baselines or {}).items():
-            mean = (-1 if negate_score else 1) * np.mean(scores, axis=1)
-            options = {"marker": "s", "linestyle": ":", "label": name}
+            mean = (-1 if negate_score else 1) * np.mean(np.asarray(scores), axis=1)
+            options: dict[str, Any] = {"marker": "s", "linestyle": ":", "label": name}
             self.baseline_lines_ += ax.plot(epsilons, mean, **options)
 
-    def _plot_fallbacks(self, ax, epsilons, mean):
+    def _plot_fallbacks(self, ax: Axes, epsilons: Floats, mean: Floats) -> None:
         """Write beside each point what it promises whatever is believed."""
         self.fallback_texts_ = []
         if self.fallbacks is None:
             return
         for epsilon, score, fallback in zip(
-            epsilons, mean, self.fallbacks, strict=True
+            epsilons, mean, np.asarray(self.fallbacks), strict=True
         ):
             self.fallback_texts_.append(
                 ax.annotate(
@@ -540,7 +544,13 @@ class PrivacyUtilityDisplay:
         # an entry of the legend that draws nothing
         ax.plot([], [], " ", label="(numbers: ε whatever is believed)")
 
-    def _plot_ceiling(self, ax, negate_score, std_display_style, ceiling_kw):
+    def _plot_ceiling(
+        self,
+        ax: Axes,
+        negate_score: bool,
+        std_display_style: str | None,
+        ceiling_kw: dict[str, Any] | None,
+    ) -> None:
         """Draw the mean score without privacy, and its standard deviation."""
         self.ceiling_line_ = self.ceiling_band_ = None
         if self.ceiling is None:
@@ -548,7 +558,7 @@ class PrivacyUtilityDisplay:
         ceiling = (-1 if negate_score else 1) * np.asarray(self.ceiling, dtype=float)
         mean, std = ceiling.mean(), ceiling.std()
         # behind the curve, and in no colour of the cycle, which belongs to curves
-        options = {"color": "0.3", "linestyle": "--", "zorder": 1.5}
+        options: dict[str, Any] = {"color": "0.3", "linestyle": "--", "zorder": 1.5}
         options |= {"label": "Without privacy", **line_options(ceiling_kw)}
         self.ceiling_line_ = ax.axhline(mean, **options)
         if std_display_style is not None:
@@ -562,7 +572,7 @@ class PrivacyUtilityDisplay:
             )
 
 
-def _log_axis(ax, epsilons):
+def _log_axis(ax: Axes, epsilons: Floats) -> None:
     """Draw budgets as ratios, with ticks a person would have chosen."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -574,7 +584,7 @@ def _log_axis(ax, epsilons):
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _name_budget(ax, given, stored):
+def _name_budget(ax: Axes, given: str | None, stored: str | None) -> None:
     """Name the axis of budgets; not by one notion where curves of two share it."""
     # Two notions on one axis are compared by eye only; a label that named one of them
     # would say they are the same.
@@ -585,7 +595,7 @@ def _name_budget(ax, given, stored):
     ax.set_xlabel(stored if given is None else given)
 
 
-def _score_name(score_name, scoring, negate_score):
+def _score_name(score_name: str | None, scoring: Any, negate_score: bool) -> str:
     """Name a score as scikit-learn's displays do."""
     if score_name is not None:
         return score_name
@@ -602,7 +612,7 @@ def _score_name(score_name, scoring, negate_score):
     return name[:1].upper() + name[1:]
 
 
-def _search_label(search, param_name):
+def _search_label(search: Any, param_name: str) -> str:
     """Name the axis from the best estimator, if its certificate speaks for all."""
     # one certificate names the axis of all candidates only if nothing of the promise
     # except the budget was searched over

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.facts import Adjacency, Fact, MaxInfluence
 from skpuffer.kernel.numbers import (
+    Booleans,
+    Floats,
     check_count,
     check_extent,
     check_finite,
@@ -176,7 +178,7 @@ class BoundNetwork(BoundScenario):
         self.joints = scenario._joints()
         self.quilts = tuple(self._quilts(*joint) for joint in self.joints)
 
-    def _quilts(self, joint, possible):
+    def _quilts(self, joint: Floats, possible: Booleans) -> ListedQuilts:
         """Quilts of all protected nodes under one belief."""
         sizes = self._sizes()
         records = [
@@ -196,13 +198,15 @@ class BoundNetwork(BoundScenario):
         # roundings in a mass: one factor for each node, and the sums over the rest
         return ListedQuilts(records, described, joint.ndim + 40)
 
-    def _sizes(self):
+    def _sizes(self) -> Floats:
         """Size that each node adds to a near set."""
         if self.scenario.moves is not None:
             return np.array([float(self.scenario.moves[n]) for n in self.names])
         return np.ones(len(self.names))
 
-    def _quilts_of(self, at, joint, possible, weights):
+    def _quilts_of(
+        self, at: int, joint: Floats, possible: Booleans, weights: Floats
+    ) -> tuple[Any, ...] | None:
         """Quilts of one node as `ListedQuilts` has them; None if it has one value."""
         others = tuple(axis for axis in range(joint.ndim) if axis != at)
         masses = joint.sum(axis=others)
@@ -219,7 +223,9 @@ class BoundNetwork(BoundScenario):
             kept = (at, *quilt)
             rest = tuple(axis for axis in range(joint.ndim) if axis not in kept)
             table, on = (
-                np.moveaxis(found, sorted(kept).index(at), 0).reshape(len(masses), -1)
+                np.moveaxis(np.asarray(found), sorted(kept).index(at), 0).reshape(
+                    len(masses), -1
+                )
                 for found in (joint.sum(axis=rest), possible.any(axis=rest))
             )
             # given each value of the node; one without mass is not compared
@@ -234,7 +240,7 @@ class BoundNetwork(BoundScenario):
     # -- facts -----------------------------------------------------------------------
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        facts = set()
+        facts: set[type[Fact]] = set()
         # near nodes are covered by noise, so their moves must be bounded: by what is
         # declared of a query, or by the release for any records
         declared = self.scenario.moves is not None
@@ -284,7 +290,7 @@ class BoundNetwork(BoundScenario):
                     secrets=secrets,
                 ),
             )
-        sentences = (
+        sentences: tuple[Statement, ...] = (
             Statement("assume.network_of_columns", beliefs=beliefs, secrets=secrets),
         )
         if self.scenario.moves is not None:
@@ -402,7 +408,7 @@ class BayesianNetworkScenario(Scenario):
                 if math.isinf(check_extent(moves=value)):
                     raise scenario_error("network.moves_not_finite", moves=value)
 
-    def _protected(self, nodes):
+    def _protected(self, nodes: dict[Any, Any]) -> list[Any]:
         if self.protected is None:
             return list(nodes)
         given = self.protected
@@ -412,7 +418,7 @@ class BayesianNetworkScenario(Scenario):
             raise scenario_error("network.protected_not_a_list", given=given)
         return list(given)
 
-    def _nodes(self):
+    def _nodes(self) -> dict[Any, Any]:
         """Nodes and their parents, by name."""
         if not isinstance(self.parents, dict) or len(self.parents) < 1:
             raise scenario_error("network.parents_not_a_dict", parents=self.parents)
@@ -430,19 +436,21 @@ class BayesianNetworkScenario(Scenario):
                 )
         return nodes
 
-    def _joints(self):
+    def _joints(self) -> list[tuple[Floats, Booleans]]:
         """Masses of all outcomes under each belief, and which can occur."""
         nodes = self._nodes()
         Graph.of(nodes)  # raises if there is a cycle
         given = self.tables
         several = np.iterable(given) and not isinstance(given, dict)
-        beliefs = list(given) if several else [given]
+        beliefs: list[Any] = list(given) if several else [given]
         if not beliefs:
             raise scenario_error("network.tables_empty")
         return [self._joint(nodes, tables) for tables in beliefs]
 
     @staticmethod
-    def _joint(nodes, tables):
+    def _joint(
+        nodes: dict[Any, Any], tables: dict[Any, Any]
+    ) -> tuple[Floats, Booleans]:
         """Masses of all outcomes, an axis for each node, and which can occur."""
         if not isinstance(tables, dict) or set(tables) != set(nodes):
             raise scenario_error("network.tables_not_one_per_node")
@@ -479,10 +487,10 @@ class BayesianNetworkScenario(Scenario):
             # chain rule: times P(node | parents), its axes put in the joint's order
             axes = [*(names.index(p) for p in of), at]
             order = np.argsort(axes)
-            shape = [1] * len(names)
+            lengths = [1] * len(names)
             for axis in axes:
-                shape[axis] = counts[names[axis]]
-            factor = arrays[name].transpose(order).reshape(shape)
+                lengths[axis] = counts[names[axis]]
+            factor = arrays[name].transpose(order).reshape(lengths)
             joint, possible = joint * factor, possible & (factor > 0)
         # rows sum to one up to round-off, and so does their product
         return joint / joint.sum(), possible

@@ -1,6 +1,6 @@
 """Independent blocks of records, each with a secret of its own."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -105,7 +105,7 @@ class BlocksScenario(Scenario):
         self.sizes = sizes
 
     @property
-    def any_records(self) -> bool:
+    def any_records(self) -> bool:  # type: ignore[override] # read, never assigned
         """Whether the records of a block may become any others."""
         return self.scenario.any_records
 
@@ -146,15 +146,16 @@ class BlocksScenario(Scenario):
         """
         if self.sizes is None:
             raise scenario_error("blocks.groups_not_given")
-        if np.ndim(self.sizes) == 0:
-            size = int(self.sizes)
+        given: Any = self.sizes
+        if np.ndim(given) == 0:
+            size = int(given)
             # no record may be in no block: nothing would be promised for it
             if n_records % size:
                 raise scenario_error(
                     "blocks.records_not_whole_blocks", n_records=n_records, size=size
                 )
             return [size] * (n_records // size)
-        sizes = [int(size) for size in self.sizes]
+        sizes = [int(size) for size in given]
         if sum(sizes) != n_records:
             raise scenario_error(
                 "blocks.sizes_sum_differs", sizes=sum(sizes), n_records=n_records
@@ -176,9 +177,10 @@ class BlocksScenario(Scenario):
         # of groups the values are checked once these are known, in `check_rows`
         if self.sizes is None:
             return
+        values = np.asarray(secret)
         # within a block secrets may have to agree, as at the level of a data set
-        ends = np.cumsum(self.block_sizes(len(secret)))
-        for part in np.split(np.asarray(secret), ends[:-1]):
+        ends = np.cumsum(self.block_sizes(len(values)))
+        for part in np.split(values, ends[:-1]):
             self.scenario.check_secret(part)
 
     def members(self, context: PublicContext) -> list[Indices]:
@@ -201,7 +203,7 @@ class BlocksScenario(Scenario):
         return np.split(np.arange(context.n_records), ends[:-1])
 
     @property
-    def is_coded(self) -> bool:
+    def is_coded(self) -> bool:  # type: ignore[override] # read, never assigned
         """Whether the data is read through a coding of the scenario of a block."""
         return self.scenario.is_coded
 
@@ -250,7 +252,8 @@ class BlocksScenario(Scenario):
 
     def __repr__(self) -> str:
         # a list of sizes may have a line for each block
-        sizes = "<list>" if np.ndim(self.sizes) else repr(self.sizes)
+        several = self.sizes is not None and np.ndim(self.sizes)
+        sizes = "<list>" if several else repr(self.sizes)
         return f"BlocksScenario({self.scenario!r}, sizes={sizes})"
 
     def explain(
@@ -293,7 +296,7 @@ class _BoundBlocks(BoundScenario):
         self.members = scenario.members(context)
         # blocks of one size are alike
         self.sizes = sorted(set(map(len, self.members)))
-        self.blocks = [
+        self.blocks: list[BoundScenario] = [
             scenario.scenario.bind(replace(context, n_records=size, groups=None))
             for size in self.sizes
         ]
@@ -317,25 +320,28 @@ class _BoundBlocks(BoundScenario):
     def check_secrets(self, secret: ArrayLike | None) -> None:
         """Refuse secrets that the records of a block should share and do not."""
         if self.scenario.sizes is None and secret is not None:
+            values: Any = secret
             for block in self.members:
-                self.scenario.scenario.check_secret(secret[block])
+                self.scenario.scenario.check_secret(values[block])
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        offered = None
+        offered: frozenset[type[Fact]] | None = None
         for block, part in self._parts(release):
             facts = block.provides(part)
             # a fact about all blocks needs that fact of each
             offered = facts if offered is None else offered & facts
         # the distributions of a query that is no sum are those of a whole table
-        summed = {OutputDistributions} if self._is_sum(release) else set()
-        kept = {Adjacency, MaxInfluence, RecordBelief, *summed}
+        kept: set[type[Fact]] = {Adjacency, MaxInfluence, RecordBelief}
+        if self._is_sum(release):
+            kept.add(OutputDistributions)
+        assert offered is not None  # there is a block
         return frozenset(offered & kept)
 
     @staticmethod
-    def _is_sum(release):
+    def _is_sum(release: AnyRelease) -> bool:
         return isinstance(release, QueryRelease) and release.is_sum
 
-    def _parts(self, release):
+    def _parts(self, release: AnyRelease) -> Iterator[tuple[BoundScenario, AnyRelease]]:
         """Blocks, and the release as seen by each."""
         for block in self.blocks:
             part = release
@@ -360,7 +366,10 @@ class _BoundBlocks(BoundScenario):
             block.fact(OutputDistributions, part, norm)
             for block, part in self._parts(release)
         ]
-        distributions, secrets, pairs, chances = None, [], [], None
+        distributions: tuple[Any, ...] | None = None
+        chances: tuple[Any, ...] | None = None
+        secrets: list[tuple[str, Any]] = []
+        pairs: list[tuple[int, int]] = []
         for size, fact in zip(self.sizes, found, strict=True):
             # indices of secrets go on from those of the blocks before
             start = len(secrets)
@@ -368,6 +377,7 @@ class _BoundBlocks(BoundScenario):
             pairs += [(start + i, start + j) for i, j in fact.pairs]
             distributions = _joined(distributions, fact.distributions)
             chances = _joined(chances, fact.probabilities)
+        assert distributions is not None  # every fact has some
         return OutputDistributions(
             distributions=distributions,
             secrets=tuple(secrets),
@@ -413,12 +423,14 @@ class _BoundBlocks(BoundScenario):
             **self._trust(found),
         )
 
-    def _survival(self, found):
+    def _survival(self, found: list[Any]) -> Floats | None:
         """Worst law of how many records differ, none of them outside of a block."""
         if any(one is None for one in found):
             return None
         n = self.context.n_records
-        return np.max([np.pad(one, (0, n - len(one))) for one in found], axis=0)
+        laws = [np.pad(one, (0, n - len(one))) for one in found]
+        worst: Floats = np.max(laws, axis=0)
+        return worst
 
     @offers(RecordBelief)
     def _belief(self, release: AnyRelease, norm: float) -> RecordBelief:
@@ -465,7 +477,7 @@ class _BoundBlocks(BoundScenario):
             **self._trust(found),
         )
 
-    def _sequences(self, found):
+    def _sequences(self, found: list[Any]) -> tuple[Indices, ...]:
         """Where in the table the sequences of each block are."""
         of_size = dict(zip(self.sizes, (fact.sequences for fact in found), strict=True))
         return tuple(
@@ -474,7 +486,7 @@ class _BoundBlocks(BoundScenario):
             for sequence in of_size[len(block)] or (np.arange(len(block)),)
         )
 
-    def _trust(self, found):
+    def _trust(self, found: list[Any]) -> dict[Any, Any]:
         """Certainty of several facts together, as fields of a fact."""
         where = Statement("assume.blocks_in_table_order")
         if self.scenario.sizes is None:
@@ -499,13 +511,19 @@ class _BoundBlocks(BoundScenario):
         }
 
 
-def _largest(windows):
+def _largest(windows: Iterable[int | None]) -> int | None:
     """Largest of several windows; None, which is none, where there is one without."""
-    windows = list(windows)
-    return None if None in windows else max(windows)
+    largest = 0
+    for window in windows:
+        if window is None:
+            return None
+        largest = max(largest, window)
+    return largest
 
 
-def _joined(left, right):
+def _joined(
+    left: tuple[Any, ...] | None, right: tuple[Any, ...] | None
+) -> tuple[Any, ...] | None:
     """Concatenate two tuples prior by prior; None where either is unknown."""
     if left is None or right is None:
         return right if left is None else None

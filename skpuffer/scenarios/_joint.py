@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import entr
 
 from skpuffer.distributions._distributions import Discrete, Distribution
 from skpuffer.exceptions import Statement, scenario_error
 from skpuffer.kernel.facts import Adjacency, Fact, OutputDistributions, OutputSamples
-from skpuffer.kernel.numbers import Floats, check_option
-from skpuffer.releases import PublicContext
+from skpuffer.kernel.numbers import Floats, Indices, check_option
+from skpuffer.kernel.releases import Release
+from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.utils._checks import check_masses, check_sizes
 
 from ._base import (
@@ -104,7 +105,7 @@ class JointTableScenario(Scenario):
         self._masses(len(tables))
         protected_records(self.protected, tables.shape[1])
 
-    def _tables(self):
+    def _tables(self) -> Floats:
         """All tables, of shape (n_tables, n_records, n_features)."""
         tables = stated(check_sizes, tables=self.tables)
         tables = tables[:, :, None] if tables.ndim == 2 else tables
@@ -116,9 +117,9 @@ class JointTableScenario(Scenario):
             )
         return tables
 
-    def _masses(self, n_tables):
+    def _masses(self, n_tables: int) -> list[NDArray[np.object_]]:
         """Masses of the tables by belief, as integers."""
-        given = self.probabilities
+        given: Any = self.probabilities
         # a list of numbers is one belief, a list of arrays are several
         several = np.iterable(given) and any(
             np.iterable(one) and not isinstance(one, str) for one in given
@@ -154,7 +155,7 @@ class JointTableScenario(Scenario):
         )
 
 
-def _integers(masses):
+def _integers(masses: Floats) -> NDArray[np.object_]:
     """Masses as integers, exact up to their sum."""
     if masses.dtype.kind in "iu":
         return masses.astype(object)
@@ -174,10 +175,11 @@ def _integers(masses):
     mantissa, exponent = np.frexp(values)
     exponent[values == 0] = exponent.max()
     mantissa = np.ldexp(mantissa, 53).astype(np.int64).astype(object)
-    return mantissa << (exponent - exponent.min()).astype(object)
+    whole: NDArray[np.object_] = mantissa << (exponent - exponent.min()).astype(object)
+    return whole
 
 
-def _rows(tables, context):
+def _rows(tables: Floats, context: PublicContext) -> Floats:
     """All records, one table after the other, as the query reads them."""
     flat, names = tables.reshape(-1, tables.shape[2]), context.feature_names
     if names is not None and len(names) == flat.shape[1]:
@@ -224,7 +226,7 @@ class _BoundJointTable(BoundScenario):
             raise scenario_error("joint.no_pair_possible")
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        facts = set()
+        facts: set[type[Fact]] = set()
         if release.is_bounded:
             facts.add(Adjacency)
         if release.is_one_output and self._readable(release):
@@ -234,28 +236,29 @@ class _BoundJointTable(BoundScenario):
                 facts.add(OutputSamples)
         return frozenset(facts)
 
-    def _readable(self, release):
+    def _readable(self, release: Release) -> bool:
         # tables hold no targets, and a query that is no sum is run on each
         if getattr(release.contribution, "needs_target", False):
             return False
         return release.is_sum or len(self.tables) <= _MOST_RUNS
 
     @cached_property
-    def _arrays(self):
+    def _arrays(self) -> Floats:
         """All tables as the query reads them."""
         rows = _rows(self.tables, self.context)
         return rows.reshape(len(self.tables), self.context.n_records, -1)
 
     def check_rows(self, X: Rows) -> Rows:
         """Return the table that is listed; refuse one that is not."""
-        X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+        given: Any = X
+        table = given.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
         tables = self._arrays.reshape(len(self.tables), -1)
-        (which,) = matched_rows(X.reshape(1, -1), tables)
+        (which,) = matched_rows(table.reshape(1, -1), tables)
         if which < 0:
             raise scenario_error("joint.data_not_listed")
         return self._arrays[which]
 
-    def _outputs(self, release):
+    def _outputs(self, release: QueryRelease) -> Floats:
         """The release of each table, of shape (n_tables, dim)."""
         arrays = self._arrays
         if not release.is_sum:
@@ -264,6 +267,7 @@ class _BoundJointTable(BoundScenario):
         rows, where = np.unique(
             arrays.reshape(-1, arrays.shape[2]), axis=0, return_inverse=True
         )
+        assert release.contribution is not None  # a sum has one
         values = np.asarray(release.contribution(rows, None), dtype=float)
         values = values.reshape(len(rows), -1)
         if not np.all(np.isfinite(values)):
@@ -272,11 +276,12 @@ class _BoundJointTable(BoundScenario):
         for record in where.reshape(arrays.shape[:2]).T:
             sums += values[record]
         units = release.unit_array
-        return release.factor * sums * units
+        found: Floats = release.factor * sums * units
+        return found
 
     @offers(OutputDistributions)
     def _output_distributions(
-        self, release: AnyRelease, norm: float
+        self, release: QueryRelease, norm: float
     ) -> OutputDistributions:
         # tables of one output are one atom of its distribution
         outputs, where = np.unique(self._outputs(release), axis=0, return_inverse=True)
@@ -301,7 +306,7 @@ class _BoundJointTable(BoundScenario):
         )
 
     @offers(OutputSamples)
-    def _output_samples(self, release: AnyRelease, norm: float) -> OutputSamples:
+    def _output_samples(self, release: QueryRelease, norm: float) -> OutputSamples:
         outputs = self._outputs(release)
         (masses,) = self.masses
         weights = np.array([float(Fraction(m, sum(masses))) for m in masses])
@@ -355,7 +360,9 @@ class _BoundJointTable(BoundScenario):
         )
 
 
-def _conditional_distribution(outputs, where, masses):
+def _conditional_distribution(
+    outputs: Floats, where: Indices, masses: NDArray[np.object_]
+) -> Discrete | None:
     """Distribution of the output given an event, or None if it has no mass."""
     total = sum(masses)
     if not total:

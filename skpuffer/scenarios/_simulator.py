@@ -136,6 +136,9 @@ class SimulatorScenario(Scenario):
         return _BoundSimulator(self, context)
 
 
+Result = TypeVar("Result")
+
+
 class _BoundSimulator(BoundScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if not release.is_one_output:
@@ -145,13 +148,13 @@ class _BoundSimulator(BoundScenario):
             {CoupledSamples if paired else OutputDistributions, OutputSamples}
         )
 
-    def _pairs(self):
+    def _pairs(self) -> tuple[tuple[int, int], ...]:
         scenario = self.scenario
         return resolve_pairs(
             scenario.pairs, scenario.secrets, Statement("simulation.owner_simulator")
         )
 
-    def _read(self, table):
+    def _read(self, table: Any) -> tuple[Any, ...]:
         """What a table is, and the arrays that the query reads."""
         X, y = table if isinstance(table, tuple) else (table, None)
         if not is_frame(X) and not np.ndim(X):
@@ -163,11 +166,18 @@ class _BoundSimulator(BoundScenario):
             )
         return "", *bound_arrays(self.context, X, y)
 
-    def _outputs(self, release, tables, shape, arranged, *key):
+    def _outputs(
+        self,
+        release: QueryRelease,
+        tables: Callable[[], Iterator[Any]],
+        shape: tuple[int, ...],
+        arranged: Callable[[Floats], Result],
+        *key: Any,
+    ) -> tuple[Result, ...]:
         """Outputs on tables, found once for each key."""
         scenario, n_tables = self.scenario, int(np.prod(shape))
 
-        def find():
+        def find() -> tuple[Result, ...]:
             outputs = run_tables(
                 release,
                 map(self._read, tables()),
@@ -179,14 +189,14 @@ class _BoundSimulator(BoundScenario):
 
         return simulated_once(self, release, key, find)
 
-    def _draw_pair(self, a, b, rng):
+    def _draw_pair(self, a: Any, b: Any, rng: np.random.Generator) -> Any:
         tables = self.scenario.draw_pair(a, b, rng)
-        if not np.iterable(tables) or len(tables) != 2:
+        if not bool(np.iterable(tables)) or len(tables) != 2:
             raise scenario_error("simulation.draw_pair_not_two_tables")
         return tables
 
     @offers(CoupledSamples)
-    def _coupled_samples(self, release: AnyRelease, norm: float) -> CoupledSamples:
+    def _coupled_samples(self, release: QueryRelease, norm: float) -> CoupledSamples:
         scenario = self.scenario
         pairs, n_draws = self._pairs(), int(scenario.n_draws)
         named = [(scenario.secrets[i], scenario.secrets[j]) for i, j in pairs]
@@ -203,7 +213,7 @@ class _BoundSimulator(BoundScenario):
             (0, i, j, found[:, 0], found[:, 1])
             for (i, j), found in zip(pairs, outputs, strict=True)
         )
-        common = dict(draws=draws, secrets=tuple(scenario.secrets))
+        common: dict[str, Any] = dict(draws=draws, secrets=tuple(scenario.secrets))
         text = Statement("assume.simulator_coupled_draws", n_draws=scenario.n_draws)
         if scenario.confidence is None:
             return CoupledSamples(certified=False, assumptions=(text,), **common)
@@ -219,7 +229,9 @@ class _BoundSimulator(BoundScenario):
             **common,
         )
 
-    def _independent_outputs(self, release, seed_offset=0):
+    def _independent_outputs(
+        self, release: QueryRelease, seed_offset: int = 0
+    ) -> tuple[Samples, ...]:
         """Outputs of independently drawn tables, by secret, as samples."""
         scenario = self.scenario
         secrets, n_draws = list(scenario.secrets), int(scenario.n_draws)
@@ -237,7 +249,7 @@ class _BoundSimulator(BoundScenario):
 
     @offers(OutputDistributions)
     def _output_distributions(
-        self, release: AnyRelease, norm: float
+        self, release: QueryRelease, norm: float
     ) -> OutputDistributions:
         drawn, again = (
             self._independent_outputs(release, seed_offset) for seed_offset in (0, 1)
@@ -261,7 +273,7 @@ class _BoundSimulator(BoundScenario):
         )
 
     @offers(OutputSamples)
-    def _output_samples(self, release: AnyRelease, norm: float) -> OutputSamples:
+    def _output_samples(self, release: QueryRelease, norm: float) -> OutputSamples:
         by_secret = self._independent_outputs(release)
         # the mixture over secrets, each with as many draws
         draws = np.concatenate([one.points for one in by_secret])
@@ -294,9 +306,6 @@ class _BoundSimulator(BoundScenario):
 
 
 # -- queries run on simulated tables: once for each fit, and in parallel ---------------
-
-
-Result = TypeVar("Result")
 
 
 def check_running(n_jobs: Any, verbose: Any) -> None:

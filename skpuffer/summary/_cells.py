@@ -100,18 +100,21 @@ def cell_counts(
     return counts.reshape(n_cells, -1)[:, 1:].astype(float)
 
 
-def _counts(contribution, X, cells, n_cells):
+def _counts(
+    contribution: Bins | Levels, X: Floats, cells: Indices | None, n_cells: int
+) -> Floats:
     """Sums of a contribution with a single one, by the codes of its column."""
-    size, counts = contribution.dim, 0.0
+    size = contribution.dim
+    counts = np.zeros((n_cells, size))
     for rows in row_blocks(len(X), 1, n_cells * size):
         codes = contribution.codes(X[rows])
         counts = counts + cell_counts(
             codes, size, None if cells is None else cells[rows], n_cells
         )
-    return np.zeros((n_cells, size)) + counts
+    return counts
 
 
-def _bins_of(x, edges):
+def _bins_of(x: Floats, edges: Floats) -> Indices:
     """Position of the last edge at or below each value, -1 where there is none."""
     last = len(edges) - 2
     # the table had none when it was read
@@ -120,8 +123,10 @@ def _bins_of(x, edges):
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scale = (last + 1) / (edges[-1] - edges[0])
 
-        def guesses(values):
-            return np.clip((values - edges[0]) * scale, 0, last).astype(np.intp)
+        def guesses(values: Floats) -> Indices:
+            inside = np.clip((values - edges[0]) * scale, 0, last)
+            guess: Indices = inside.astype(np.intp)
+            return guess
 
         # The guess grows with the value, rounding and all. So where the bin that is
         # guessed for an edge is its own or the one below, that of any value is at most
@@ -157,7 +162,7 @@ class Ones:
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, 1)."""
-        return np.ones((len(X), 1))
+        return np.ones((np.shape(X)[0], 1))
 
     n_parts = 0
 
@@ -238,7 +243,8 @@ class Signs:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
         # one norm of the norms of the blocks: they are different coordinates
         parts = [stepwise(gaps, [at], _SIGN, norm) for at in self.positions]
-        return np.linalg.norm(parts, norm, axis=0)
+        moves: Floats = np.linalg.norm(parts, norm, axis=0)
+        return moves
 
 
 @dataclass(frozen=True)
@@ -279,7 +285,8 @@ class Bins:
         # Clipped into the first or last bin and never dropped: every record counts
         # exactly once, as the shares of a group that add up to its size require.
         found = _bins_of(X[:, self.position], np.asarray(self.edges))
-        return np.clip(found, 0, self.dim - 1)
+        bins: Indices = np.clip(found, 0, self.dim - 1)
+        return bins
 
     @property
     def n_parts(self) -> int:
@@ -333,7 +340,8 @@ class Levels:
 
     def codes(self, X: Array) -> Indices:
         """Level of each record, of shape (n,)."""
-        return X[:, self.position].astype(np.intp)
+        levels: Indices = X[:, self.position].astype(np.intp)
+        return levels
 
     @property
     def n_parts(self) -> int:
@@ -362,7 +370,7 @@ class Levels:
 class Stacked:
     """Contributions side by side."""
 
-    blocks: tuple
+    blocks: tuple[Any, ...]
 
     @property
     def dim(self) -> int:
@@ -409,7 +417,8 @@ class Stacked:
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
         parts = [block.move(gaps, norm) for block in self.blocks]
-        return np.linalg.norm(parts, norm, axis=0)
+        moves: Floats = np.linalg.norm(parts, norm, axis=0)
+        return moves
 
 
 @dataclass(frozen=True)
@@ -439,17 +448,20 @@ class Grouped:
     @property
     def dim(self) -> int:
         """Number of coordinates: one block for each cell."""
-        return self.n_cells * self.block.dim
+        dim: int = self.n_cells * self.block.dim
+        return dim
 
     @property
     def is_count(self) -> bool:
         """Whether all contributions are zeros and ones that count something."""
-        return self.block.is_count
+        is_count: bool = self.block.is_count
+        return is_count
 
     @property
     def units(self) -> tuple[float, ...]:
         """Units of the block, for each cell."""
-        return self.block.units * self.n_cells
+        units: tuple[float, ...] = self.block.units * self.n_cells
+        return units
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -490,11 +502,13 @@ class Grouped:
 
     def parts(self, columns: Sequence[Any]) -> list[Part]:
         """Those of the block, summed by cell; see :meth:`Moments.parts`."""
-        return self.block.parts(columns)
+        parts: list[Part] = self.block.parts(columns)
+        return parts
 
     def from_parts(self, sums: Floats, counts: Floats) -> Floats:
         """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
-        return self.block.from_parts(sums, counts)
+        found: Floats = self.block.from_parts(sums, counts)
+        return found
 
     def sums(self, X: Floats) -> Floats:
         """Sums of contributions, of shape (n_cells, dim of the block)."""
@@ -509,4 +523,5 @@ class Grouped:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
         # a record that may change its cell pays for both cells, any other for its own
         across = stepwise(gaps, self.positions, self.sensitivity, norm)
-        return np.maximum(across, self.block.move(gaps, norm))
+        moves: Floats = np.maximum(across, self.block.move(gaps, norm))
+        return moves

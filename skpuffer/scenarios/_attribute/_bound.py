@@ -1,13 +1,15 @@
 """Facts of an attribute scenario bound to a table."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 
+from skpuffer.distributions import Distribution
 from skpuffer.distributions._distributions import (
     Discrete,
     Samples,
@@ -28,8 +30,9 @@ from skpuffer.kernel.facts import (
     OutputSamples,
     RecordDistributions,
 )
-from skpuffer.kernel.numbers import Floats
-from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.kernel.numbers import Floats, Indices
+from skpuffer.kernel.releases import Release
+from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
     BoundScenario,
@@ -84,13 +87,15 @@ class PriorRows:
 
 
 @remembered_with(1)
-def _contribution_distributions(life, rows, n_secrets, contribution, prior_as):
+def _contribution_distributions(
+    life: Any, rows: PriorRows, n_secrets: int, contribution: Any, prior_as: str
+) -> tuple[Any, ...]:
     """Distributions of a record's contribution by secret, and a digest of values."""
     values = np.asarray(contribution(rows.X, rows.y), dtype=float)
     if not np.all(np.isfinite(values)):
         raise scenario_error("attribute.query_not_finite_on_prior")
     kind = DISTRIBUTION_TYPES[prior_as]
-    distributions = []
+    distributions: list[Discrete | None] = []
     for code in range(n_secrets):
         mine = values[rows.codes == code]
         if len(mine) == 0:
@@ -136,7 +141,7 @@ class BoundAttribute(BoundScenario):
 
     # -- meeting the public facts -------------------------------------------------
 
-    def _prior_tables(self):
+    def _prior_tables(self) -> tuple[Any, ...]:
         """Reference tables and the name of their target column, if they have one."""
         scenario, context = self.scenario, self.context
         if not self._empirical:
@@ -174,7 +179,9 @@ class BoundAttribute(BoundScenario):
             table._names = None  # columns are matched by position again
         return [table], target
 
-    def _bind_prior(self, table, target):
+    def _bind_prior(
+        self, table: ReferenceTable, target: Statement | str | None
+    ) -> PriorRows:
         X, y = prior_arrays(self.scenario, table, target, self.context)
         # equal by content, so that the cache serves every clone of the scenario
         codes = self._codes(table._frame[self.scenario.column])
@@ -187,7 +194,7 @@ class BoundAttribute(BoundScenario):
 
     # -- facts --------------------------------------------------------------------
 
-    def _codes(self, secret):
+    def _codes(self, secret: pd.Series) -> Indices:
         """Index of each value among the secrets; -1 for one that no prior has."""
         return np.maximum(level_places(self.secrets, np.asarray(secret)), -1)
 
@@ -216,12 +223,12 @@ class BoundAttribute(BoundScenario):
                 facts.add(RecordDistributions)
         return frozenset(facts)
 
-    def _readable(self, release):
+    def _readable(self, release: Release) -> bool:
         """Whether the priors hold all that a record's contribution is made of."""
         needs = getattr(release.contribution, "needs_target", False)
         return not needs or all(rows.y is not None for rows in self.priors)
 
-    def _contributions(self, release):
+    def _contributions(self, release: Release) -> tuple[Any, ...]:
         """Distributions of a record's contribution by prior and secret; digests."""
         # Nothing is kept of an empirical prior: its rows are private. Code may read
         # anything, so what it gave is kept for this fit alone.
@@ -287,7 +294,7 @@ class BoundAttribute(BoundScenario):
             trust |= {"delta": delta, "confidence": float(scenario.confidence)}
         return trust
 
-    def _confidence_delta(self, distributions):
+    def _confidence_delta(self, distributions: tuple[Any, ...]) -> float:
         """Mass outside of which the prior's distributions stand for the true ones.
 
         The largest over pairs, by a union bound over all distributions. From one on it
@@ -309,13 +316,14 @@ class BoundAttribute(BoundScenario):
                 for one in prior
             ]
             for i, j in self.pairs:
-                if radius[i] is not None and radius[j] is not None:
-                    worst = max(worst, radius[i] + radius[j])
+                first, second = radius[i], radius[j]
+                if first is not None and second is not None:
+                    worst = max(worst, first + second)
         return worst
 
     @offers(OutputDistributions)
     def _output_distributions(
-        self, release: AnyRelease, norm: float
+        self, release: QueryRelease, norm: float
     ) -> OutputDistributions:
         distributions, _ = self._contributions(release)
         units = release.unit_array
@@ -361,6 +369,7 @@ class BoundAttribute(BoundScenario):
         firm = isinstance(release, QueryRelease) or self.prior_as in _CERTAIN
         if not firm:
             return self._any_record(count, Statement("assume.reason_move_from_sample"))
+        assert not isinstance(release, VoteRelease)  # votes have no contribution
         norm = release.shift_norm(norm)
         if not self._readable(release):
             return self._any_record(
@@ -391,7 +400,7 @@ class BoundAttribute(BoundScenario):
             **trust,
         )
 
-    def _coupling(self, contributions, norm):
+    def _coupling(self, contributions: tuple[str, ...], norm: float) -> str | None:
         """Name of the optimal coupling of a record's two distributions, or None.
 
         The best coupling depends on the values that contributions take on the prior's
@@ -413,7 +422,7 @@ class BoundAttribute(BoundScenario):
             float(norm),
         )
 
-    def _any_record(self, count, reason):
+    def _any_record(self, count: int, reason: Statement) -> Adjacency:
         """Adjacency by which records may become any others: no prior is needed."""
         assumptions = (
             *self.statements()[:2],
@@ -429,25 +438,25 @@ class BoundAttribute(BoundScenario):
         return replace(found, settled=count == 1)
 
     @offers(CoupledSamples)
-    def _coupled_samples(self, release: AnyRelease, norm: float) -> CoupledSamples:
+    def _coupled_samples(self, release: QueryRelease, norm: float) -> CoupledSamples:
         return coupled_samples(self, release)
 
     @offers(OutputSamples)
-    def _output_samples(self, release: AnyRelease, norm: float) -> OutputSamples:
+    def _output_samples(self, release: QueryRelease, norm: float) -> OutputSamples:
         return output_samples(self, release)
 
 
 @remembered_with(1)
-def _scaled_cached(distribution, units):
+def _scaled_cached(distribution: Discrete, units: tuple[float, ...]) -> Discrete:
     kind = type(distribution)
     return kind(distribution.points * np.asarray(units), distribution.weights)
 
 
-def _scaled(distribution, units):
+def _scaled(distribution: Distribution, units: Floats | float) -> Distribution:
     """Distribution in the output's own units; the same object where they are one."""
     if np.ndim(units) == 0:
         return distribution
-    return _scaled_cached(distribution, tuple(units.tolist()))
+    return _scaled_cached(distribution, tuple(np.asarray(units).tolist()))
 
 
 # -- samples of the output on tables simulated from an attribute scenario's priors -----
@@ -474,7 +483,9 @@ def positions(rows: Any, code: int | None, n: int, rng: Any) -> Any:
     return among[(rng.random(n) * len(among)).astype(int)]
 
 
-def _run(bound, release, draws, n_tables) -> Floats:
+def _run(
+    bound: BoundAttribute, release: QueryRelease, draws: Iterator[Any], n_tables: int
+) -> Floats:
     """Outputs on tables of prior rows, as they are drawn."""
     tables = (
         ("", rows.X[chosen], None if rows.y is None else rows.y[chosen])
@@ -484,14 +495,22 @@ def _run(bound, release, draws, n_tables) -> Floats:
     return run_tables(release, tables, n_tables, **options)
 
 
-def _outputs(bound, release, draws, n_tables, kind) -> Floats:
+def _outputs(
+    bound: BoundAttribute,
+    release: QueryRelease,
+    draws: Callable[..., Any],
+    n_tables: int,
+    kind: str,
+) -> Floats:
     """Outputs on tables of prior rows, found once for each kind of draws."""
     return simulated_once(
         bound, release, (kind,), lambda: _run(bound, release, draws(), n_tables)
     )
 
 
-def _one_record_differs(rows, codes, n, rng):
+def _one_record_differs(
+    rows: PriorRows, codes: tuple[int, ...], n: int, rng: np.random.Generator
+) -> list[Indices]:
     """Tables that differ in one record, which is drawn given each secret."""
     # the first record stands for any: they are independent and alike
     base = positions(rows, None, n, rng)
@@ -503,7 +522,9 @@ def _one_record_differs(rows, codes, n, rng):
     return tables
 
 
-def _all_records_differ(rows, codes, n, rng):
+def _all_records_differ(
+    rows: PriorRows, codes: tuple[int, ...], n: int, rng: np.random.Generator
+) -> list[Indices]:
     """Tables drawn given each secret, from common random numbers."""
     seed = int(rng.integers(2**63))
     return [positions(rows, code, n, np.random.default_rng(seed)) for code in codes]

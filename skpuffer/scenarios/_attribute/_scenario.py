@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ from ._belief import BoundBelief, believed
 from ._bound import DISTRIBUTION_TYPES, MAX_SECRETS, BoundAttribute
 
 #: A declared belief, a table, a callable that draws one, or the word 'empirical'.
-Prior = (
+Prior: TypeAlias = (
     Belief
     | ArrayLike
     | pd.DataFrame
@@ -179,12 +179,12 @@ class AttributeScenario(Scenario):
         self.verbose = verbose
 
     @property
-    def needs_empirical(self) -> bool:
+    def needs_empirical(self) -> bool:  # type: ignore[override] # read, never assigned
         """Whether the private rows are to be taken as the prior."""
         return isinstance(self.prior, str) and self.prior == "empirical"
 
     @property
-    def any_records(self) -> bool:
+    def any_records(self) -> bool:  # type: ignore[override] # read, never assigned
         """Whether a belief is declared, which says nothing of how far records move."""
         return bool(self._beliefs())
 
@@ -236,16 +236,16 @@ class AttributeScenario(Scenario):
             Statement("assume.secret_named_column", column=self.column),
         )
 
-    def _priors(self):
+    def _priors(self) -> list[Any]:
         """The priors as a list."""
-        several = isinstance(self.prior, list | tuple)
-        return list(self.prior) if several else [self.prior]
+        given: Any = self.prior
+        return list(given) if isinstance(given, list | tuple) else [given]
 
-    def _beliefs(self):
+    def _beliefs(self) -> list[Any]:
         """The priors that are declared beliefs."""
         return [prior for prior in self._priors() if isinstance(prior, Belief)]
 
-    def _binned(self):
+    def _binned(self) -> BinnedLaw | None:
         """The belief by whose coding the data is read, or None."""
         binned = [prior for prior in self._priors() if isinstance(prior, BinnedLaw)]
         return binned[0] if binned else None
@@ -272,7 +272,7 @@ class AttributeScenario(Scenario):
             self.pairs, secrets, Statement("prior.owner_declared_belief")
         )
 
-    def _check_beliefs(self):
+    def _check_beliefs(self) -> None:
         """Refuse what says nothing beside a declared belief."""
         beliefs = self._beliefs()
         if len(beliefs) < len(self._priors()):
@@ -280,7 +280,7 @@ class AttributeScenario(Scenario):
         if sum(isinstance(belief, BinnedLaw) for belief in beliefs) > 1:
             raise scenario_error("prior.several_binned_laws")
         of_rows = [b for b in beliefs if isinstance(b, RowBelief)]
-        column = self.column
+        column: Any = self.column
         counted = isinstance(column, Integral) and not isinstance(column, bool)
         if not isinstance(column, str) and not (counted and column >= 0):
             raise scenario_error("attribute.column_not_name_or_position", column=column)
@@ -302,7 +302,7 @@ class AttributeScenario(Scenario):
             if not default:
                 raise scenario_error("prior.parameter_needs_table", name=name)
 
-    def _tables(self):
+    def _tables(self) -> list[ReferenceTable]:
         """The priors as reference tables; callables are run with the public seed."""
         priors = self._priors()
         if not priors:
@@ -334,18 +334,19 @@ class AttributeScenario(Scenario):
         there = n_features == len(columns) and self.column in columns
         return columns.index(self.column) if there else None
 
-    def _declared_position(self, n_features):
+    def _declared_position(self, n_features: int) -> int | None:
         """Position of the secret in data without names, under a declared belief."""
         for belief in self._beliefs():
             if isinstance(belief, RowBelief):
                 return belief.position(self, n_features)
-        if self.column >= n_features:
+        column: Any = self.column
+        if column >= n_features:
             raise scenario_error(
                 "attribute.position_out_of_range",
-                column=self.column,
+                column=column,
                 n_features=n_features,
             )
-        return int(self.column)
+        return int(column)
 
     def check_numbers(self, labels: Sequence[int] | None, position: int | None) -> None:
         """Refuse a frame with numbers for names by which a position is in doubt."""
@@ -358,7 +359,7 @@ class AttributeScenario(Scenario):
             tables = self._tables()
         there = position is not None
         # where no table says how the data is laid out, columns are counted
-        counted = list(range(len(labels) + (not there)))
+        counted: list[Hashable] = list(range(len(labels) + (not there)))
         layouts = [[c for c in t.columns if c != self.target] for t in tables]
         for columns in layouts or [counted]:
             rest = [c for c in columns if c != self.column and c in labels]
@@ -449,7 +450,7 @@ class AttributeScenario(Scenario):
             return {c: column.iloc[0] for c, column in held.items() if len(column)}
         return {}
 
-    def _public_tables(self):
+    def _public_tables(self) -> list[ReferenceTable]:
         """Public rows of the prior, as the data is read; none where there are none."""
         if self.needs_empirical:
             return []
@@ -458,20 +459,22 @@ class AttributeScenario(Scenario):
         rows = [belief for belief in self._beliefs() if isinstance(belief, RowBelief)]
         return [self._as_read(belief) for belief in rows]
 
-    def _as_read(self, belief):
+    def _as_read(self, belief: RowBelief) -> ReferenceTable:
         """Public rows of a belief, as the data is read."""
 
-        def read():
+        def read() -> ReferenceTable:
             return ReferenceTable(self.coded(belief.table().frame()))
 
-        if belief is not self._binned():
+        binned = self._binned()
+        if binned is None or belief is not binned:
             return read()
         # its laws are worked out anew for any other rows, bins or names, and each fit
         # asks for the rows several times
-        return MEMORY.found((belief.laws(self),), "coded rows", read)
+        found: ReferenceTable = MEMORY.found((binned.laws(self),), "coded rows", read)
+        return found
 
     @property
-    def is_coded(self) -> bool:
+    def is_coded(self) -> bool:  # type: ignore[override] # read, never assigned
         """Whether the data is read through the bins of a :class:`BinnedLaw`."""
         return self._binned() is not None
 
@@ -562,5 +565,5 @@ class AttributeScenario(Scenario):
         return f"AttributeScenario({', '.join(parts)})"
 
 
-def _not_one(names):
+def _not_one(names: Sequence[Hashable]) -> ScenarioError:
     return ScenarioError(Statement("attribute.several_secret_columns", names=names))

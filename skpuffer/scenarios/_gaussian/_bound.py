@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,14 @@ from skpuffer.kernel.facts import (
 )
 from skpuffer.kernel.numbers import (
     Floats,
+    Indices,
     check_extent,
     check_option,
     check_positive,
     check_real,
     lengths_of,
 )
-from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
 from skpuffer.scenarios._base import (
     AnyRelease,
     BoundScenario,
@@ -69,7 +70,8 @@ def slopes_of(covariance: Floats, secret: Sequence[int]) -> Floats:
     except np.linalg.LinAlgError:
         raise scenario_error("gaussian.secret_covariance_singular") from None
     # Sigma_{II} S' = Sigma_{I.}, solved for S'
-    return cho_solve(factor, covariance[secret]).T
+    slopes: Floats = cho_solve(factor, covariance[secret]).T
+    return slopes
 
 
 def certain_part(covariance: Floats, sizes: Floats, error: float) -> Floats:
@@ -123,7 +125,7 @@ class BoundGaussian(BoundScenario):
         # independent records are all protected alike
         self.protected = protected_records(scenario.protected, n)
 
-    def _features(self):
+    def _features(self) -> list[int] | None:
         """Positions of the data's columns in a record, or None if unknown."""
         context, names = self.context, self.scenario._names()
         if context.feature_map is not None:
@@ -151,24 +153,27 @@ class BoundGaussian(BoundScenario):
 
     # -- moves --------------------------------------------------------------------
 
-    def _coordinates(self):
+    def _coordinates(self) -> Indices:
         """Coordinates of the data among the stacked ones of a series."""
         # records are stacked one after the other, each with all its columns
-        starts = np.arange(self.context.n_records)[:, None] * self.n_columns
-        return (starts + np.array(self.features)).ravel()
+        assert self.features is not None  # asked for only where they are known
+        starts: Indices = np.arange(self.context.n_records)[:, None] * self.n_columns
+        at: Indices = (starts + np.array(self.features)).ravel()
+        return at
 
-    def _series_slopes(self, record):
+    def _series_slopes(self, record: int) -> tuple[list[int], Floats]:
         """Secret coordinates of a record among the stacked ones, and slopes of all."""
         inner = [record * self.n_columns + c for c in self.secret]
         return inner, slopes_of(self.covariance, inner)
 
-    def _feature_moves(self):
+    def _feature_moves(self) -> Iterator[Floats]:
         """Largest moves of the features of each record, for each secret.
 
         Yields
         ------
         ndarray of shape (n_moved, n_features)
         """
+        assert self.features is not None  # see `_moves_of`
         if not self.series:
             slopes = slopes_of(self.covariance, self.secret)[self.features]
             # the value of one record, or the average, with which every record moves
@@ -183,7 +188,7 @@ class BoundGaussian(BoundScenario):
                 len(at) // len(self.features), -1
             )
 
-    def _largest_moves(self, slopes):
+    def _largest_moves(self, slopes: Floats) -> Floats:
         """Largest absolute move of each coordinate over the domain."""
         # over a ball by Cauchy-Schwarz, and attained coordinate by coordinate
         if isinstance(self.moves, float):
@@ -197,7 +202,7 @@ class BoundGaussian(BoundScenario):
     # -- facts --------------------------------------------------------------------
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        facts = set()
+        facts: set[type[Fact]] = set()
         if release.is_bounded or self._moves_of(release) is not None:
             facts.add(Adjacency)
         matrix = self._matrix(release) if isinstance(release, QueryRelease) else None
@@ -207,17 +212,17 @@ class BoundGaussian(BoundScenario):
             facts.add(OutputSensitivity if ball else OutputDistributions)
         return frozenset(facts)
 
-    def _several(self, matrix):
+    def _several(self, matrix: Floats) -> bool:
         """Whether moves of the output may have more than one direction."""
         return min(len(self.secret), len(matrix)) > 1
 
-    def _moves_of(self, release):
+    def _moves_of(self, release: Any) -> Callable[..., Any] | None:
         """Map from moves of records to moves of contributions, or None."""
         if not release.moves_with_contributions or self.features is None:
             return None
         return getattr(release.contribution, "move", None)
 
-    def _matrix(self, release):
+    def _matrix(self, release: QueryRelease) -> Floats | None:
         """Matrix of a linear query, of shape (dim, n_records, n_features), or None."""
         if release.linear is None or self.features is None:
             return None
@@ -233,7 +238,7 @@ class BoundGaussian(BoundScenario):
             )
         return matrix.reshape(len(matrix), n, d)
 
-    def _secrets(self, matrix):
+    def _secrets(self, matrix: Floats) -> Iterator[tuple[str, Floats, Floats, Floats]]:
         """Slopes, mean and covariance of the output given each secret.
 
         Yields
@@ -248,6 +253,7 @@ class BoundGaussian(BoundScenario):
         # Given the secret coordinates x_I the output A x has mean A m + S (x_I - m_I),
         # with slopes S = A Sigma_{.I} Sigma_{II}^{-1}, and for all x_I one covariance,
         # A Sigma A' - S Sigma_{II} S'.
+        assert self.features is not None  # see `_matrix`
         dim, n, _ = matrix.shape
         deviations = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         if self.series:
@@ -303,7 +309,9 @@ class BoundGaussian(BoundScenario):
                 certain_part(whole - slopes @ known @ slopes.T, sizes, error),
             )
 
-    def _round_off(self, slopes, inner, at, matrix):
+    def _round_off(
+        self, slopes: Floats, inner: list[int], at: Indices | list[int], matrix: Floats
+    ) -> float:
         """Relative error of the conditional covariance.
 
         Coordinate by coordinate in standard deviations, a solution for the slopes and
@@ -318,16 +326,19 @@ class BoundGaussian(BoundScenario):
         operations = matrix.size + len(matrix) + len(inner)
         return 8 * _EPS * operations * len(inner) * (1 + float(steepest)) ** 2
 
-    def _offset(self, mean):
+    def _offset(self, mean: Floats) -> Floats:
         """Difference from the mean of the secret to the middle of its domain."""
         return np.zeros(len(mean)) if self.middle is None else self.middle - mean
 
     @offers(OutputDistributions)
     def _output_distributions(
-        self, release: AnyRelease, norm: float
+        self, release: QueryRelease, norm: float
     ) -> OutputDistributions:
         matrix = self._matrix(release)
-        distributions, secrets, pairs = [], [], []
+        assert matrix is not None  # see `provides`
+        distributions: list[Gaussian] = []
+        secrets: list[tuple[str, tuple[float, ...]]] = []
+        pairs: list[tuple[int, int]] = []
         for name, slopes, mean, covariance in self._secrets(matrix):
             moves = self.moves
             if isinstance(moves, float):
@@ -355,13 +366,15 @@ class BoundGaussian(BoundScenario):
 
     @offers(OutputSensitivity)
     def _output_sensitivity(
-        self, release: AnyRelease, norm: float
+        self, release: QueryRelease, norm: float
     ) -> OutputSensitivity:
         # moves of a ball: the diameter times the slopes' operator norm from l2
+        matrix = self._matrix(release)
+        assert matrix is not None  # see `provides`
         units = 1.0 if release.units is None else np.reshape(release.units, (-1, 1))
         steepest = max(
             operator_norm(slopes / units, norm)
-            for _, slopes, *_ in self._secrets(self._matrix(release))
+            for _, slopes, *_ in self._secrets(matrix)
         )
         coupling = self._coupling()
         return OutputSensitivity(
@@ -378,6 +391,7 @@ class BoundGaussian(BoundScenario):
         moves_of = self._moves_of(release)
         if moves_of is None:
             return self._any_record()
+        assert not isinstance(release, VoteRelease)  # votes have no contribution
         norm = release.shift_norm(norm)
         moves = np.zeros(1)
         for gaps in self._feature_moves():
@@ -402,7 +416,7 @@ class BoundGaussian(BoundScenario):
             ),
         )
 
-    def _coupling(self):
+    def _coupling(self) -> str | None:
         """Name of the coupling that moves the whole table, or None."""
         return coupling_in_table(
             self,
@@ -416,7 +430,7 @@ class BoundGaussian(BoundScenario):
             self.protected,
         )
 
-    def _any_record(self):
+    def _any_record(self) -> Adjacency:
         one = not self.series and self.scenario.level == "record"
         count = 1 if one else self.context.n_records
         assumptions = (
@@ -627,16 +641,16 @@ class DiffusionScenario(Scenario):
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
-        if len(self.times) != context.n_records:
+        if np.size(self.times) != context.n_records:
             raise scenario_error(
                 "diffusion.times_differ_from_records",
-                n_times=len(self.times),
+                n_times=np.size(self.times),
                 n_records=context.n_records,
             )
         return _BoundDiffusion(self, context)
 
     def __repr__(self) -> str:
-        times = f"<{len(self.times)} times>"
+        times = f"<{np.size(self.times)} times>"
         table = "" if self.table is None else f", table={self.table!r}"
         return (
             f"DiffusionScenario(curvature={self.curvature!r}, times={times}, "
@@ -646,7 +660,7 @@ class DiffusionScenario(Scenario):
 
 class _BoundDiffusion(BoundScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        facts = set()
+        facts: set[type[Fact]] = set()
         if release.is_bounded or self._move(release) is not None:
             facts.add(Adjacency)
         raw = self.context.feature_map is None  # and not a function of the records
@@ -654,7 +668,7 @@ class _BoundDiffusion(BoundScenario):
             facts.add(OutputSensitivity)
         return frozenset(facts)
 
-    def _move(self, release):
+    def _move(self, release: Any) -> Callable[..., Any] | None:
         """Map from moves of records to moves of contributions, or None."""
         context = self.context
         usual = context.feature_map is None and context.n_features is not None
@@ -664,7 +678,7 @@ class _BoundDiffusion(BoundScenario):
 
     @offers(OutputSensitivity)
     def _output_sensitivity(
-        self, release: AnyRelease, norm: float
+        self, release: QueryRelease, norm: float
     ) -> OutputSensitivity:
         shifts = self.scenario.record_shifts()
         matrix = np.asarray(release.linear, dtype=float)
@@ -700,10 +714,11 @@ class _BoundDiffusion(BoundScenario):
         if move is None:
             return Adjacency.arbitrary(n, self.statements())
         # a distance bounds the move of every feature
-        gaps = np.tile(
-            self.scenario.record_shifts()[:, None], (1, self.context.n_features)
-        )
-        moves = np.asarray(move(gaps, release.shift_norm(norm)), dtype=float)
+        n_features = self.context.n_features
+        assert n_features is not None  # see `_move`
+        assert not isinstance(release, VoteRelease)  # votes have no contribution
+        gaps = np.tile(self.scenario.record_shifts()[:, None], (1, n_features))
+        moves: Floats = np.asarray(move(gaps, release.shift_norm(norm)), dtype=float)
         # how many records move that far, whichever they are: the largest first
         moves = np.sort(moves)[::-1]
         coupling = self._coupling()
@@ -720,7 +735,7 @@ class _BoundDiffusion(BoundScenario):
             ),
         )
 
-    def _coupling(self):
+    def _coupling(self) -> str | None:
         """Name of the synchronous coupling of both paths, or None if it has none."""
         return coupling_in_table(self, "diffusion", self.scenario.record_shifts())
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError, Statement, scenario_error
-from skpuffer.kernel.numbers import check_option
+from skpuffer.kernel.numbers import Floats, check_option
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import BoundScenario, Scenario, stated
 from skpuffer.utils._checks import check_covariance, check_name, check_sizes
@@ -139,7 +139,7 @@ class GaussianScenario(Scenario):
         elif self.level == "dataset":
             raise scenario_error("gaussian.dataset_level_needs_column_covariance")
 
-    def _covariance(self):
+    def _covariance(self) -> Floats:
         if self.covariance is None:
             raise scenario_error("gaussian.covariance_missing")
         covariance = stated(check_covariance, covariance=self.covariance)
@@ -148,7 +148,7 @@ class GaussianScenario(Scenario):
         stated(check_sizes, covariance=np.diag(covariance))
         return covariance
 
-    def _mean(self, size):
+    def _mean(self, size: int) -> Floats:
         mean = np.zeros(size)
         if self.mean is not None:
             mean = stated(check_sizes, mean=self.mean)
@@ -156,7 +156,7 @@ class GaussianScenario(Scenario):
             raise scenario_error("gaussian.mean_invalid", size=size, shape=mean.shape)
         return mean
 
-    def _names(self):
+    def _names(self) -> list[str] | None:
         """Names of the columns of one record, or None."""
         names = self.columns
         if names is None and self.covariance_of == "columns":
@@ -165,7 +165,7 @@ class GaussianScenario(Scenario):
             raise scenario_error("gaussian.columns_not_names", names=names)
         return None if names is None else list(names)
 
-    def _secret_positions(self, n_columns):
+    def _secret_positions(self, n_columns: int) -> list[int]:
         """Positions of the secret among the columns of one record."""
         if self.secret is None:
             if self.covariance_of == "columns":
@@ -178,10 +178,11 @@ class GaussianScenario(Scenario):
                 n_names=len(names),
                 n_columns=n_columns,
             )
-        several = isinstance(self.secret, list | tuple | np.ndarray)
-        several = several and np.iterable(self.secret)  # no array of one number
+        secret: Any = self.secret
+        several = isinstance(secret, list | tuple | np.ndarray)
+        several = several and np.iterable(secret)  # no array of one number
         found = []
-        for name in self.secret if several else [self.secret]:
+        for name in secret if several else [secret]:
             if names is not None and name in names:
                 found.append(names.index(name))
             elif isinstance(name, int | np.integer) and 0 <= name < n_columns:
@@ -195,7 +196,7 @@ class GaussianScenario(Scenario):
             raise scenario_error("gaussian.secret_repeated", secret=self.secret)
         return found
 
-    def _moves(self, n_secret):
+    def _moves(self, n_secret: int) -> tuple[Any, ...]:
         """Extreme differences of secret values, which dominate all others.
 
         Returns
@@ -224,7 +225,7 @@ class GaussianScenario(Scenario):
             ) from None
         return middle, moves
 
-    def _ball_moves(self, n_secret):
+    def _ball_moves(self, n_secret: int) -> tuple[Any, ...]:
         radius = check_sizes(domain=self.domain)
         if radius.ndim or radius <= 0:
             raise scenario_error(
@@ -232,8 +233,9 @@ class GaussianScenario(Scenario):
             )
         return None, 2 * float(radius)
 
-    def _box_moves(self, n_secret):
-        low, high = self.domain
+    def _box_moves(self, n_secret: int) -> tuple[Floats, Floats]:
+        sides: Any = self.domain
+        low, high = sides
         low, high = (
             np.broadcast_to(check_sizes(domain=side), n_secret) for side in (low, high)
         )
@@ -246,7 +248,7 @@ class GaussianScenario(Scenario):
         # a convex function is largest at a corner; a norm is equal at the opposite one
         return (low + high) / 2, half_the_signs(n_secret) * (high - low)
 
-    def _points_moves(self, n_secret):
+    def _points_moves(self, n_secret: int) -> tuple[Any, ...]:
         points = check_sizes(domain=self.domain)
         points = points[:, None] if points.ndim == 1 else points
         if points.shape[1:] != (n_secret,):
@@ -270,7 +272,8 @@ class GaussianScenario(Scenario):
         parts = [f"covariance=<{size} x {size}, of {self.covariance_of}>"]
         if self.secret is not None:
             parts.append(f"secret={self.secret!r}")
-        domain = repr(self.domain) if np.size(self.domain) <= 4 else "<given>"
+        given: Any = self.domain
+        domain = repr(given) if np.size(given) <= 4 else "<given>"
         parts += [f"domain={domain}", f"shape={self.shape!r}", f"level={self.level!r}"]
         if self.table is not None:
             parts.append(f"table={self.table!r}")

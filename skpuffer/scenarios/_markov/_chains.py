@@ -1,11 +1,12 @@
 """Markov chains: stationary and marginal distributions, and windows of dependence."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from skpuffer.distributions._weak_cache import remembered_with
@@ -156,16 +157,20 @@ def settling_marginals(initial: Floats, transition: Floats, n: int) -> Marginals
     # for all that follow; supports in logic
     q, on, arrows = initial, initial > 0, transition > 0
     settled = irreducible_stationary(transition)
-    masses, possible = [], []
+    masses: list[Floats] = []
+    possible: list[Booleans] = []
     for _ in range(n):
-        done = settled is not None and on.all()
-        if done and np.all(np.abs(q - settled) <= _SETTLED * settled):
+        if (
+            settled is not None
+            and on.all()
+            and np.all(np.abs(q - settled) <= _SETTLED * settled)
+        ):
             masses.append(settled)
             possible.append(on)
             return Marginals(np.array(masses), np.array(possible), 2 * _SETTLED)
         # a step that changes nothing, not even by rounding, never does
-        last = (masses[-1], possible[-1]) if masses else (None, None)
-        if np.array_equal(q, last[0]) and np.array_equal(on, last[1]):
+        same = masses and np.array_equal(q, masses[-1])
+        if same and np.array_equal(on, possible[-1]):
             break
         masses.append(q)
         possible.append(on)
@@ -251,7 +256,7 @@ def smallest_window(
     """
     marginals = [settling_marginals(*chain, chains.n) for chain in chains.chains]
 
-    def delta(width):
+    def delta(width: int) -> float:
         return max(
             window_delta(marginal, transition, chains.n, width)
             for marginal, (_, transition) in zip(marginals, chains.chains, strict=True)
@@ -351,12 +356,12 @@ def exact_sum_distributions(
         that are exact up to their sum; None where the state has no probability.
     """
     rows, denominator = transition
-    k, weights = len(rows), [int(w) for w in weights]
+    k, added = len(rows), [int(w) for w in weights]
     # Kronecker substitution: no coefficient exceeds the total mass, so none overflows
     bits = (sum(initial) * denominator ** (n - 1)).bit_length() + 1
     width = -(-bits // 8)  # bytes
     # times x^w, the polynomial of a record that adds w: a shift by w coefficients
-    shift = [8 * width * w for w in weights]
+    shift = [8 * width * w for w in added]
     # forward[t][x]: records up to t, the last in state x; backward[m][x]: the next m
     # records after state x
     forward = [[initial[x] << shift[x] for x in range(k)]]
@@ -368,7 +373,7 @@ def exact_sum_distributions(
         )
         last = [b << s for b, s in zip(backward[-1], shift, strict=True)]
         backward.append([sum(rows[x][y] * last[y] for y in range(k)) for x in range(k)])
-    distributions = {}
+    distributions: dict[int, list[Any]] = {}
     for i in positions:
         distributions[i] = []
         for x in range(k):
@@ -378,7 +383,7 @@ def exact_sum_distributions(
     return distributions
 
 
-def _unpack(packed, width):
+def _unpack(packed: int, width: int) -> tuple[Indices, NDArray[np.object_]]:
     """Atoms and masses of a polynomial that was packed into one integer."""
     # coefficient j is bytes j * width and on, the lowest first
     size = -(-packed.bit_length() // (8 * width))
@@ -439,7 +444,7 @@ def suffix_tables(transition: Floats, weights: Indices, n: int) -> list[Floats]:
     return tables
 
 
-def _shifted(table, weights):
+def _shifted(table: Floats, weights: Indices) -> Floats:
     """Table with every state's own weight added to its sums."""
     grown = np.zeros((len(weights), table.shape[1] + int(weights.max())))
     for row, shifted, weight in zip(table, grown, weights, strict=True):
@@ -514,7 +519,8 @@ def float_sum_distributions(
     backward = suffix_tables(transition, weights, n)
     complete = prefix_complete(forward, initial, transition, weights)
     complete = complete and suffix_complete(backward, transition, weights)
-    distributions, lost = {}, 0.0
+    distributions: dict[int, list[Any]] = {}
+    lost = 0.0
     for i in positions:
         distributions[i] = []
         for left, right in zip(forward[i], backward[n - 1 - i], strict=True):
@@ -554,7 +560,7 @@ def suffix_complete(tables: list[Floats], transition: Floats, weights: Indices) 
     return True
 
 
-def _union(sets):
+def _union(sets: Iterator[Any]) -> int:
     """Union of sets of sums, each held as the bits of an integer."""
     total = 0
     for bits in sets:
@@ -562,7 +568,7 @@ def _union(sets):
     return total
 
 
-def _covers(table, support):
+def _covers(table: Floats, support: list[int]) -> bool:
     masses = np.count_nonzero(table >= TINY, axis=1)
     return all(
         n == bits.bit_count() for n, bits in zip(masses.tolist(), support, strict=True)
@@ -606,8 +612,11 @@ def window_sum_distributions(
     complete = complete and prefix_complete(starts, initial, transition, weights)
     stops = suffix_tables(transition, weights, edge)
     complete = complete and suffix_complete(stops, transition, weights)
-    ends, distributions, lost = range(k), {}, 0.0
-    inside = [("inside", u, v) for u in ends for v in ends] if n > 2 * width else []
+    distributions: dict[Any, list[Any]] = {}
+    ends, lost = range(k), 0.0
+    inside: list[tuple[Any, Any, Any]] = []
+    if n > 2 * width:
+        inside = [("inside", u, v) for u in ends for v in ends]
     for where in inside + [
         (i, u, v)
         for i in (*range(edge), *range(max(edge, n - width), n))

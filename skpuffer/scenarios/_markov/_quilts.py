@@ -1,13 +1,15 @@
 """Markov quilts of a chain, with exact influences."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from skpuffer.distributions._lattice_sum import LatticeSum, mass_error
 from skpuffer.distributions._weak_cache import MEMORY, remembered_with
@@ -18,9 +20,15 @@ from skpuffer.exceptions import (
     unsupported_error,
 )
 from skpuffer.kernel.facts import MaxInfluence
-from skpuffer.kernel.numbers import Floats, Numbers
+from skpuffer.kernel.numbers import Booleans, Floats, Indices, Numbers
 from skpuffer.kernel.plain import to_plain
-from skpuffer.scenarios._quilts._base import RenyiInfluence, measure_of, relative_error
+from skpuffer.scenarios._quilts._base import (
+    Influence,
+    RenyiInfluence,
+    VariationInfluence,
+    measure_of,
+    relative_error,
+)
 from skpuffer.scenarios._quilts._sides import SideQuilts
 
 from ._chains import (
@@ -53,18 +61,19 @@ class MixingQuilts(SideQuilts):
         self._chain = chain
         self.least_mass, self.gap = mixing(chain.transition)
 
-    def _measure(self, order):
-        return _PureBound(measure_of(order))
+    def _measure(self, order: float | str) -> Influence:
+        # without `table`: what is known here are bounds, not distributions
+        return cast(Influence, _PureBound(measure_of(order)))
 
     # one bound for all pairs of values
-    def _compared(self):
+    def _compared(self) -> Booleans:
         return np.ones((1, 1, 1), dtype=bool)
 
     @property
-    def _settled(self):
+    def _settled(self) -> int:
         return 0
 
-    def _bound(self, steps):
+    def _bound(self, steps: Indices | list[int]) -> Floats:
         # masses within 1 -+ r of the stationary ones: a log-ratio of at most
         # log((1 + r) / (1 - r)) = 2 artanh(r)
         off = np.exp(-self.gap * np.asarray(steps, float) / 2) / self.least_mass
@@ -72,23 +81,25 @@ class MixingQuilts(SideQuilts):
             value = 2 * np.arctanh(np.where(off < 1, off, 0.0))
         return np.where(off < 1, value, math.inf)[:, None, None]
 
-    def _after(self, measure, max_lag):
+    def _after(self, measure: Influence, max_lag: int) -> Floats:
         return self._bound(np.arange(1, max_lag + 1))
 
     # By Bayes' rule an earlier record x given a later one z has, relative to its
     # marginal, the density P^t(x, z) / P(X_i = z): a ratio of two numbers that are each
     # within 1 -+ r of the stationary mass of z. Two such densities differ by twice the
     # log-ratio.
-    def _before(self, measure, i, max_lag):
+    def _before(self, measure: Influence, i: int, max_lag: int) -> Floats:
         return 2 * self._bound(np.arange(1, max_lag + 1))
 
-    def _before_each(self, measure, a):
+    def _before_each(self, measure: Influence, a: int) -> Floats:
         return 2 * self._bound([a])
 
-    def _error(self, measure, i, steps):
+    def _error(
+        self, measure: Influence, i: Indices | int, steps: Indices | int
+    ) -> Floats | float:
         return measure.error(1, 1)
 
-    def approximate(self) -> "MixingQuilts":
+    def approximate(self) -> MixingQuilts:
         """Return itself."""
         return self
 
@@ -105,7 +116,7 @@ class MixingQuilts(SideQuilts):
 class _PureBound:
     """Bound of an influence in another measure from one of the max-divergence."""
 
-    def __init__(self, measure: Any):
+    def __init__(self, measure: RenyiInfluence | VariationInfluence) -> None:
         self.measure = measure
 
     def __eq__(self, other: object) -> bool:
@@ -132,7 +143,7 @@ class _PureBound:
         """Return the bound of two independent parts in the measure wanted."""
         return self.one(first + second)
 
-    def error(self, n_states: int, steps: float) -> float:
+    def error(self, n_states: int, steps: int | Indices) -> Floats | float:
         """Bound of the round-off of a value."""
         return self.measure.error(n_states, steps)
 
@@ -163,10 +174,11 @@ def mixing(transition: Floats) -> tuple[float, float]:
         # the singular values of D^(1/2) P D^(-1/2) squared are the eigenvalues of P P*
         values = np.linalg.svd(root[:, None] * transition / root, compute_uv=False)
         second = values[1] if len(values) > 1 else 0.0
-        gap = 1.0 - second**2 - relative_error(len(stationary), len(stationary))
-    if gap <= 1e-9:
+        off = relative_error(len(stationary), len(stationary))
+        gap = float(1.0 - second**2 - off)
+    if stationary is None or gap <= 1e-9:
         raise unsupported_error("markov.no_spectral_gap")
-    return float(stationary.min()), float(gap)
+    return float(stationary.min()), gap
 
 
 class ChainQuilts(SideQuilts, kind="markov_chain"):
@@ -212,15 +224,16 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
             raise scenario_error("quilt.no_protected_record_varies")
 
     @property
-    def _settled(self):
+    def _settled(self) -> int:
         return len(self._marginals.masses)
 
-    def _compared(self):
+    def _compared(self) -> Booleans:
         # a value without probability at a time is no secret there
         on = self._marginals.possible
-        return on[:, :, None] & on[:, None, :] & self._pairs
+        compared: Booleans = on[:, :, None] & on[:, None, :] & self._pairs
+        return compared
 
-    def _power(self, max_lag):
+    def _power(self, max_lag: int) -> tuple[Floats, Booleans]:
         """Return P, P^2, ... up to `max_lag` at least, and where they have mass."""
         k = len(self.initial)
         none = np.empty((0, k, k)), np.empty((0, k, k), dtype=bool)
@@ -240,9 +253,9 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
             MEMORY.keep((self,), "powers", (powers, possible))
         return powers, possible
 
-    def _after(self, measure, max_lag):
+    def _after(self, measure: Influence, max_lag: int) -> Floats:
         key = ("after", measure)
-        held = MEMORY.held((self,), key)
+        held: Floats | None = MEMORY.held((self,), key)
         if held is None or len(held) < max_lag:
             # row z of P^b is the distribution b later, given z now
             powers, possible = self._power(max_lag)
@@ -253,7 +266,12 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
             MEMORY.keep((self,), key, held)
         return held
 
-    def _backward(self, earlier, power, now):
+    def _backward(
+        self,
+        earlier: tuple[Floats, Booleans],
+        power: tuple[Floats, Booleans],
+        now: tuple[Floats, Booleans],
+    ) -> tuple[Floats, Booleans]:
         """Distribution of an earlier record given a later one, by Bayes' rule."""
         (before, on), (step, arrows), (after, _) = earlier, power, now
         # P(X_t = x | X_(t+s) = z) = P(X_t = x) P^s(x, z) / P(X_(t+s) = z)
@@ -264,7 +282,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         possible = np.swapaxes(on[..., :, None] & arrows, -1, -2)
         return np.nan_to_num(given, nan=0.0, posinf=0.0), possible
 
-    def _before(self, measure, i, max_lag):
+    def _before(self, measure: Influence, i: int, max_lag: int) -> Floats:
         # from the records at i - 1, i - 2, ... to the one at i
         powers, possible = self._power(max_lag)
         back = self._backward(
@@ -274,7 +292,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         )
         return measure.table(*back)
 
-    def _before_each(self, measure, a):
+    def _before_each(self, measure: Influence, a: int) -> Floats:
         powers, possible = self._power(a)
         # from the record at t to the one at t + a, until marginals are stationary
         at, marginals = (
@@ -285,13 +303,13 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         back = self._backward(marginals.at(at), step, marginals.at(at + a))
         return measure.table(*back)
 
-    def _first(self, measure):
+    def _first(self, measure: Influence) -> Floats | None:
         # once laws have settled, what came first no longer matters
         reach = min(self._settled, self.n_records - 1)
         if reach < 2:
             return None
 
-        def found():
+        def found() -> Floats:
             powers, possible = self._power(reach)
             back = self._backward(
                 self._marginals.at(0),
@@ -300,9 +318,12 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
             )
             return measure.table(*back)
 
-        return MEMORY.found((self,), ("first", measure), found)
+        tables: Floats = MEMORY.found((self,), ("first", measure), found)
+        return tables
 
-    def _error(self, measure, i, steps):
+    def _error(
+        self, measure: Influence, i: Indices | int, steps: Indices | int
+    ) -> Floats | float:
         # as many products as lags, and as many again for the marginal
         steps = steps + np.minimum(i, self._settled)
         return measure.error(len(self.initial), steps, self._marginals.drift)
@@ -312,7 +333,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         return self._mixing
 
     @cached_property
-    def _mixing(self):
+    def _mixing(self) -> MixingQuilts:
         return MixingQuilts(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -358,14 +379,15 @@ def chain_influence(
         If no chain gives a protected record two values.
     """
 
-    def key(array, dtype=float):
-        array = np.ascontiguousarray(array, dtype=dtype)
-        return array.shape, array.tobytes()
+    def key(array: ArrayLike, dtype: type = float) -> tuple[Any, ...]:
+        held: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
+        return held.shape, held.tobytes()
 
     # arrays as hashable keys of the cache
     protected = None if protected is None else tuple(int(i) for i in protected)
     pairs = None if pairs is None else key(pairs, bool)
-    found, nothing = [], None
+    found: list[ChainQuilts] = []
+    nothing: ScenarioError | None = None
     for q, step in chains:
         try:
             quilts = _chain_quilts(
@@ -376,6 +398,7 @@ def chain_influence(
         else:
             found.append(quilts)
     if not found:
+        assert nothing is not None  # there is a chain
         raise nothing
     return MaxInfluence(
         quilts=tuple(found),
@@ -387,15 +410,23 @@ def chain_influence(
 
 
 @remembered_with(1)
-def _chain_quilts(life, initial, transition, n_records, protected, pairs):
+def _chain_quilts(
+    life: Any,
+    initial: tuple[tuple[int, ...], bytes],
+    transition: tuple[tuple[int, ...], bytes],
+    n_records: int,
+    protected: tuple[int, ...] | None,
+    pairs: tuple[tuple[int, ...], bytes] | None,
+) -> ChainQuilts:
     """Quilts of a chain, kept with all that was found of them."""
 
-    def array(key, dtype=float):
+    def array(key: tuple[tuple[int, ...], bytes], dtype: type = float) -> NDArray[Any]:
         return np.frombuffer(key[1], dtype=dtype).reshape(key[0])
 
-    if pairs is not None:
-        pairs = array(pairs, bool)
-    return ChainQuilts(array(initial), array(transition), n_records, protected, pairs)
+    compared = None if pairs is None else array(pairs, bool)
+    return ChainQuilts(
+        array(initial), array(transition), n_records, protected, compared
+    )
 
 
 # -- algorithm for the distribution of a sum along a chain, chosen by cost -------------
@@ -430,17 +461,17 @@ class SumProblem:
 
 
 @dataclass(frozen=True)
-class _SumDistributions:
+class SumDistributions:
     """Distributions by chain and secret, as :class:`OutputDistributions` has them."""
 
-    distributions: tuple
-    secrets: tuple
-    pairs: tuple
+    distributions: tuple[tuple[LatticeSum | None, ...], ...]
+    secrets: tuple[tuple[Any, int], ...]
+    pairs: tuple[tuple[int, int], ...]
     lost: float = 0.0
     windows: bool = False
 
 
-def _affordable(problem):
+def _affordable(problem: SumProblem) -> list[tuple[Callable[..., Any], bool]]:
     """Algorithms whose cost is affordable, the best first, and whether by windows."""
     algorithms = [(_exact_distributions, False), (_float_distributions, False)]
     if problem.width is not None:
@@ -466,7 +497,7 @@ def computable(life: object, problem: SumProblem) -> bool:
 
 
 @remembered_with(1)
-def sum_distributions(life: object, problem: SumProblem) -> "_SumDistributions | None":
+def sum_distributions(life: object, problem: SumProblem) -> SumDistributions | None:
     """Distributions of a sum under the chains, or None if no algorithm gives them."""
     for algorithm, windows in _affordable(problem):
         found, lost = [], 0.0
@@ -481,18 +512,18 @@ def sum_distributions(life: object, problem: SumProblem) -> "_SumDistributions |
     return None
 
 
-def _size(problem):
+def _size(problem: SumProblem) -> tuple[int, int, int]:
     """Numbers of protected times, of states and of values of the sum."""
     k = len(problem.weights)
     return len(problem.positions), k, problem.chains.n * max(problem.weights) + 1
 
 
-def _n_pairs(problem):
+def _n_pairs(problem: SumProblem) -> float:
     times, k, _ = _size(problem)
     return times * k * k if problem.pairs == "same_index" else (times * k) ** 2 / 2
 
 
-def _exact_affordable(problem):
+def _exact_affordable(problem: SumProblem) -> bool:
     """Whether the sums are few and the probabilities short fractions."""
     times, k, sums = _size(problem)
     if _n_pairs(problem) * sums > _COMPARISONS:
@@ -510,11 +541,15 @@ def _exact_affordable(problem):
     return True
 
 
-def _exact_distributions(problem, initial, transition):
+def _exact_distributions(
+    problem: SumProblem, initial: Floats, transition: Floats
+) -> tuple[Any, ...]:
     """Distributions in exact integers; nothing is lost."""
+    first, steps = exact_entries(initial[None]), exact_entries(transition)
+    assert first is not None and steps is not None  # see `_exact_affordable`
     distributions = exact_sum_distributions(
-        exact_entries(initial[None])[0][0],
-        exact_entries(transition),
+        first[0][0],
+        steps,
         np.array(problem.weights),
         problem.chains.n,
         problem.positions,
@@ -522,7 +557,7 @@ def _exact_distributions(problem, initial, transition):
     return distributions, 0.0
 
 
-def _float_affordable(problem):
+def _float_affordable(problem: SumProblem) -> bool:
     # a convolution of lengths t and sums - t costs their product, sums² / 6 on average
     times, k, sums = _size(problem)
     return (
@@ -533,7 +568,9 @@ def _float_affordable(problem):
     )
 
 
-def _float_distributions(problem, initial, transition):
+def _float_distributions(
+    problem: SumProblem, initial: Floats, transition: Floats
+) -> tuple[Any, ...]:
     """Distributions in floats, and the mass of atoms too light to be computed."""
     weights = np.array(problem.weights)
     return float_sum_distributions(
@@ -541,8 +578,9 @@ def _float_distributions(problem, initial, transition):
     )
 
 
-def _window_affordable(problem):
+def _window_affordable(problem: SumProblem) -> bool:
     k, width, high = len(problem.weights), problem.width, max(problem.weights)
+    assert width is not None  # see `_affordable`
     # windows inside by both ends and the secret; at the edges by one end, on either
     # side, with a part that is shorter
     inside, edges = k**3, 2 * min(width, problem.chains.n) * k**2
@@ -552,25 +590,33 @@ def _window_affordable(problem):
     ) * part <= _NUMBERS
 
 
-def _window_distributions(problem, initial, transition):
+def _window_distributions(
+    problem: SumProblem, initial: Floats, transition: Floats
+) -> tuple[Any, ...]:
     """Distributions inside windows, and the mass of atoms too light to be computed."""
+    assert problem.width is not None  # see `_affordable`
     weights = np.array(problem.weights)
     return window_sum_distributions(
         initial, transition, weights, problem.chains.n, problem.width
     )
 
 
-def _assemble(problem, found, lost, windows):
+def _assemble(
+    problem: SumProblem, found: list[Any], lost: float, windows: bool
+) -> SumDistributions:
     """Distributions by chain and secret, with the pairs of secrets."""
     k, n = len(problem.weights), problem.chains.n
     origin, direction = np.array(problem.origin), np.array(problem.direction)
     # As many steps as the longest recursion has. Of a window the origin is arbitrary,
     # as both distributions of a pair have it in common.
-    length = 2 * problem.width if windows else n
+    length = n
+    if windows:
+        assert problem.width is not None  # see `_affordable`
+        length = 2 * problem.width
     error = mass_error(length, k, length * max(problem.weights) + 1)
     origin = origin * (1 if windows else n)
 
-    def distribution(parts):
+    def distribution(parts: tuple[Any, ...] | None) -> LatticeSum | None:
         if parts is None:
             return None
         steps, masses = parts
@@ -594,4 +640,4 @@ def _assemble(problem, found, lost, windows):
             for a in range(k)
             for b in range(a + 1, k)
         ]
-    return _SumDistributions(distributions, secrets, tuple(pairs), lost, windows)
+    return SumDistributions(distributions, secrets, tuple(pairs), lost, windows)

@@ -51,6 +51,7 @@ from ._chains import (
     stationary_distribution,
 )
 from ._quilts import (
+    SumDistributions,
     SumProblem,
     chain_influence,
     computable,
@@ -190,7 +191,7 @@ class MarkovChainScenario(Scenario):
             for initial, matrix in zip(first, matrices, strict=True)
         ]
 
-    def _matrices(self):
+    def _matrices(self) -> list[Floats]:
         array = stated(check_finite, transition=self.transition)
         if array.ndim == 2:
             array = array[None]
@@ -212,9 +213,9 @@ class MarkovChainScenario(Scenario):
         off = np.abs(sums - 1) > array.shape[2] * np.finfo(float).eps
         return list(np.where(off, array / sums, array))
 
-    def _initial_distributions(self, n_chains, n_states):
+    def _initial_distributions(self, n_chains: int, n_states: int) -> list[Any]:
         """Distributions of the first record, None where it is the stationary one."""
-        given = self.initial
+        given: Any = self.initial
         if given is None:
             raise scenario_error("markov.initial_missing")
         several = (
@@ -230,7 +231,9 @@ class MarkovChainScenario(Scenario):
         return [self._initial_distribution(one, n_states) for one in listed]
 
     @staticmethod
-    def _initial_distribution(given, n_states):
+    def _initial_distribution(
+        given: Floats | list[Any] | str, n_states: int
+    ) -> Floats | None:
         if isinstance(given, str):
             check_option(("stationary",), initial=given)
             return None
@@ -242,13 +245,13 @@ class MarkovChainScenario(Scenario):
             ) from None
 
     @staticmethod
-    def _stationary(matrix):
+    def _stationary(matrix: Floats) -> Floats:
         try:
             return np.array(stationary_distribution(matrix))
         except ValueError:
             raise scenario_error("markov.stationary_needs_initial") from None
 
-    def _states(self):
+    def _states(self) -> Floats:
         """The records that states stand for, of shape (n_states, n_features)."""
         k = len(self._matrices()[0])
         if self.states is None:
@@ -262,7 +265,7 @@ class MarkovChainScenario(Scenario):
             raise scenario_error("markov.states_repeated")
         return states
 
-    def _state_rows(self, context):
+    def _state_rows(self, context: PublicContext) -> Floats:
         """States in the form the query reads, of shape (n_states, n_features)."""
         rows, names = self._states(), context.feature_names
         if names is not None:
@@ -289,12 +292,13 @@ class MarkovChainScenario(Scenario):
         try:
             shape = np.shape(self.transition) or (0,)
         except ValueError:  # ragged
-            shape = (len(self.transition),)
+            rows: Any = self.transition
+            shape = (len(rows),)
         chain = f"<{shape[0]} {'chains' if len(shape) == 3 else 'states'}>"
         first = self.initial if isinstance(self.initial, str) else "<given>"
         parts = [chain, f"initial={first!r}", f"pairs={self.pairs!r}"]
         if self.protected is not None:
-            parts.append(f"protected=<{len(self.protected)} times>")
+            parts.append(f"protected=<{np.size(self.protected)} times>")
         parts.append(f"event_delta={self.event_delta!r}")
         if self.table is not None:
             parts.append(f"table={self.table!r}")
@@ -322,7 +326,7 @@ class Meeting(NamedTuple):
         In any record that is 0, 1, ... or more steps from the secret.
     """
 
-    count: Floats
+    count: Floats  # type: ignore[assignment] # in place of `tuple.count`
     distance: Floats
 
 
@@ -346,9 +350,12 @@ def meeting(life: object, chains: Chains) -> Meeting | None:
         The largest over chains, times and pairs of states. None where it would take too
         long.
     """
-    found = [_of_chain(*chain, chains.n) for chain in chains.chains]
-    if any(one is None for one in found):
-        return None
+    found = []
+    for initial, transition in chains.chains:
+        one = _of_chain(initial, transition, chains.n)
+        if one is None:
+            return None
+        found.append(np.array(one))
     return Meeting(*np.max(found, axis=0))
 
 
@@ -411,7 +418,8 @@ def _apart(step: Floats) -> Floats:
     one, other = first - same, second - same
     total = other.sum(axis=2)
     scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-    return one[..., :, None] * other[..., None, :] * scale[..., None, None]
+    apart: Floats = one[..., :, None] * other[..., None, :] * scale[..., None, None]
+    return apart
 
 
 class BoundMarkovChain(BoundScenario):
@@ -422,14 +430,14 @@ class BoundMarkovChain(BoundScenario):
     def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         n = context.n_records
-        self.chains = scenario.chains()
+        self.chains: list[tuple[Floats, Floats]] = scenario.chains()
         self.n_states = len(self.chains[0][0])
         self.positions = tuple(protected_records(scenario.protected, n))
         self.rows = scenario._state_rows(context)
         # number of states with a positive probability, by chain and protected time
         possible = [
-            (settling_marginals(*chain, n).at(self.positions)[0] > 0).sum(axis=1)
-            for chain in self.chains
+            (settling_marginals(first, step, n).at(self.positions)[0] > 0).sum(axis=1)
+            for first, step in self.chains
         ]
         # secrets of a pair are states at one time, or at any two
         apart = np.max if scenario.pairs == "same_index" else np.sum
@@ -438,9 +446,9 @@ class BoundMarkovChain(BoundScenario):
         self.width, self.delta = self._window()
         # the last sum asked about: of a long series its distributions may take more
         # memory than all that is cached
-        self._sum = None, None
+        self._sum: tuple[SumProblem | None, SumDistributions | None] = None, None
 
-    def _window(self):
+    def _window(self) -> tuple[Any, ...]:
         """Smallest width of a window and the event outside it, or (None, 0)."""
         n, scenario = self.context.n_records, self.scenario
         if scenario.pairs == "all":
@@ -452,18 +460,20 @@ class BoundMarkovChain(BoundScenario):
 
     def check_rows(self, X: Rows) -> Rows:
         """Return the states that records are; refuse others."""
-        X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+        given: Any = X
+        table = given.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
         # a series has few states, and each is compared once
-        distinct, inverse = np.unique(X, axis=0, return_inverse=True)
+        distinct, inverse = np.unique(table, axis=0, return_inverse=True)
         states = matched_rows(distinct, self.rows)
         if np.any(states < 0):
             raise scenario_error("markov.records_not_states")
-        return self.rows[states[inverse.ravel()]]
+        rows: Floats = self.rows[states[inverse.ravel()]]
+        return rows
 
     # -- facts --------------------------------------------------------------------
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        facts = set()
+        facts: set[type[Fact]] = set()
         if release.is_bounded or self._values(release) is not None:
             facts.add(Adjacency)
             # influence compares the values of one record
@@ -474,7 +484,7 @@ class BoundMarkovChain(BoundScenario):
             facts.add(OutputDistributions)
         return frozenset(facts)
 
-    def _values(self, release):
+    def _values(self, release: Any) -> Floats | None:
         """Contribution of each state, of shape (n_states, dim), or None."""
         contribution = release.contribution
         if contribution is None or getattr(contribution, "needs_target", False):
@@ -486,7 +496,7 @@ class BoundMarkovChain(BoundScenario):
             raise scenario_error("markov.release_not_finite", name=release.name)
         return values.reshape(self.n_states, -1)
 
-    def _problem(self, release):
+    def _problem(self, release: Any) -> SumProblem | None:
         """The sum whose distributions are asked for, or None if it has no lattice."""
         if not isinstance(release, QueryRelease) or not release.is_sum:
             return None
@@ -511,9 +521,10 @@ class BoundMarkovChain(BoundScenario):
 
     @offers(OutputDistributions)
     def _output_distributions(
-        self, release: AnyRelease, norm: float
+        self, release: QueryRelease, norm: float
     ) -> OutputDistributions:
         problem = self._problem(release)
+        assert problem is not None  # see `provides`
         if self._sum[0] != problem:
             found = sum_distributions(life_of(self.scenario), problem)
             self._sum = problem, found
@@ -537,8 +548,10 @@ class BoundMarkovChain(BoundScenario):
         n, width = self.context.n_records, self.width
         # all records may differ, by any coupling; or those of a window, by that of its
         # ends or step by step
-        count, delta, window = n, 0.0, None
-        coupling, shared = arbitrary_coupling("replace", n), ()
+        count, delta = n, 0.0
+        window: int | None = None
+        coupling: str | None = arbitrary_coupling("replace", n)
+        shared: tuple[Statement, ...] = ()
         if width is not None and 2 * width - 1 < n:
             # the secret, and less than `width` records on either side of it
             window, delta = 2 * width - 1, self.delta
@@ -564,7 +577,7 @@ class BoundMarkovChain(BoundScenario):
             assumptions=(*self.statements(width if window else None, count), *shared),
         )
 
-    def _met(self, window):
+    def _met(self, window: int) -> tuple[int, int, float] | None:
         """Fewer records than a window has that differ, by chains that meet.
 
         With the width of their own window, as one coupling serves what reads the number
@@ -583,7 +596,7 @@ class BoundMarkovChain(BoundScenario):
             return None
         return count, width, float(law.count[count] + law.distance[width])
 
-    def _survival(self):
+    def _survival(self) -> Floats | None:
         """Law of the number of records that differ, if all may be left to chance."""
         scenario, n = self.scenario, self.context.n_records
         # what is weighed by it does not add up, so a table with a name has none
@@ -594,7 +607,7 @@ class BoundMarkovChain(BoundScenario):
         law = meeting(life_of(scenario), Chains(self.chains, n))
         return None if law is None else law.count
 
-    def _record_sensitivity(self, release, norm):
+    def _record_sensitivity(self, release: Any, norm: float) -> float:
         """Sensitivity of one record's contribution: largest gap between states."""
         values = self._values(release)
         if values is None:

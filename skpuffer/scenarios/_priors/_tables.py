@@ -56,7 +56,7 @@ class ReferenceTable:
         self._names = matching_names(table)
         frame = to_pandas(table)
         # a copy: the digest must not go stale when the caller's table changes
-        self._frame = frame.copy()
+        self._frame: pd.DataFrame = frame.copy()
 
     @property
     def named(self) -> bool:
@@ -72,7 +72,8 @@ class ReferenceTable:
     def digest(self) -> str:
         """Hash of the content."""
         rows = pd.util.hash_pandas_object(self._frame, index=False).to_numpy()
-        return joblib.hash([self.named, list(self._frame.columns), rows])
+        digest: str = joblib.hash([self.named, list(self._frame.columns), rows])
+        return digest
 
     def __contains__(self, name: Hashable) -> bool:
         # as pandas finds them: True is not the position 1
@@ -169,6 +170,7 @@ def bound_arrays(
     if is_frame(X):
         if names is not None:
             known = column_names(X)
+            assert known is not None  # a frame names its columns
             missing = [name for name in names if name not in known]
             if missing:
                 raise scenario_error(

@@ -14,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -148,7 +148,7 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
         self._records = tuple(records)
         self._described = described
         self._steps = steps
-        self._influences = {}
+        self._influences: dict[Influence, list[tuple[Floats, Floats]]] = {}
 
     # influences are computed again rather than pickled
     def __getstate__(self) -> dict[str, Any]:
@@ -164,7 +164,13 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
             ]
         return self._influences[measure]
 
-    def _of(self, measure, quilts, tables, compared):
+    def _of(
+        self,
+        measure: "Influence",
+        quilts: list[Any],
+        tables: list[tuple[Floats, Booleans]],
+        compared: Booleans,
+    ) -> Floats:
         # influences are rounded up by their numerical error
         margin = measure.error(2, self._steps)
         found = np.zeros(len(quilts))
@@ -178,12 +184,14 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
     @property
     def smallest(self) -> float:
         """Size of the smallest near set."""
-        return min(min(sizes) for _, sizes, *_ in self._records)
+        size: float = min(min(sizes) for _, sizes, *_ in self._records)
+        return size
 
     @property
     def largest(self) -> float:
         """Size of the largest near set."""
-        return max(max(sizes) for _, sizes, *_ in self._records)
+        size: float = max(max(sizes) for _, sizes, *_ in self._records)
+        return size
 
     def worst(
         self,
@@ -214,6 +222,7 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
                     index,
                     tuple(quilts[at]),
                 )
+        assert worst is not None  # some record is protected
         return worst
 
     def approximate(self) -> "Quilts":
@@ -261,6 +270,24 @@ _TINY = 1e-280
 _BLOCK = 2**20
 
 _ULP = 2.0**-52
+
+
+class Influence(Protocol):
+    """A measure of influence: of tables, and of their rows."""
+
+    def table(self, distributions: Floats, possible: Booleans) -> Floats:
+        """Return what is kept of the distributions of all pairs of rows."""
+
+    def one(self, table: Floats) -> Floats:
+        """Return the influence on one part."""
+
+    def joint(self, first: Floats, second: Floats) -> Floats:
+        """Return the influence on two independent parts."""
+
+    def error(
+        self, n_states: int, steps: int | Indices, drift: float = 0.0
+    ) -> float | Floats:
+        """Bound the numerical error of an influence."""
 
 
 def measure_of(order: float | str) -> "RenyiInfluence | VariationInfluence":

@@ -1,5 +1,7 @@
 """Markov quilts of a sequence: one record on each side, or on one side only."""
 
+from __future__ import annotations
+
 import math
 from abc import abstractmethod
 from bisect import bisect_left
@@ -10,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.kernel.numbers import Floats, Indices
+from skpuffer.kernel.numbers import Booleans, Floats, Indices
 
-from ._base import QuiltChoice, Quilts, measure_of
+from ._base import Influence, QuiltChoice, Quilts, measure_of
 
 #: Full searches in one call, after which the bound at hand is returned.
 _MAX_SEARCHES = 200
@@ -25,6 +27,9 @@ _FIRST_LAG = 256
 
 #: Lags up to which records near an end are told apart to begin with.
 _FIRST_END = 64
+
+#: Lags of a quilt, before the record and after it; None on a side without one.
+_Lags = tuple[int | None, int | None]
 
 #: In place of a lag: the earlier record is the first of all, however far away.
 _FIRST = 0
@@ -51,8 +56,10 @@ class SideQuilts(Quilts):
         if protected is not None:
             self._protected[:] = False
             self._protected[np.asarray(protected, dtype=int)] = True
-        self._known = {}  # quilts that were the best of some record
-        self._secret = None  # positions of the records that have something to hide
+        # quilts that were the best of some record
+        self._known: dict[tuple[Influence, int], list[_Lags]] = {}
+        # positions of the records that have something to hide
+        self._secret: Indices | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}, "_secret": None}
@@ -69,27 +76,27 @@ class SideQuilts(Quilts):
 
     # -- what a chain supplies -------------------------------------------------------
 
-    def _measure(self, order):
+    def _measure(self, order: float | str) -> Influence:
         """Measure of influence for an order."""
         return measure_of(order)
 
     @abstractmethod
-    def _compared(self):
+    def _compared(self) -> Booleans:
         """Bool array of shape (n, k, k): the pairs of secrets of each record."""
 
     @abstractmethod
-    def _after(self, measure, max_lag):
+    def _after(self, measure: Influence, max_lag: int) -> Floats:
         """Tables of the record b later, for all lags b = 1, ..., max_lag at least."""
 
     @abstractmethod
-    def _before(self, measure, i, max_lag):
+    def _before(self, measure: Influence, i: int, max_lag: int) -> Floats:
         """Tables of the record a earlier than i, for lags a = 1, ..., max_lag."""
 
     @abstractmethod
-    def _before_each(self, measure, a):
+    def _before_each(self, measure: Influence, a: int) -> Floats:
         """Tables of the record a earlier, for i = a, a + 1, ... until all are alike."""
 
-    def _first(self, measure):
+    def _first(self, measure: Influence) -> Floats | None:
         """Tables of the first record, for i = 1, 2, ... as far as they are of use.
 
         A record of known value tells nothing of others, so that next to it each record
@@ -97,28 +104,30 @@ class SideQuilts(Quilts):
         """
         return None
 
-    def _shares_first(self, measure, i):
+    def _shares_first(self, measure: Influence, i: int) -> bool:
         """Whether tables of the first record are at hand for record `i`."""
         tables = self._first(measure)
         return tables is not None and i <= len(tables)
 
     @abstractmethod
-    def _error(self, measure, i, steps):
+    def _error(
+        self, measure: Influence, i: int | Indices, steps: int | Indices
+    ) -> float | Floats:
         """Bound of the numerical error, added to influences."""
 
     @property
     @abstractmethod
-    def _settled(self):
+    def _settled(self) -> int:
         """Number of records after which all are alike: their laws, pairs and errors."""
 
-    def _protected_records(self):
+    def _protected_records(self) -> Indices | None:
         """Positions of the protected records, or None if all are."""
         return None if self._protected.all() else np.flatnonzero(self._protected)
 
-    def _concerned(self):
+    def _concerned(self) -> Indices:
         """Positions of the protected records that have two values to keep apart."""
         if self._secret is None:
-            some = self._compared().any(axis=(1, 2))
+            some = np.asarray(self._compared().any(axis=(1, 2)))
             secret = self._protected.copy()
             # tables are listed until they settle; the last holds for all that follow
             secret[: len(some)] &= some[: self.n_records]
@@ -128,26 +137,34 @@ class SideQuilts(Quilts):
 
     # -- one quilt, all records ------------------------------------------------------
 
-    def _of_quilt(self, measure, a, b):
+    def _of_quilt(
+        self, measure: Influence, a: int | None, b: int | None
+    ) -> _InfluenceOfEach:
         """Max-influences of the records on the quilt at lags (a, b)."""
-        return MEMORY.found(
+        found: _InfluenceOfEach = MEMORY.found(
             (self,), ("of", measure, a, b), lambda: self._find(measure, a, b)
         )
+        return found
 
-    def _find(self, measure, a, b):
+    def _find(
+        self, measure: Influence, a: int | None, b: int | None
+    ) -> _InfluenceOfEach:
         """Max-influences of the quilt at lags (a, b), computed."""
         # records that have one a before them and one b after
-        start = {None: 0, _FIRST: 1}.get(a, a)
+        start = 0 if a is None else 1 if a == _FIRST else a
         stop = self.n_records if b is None else self.n_records - b
+        before: Floats | None = None
         if a == _FIRST:
             before = self._first(measure)
+            assert before is not None  # records share a first one where it has tables
             stop = min(stop, start + len(before))
         if start >= stop:
             return _InfluenceOfEach(start, start, np.array([math.inf]))
         if a is None:
+            assert b is not None  # the trivial quilt has no influence
             one = measure.one(self._after(measure, b)[b - 1])[None]
         else:
-            if a != _FIRST:
+            if before is None:
                 before = self._before_each(measure, a)
             if b is None:
                 one = measure.one(before)
@@ -156,8 +173,8 @@ class SideQuilts(Quilts):
                 one = measure.joint(before, self._after(measure, b)[b - 1][None])
         compared = self._compared()
         # beyond all of these nothing changes any more from record to record
-        distinct = max(len(one), len(compared) - start, self._settled + 1 - start)
-        distinct = np.arange(min(stop - start, distinct))
+        most = max(len(one), len(compared) - start, self._settled + 1 - start)
+        distinct = np.arange(min(stop - start, most))
         one = one[np.minimum(distinct, len(one) - 1)]
         mask = compared[np.minimum(start + distinct, len(compared) - 1)]
         value = np.where(mask, one, -math.inf).max(axis=(1, 2))
@@ -199,9 +216,13 @@ class SideQuilts(Quilts):
 
     # -- one record, all quilts ------------------------------------------------------
 
-    def _search(self, measure, cost, i, limit, ceiling):
+    def _search(
+        self, measure: Influence, cost: _Remembered, i: int, limit: int, ceiling: float
+    ) -> tuple[float, int | None, int | None]:
         """Cheapest quilt of one record: (price, a, b)."""
         n = self.n_records
+        best: tuple[float, int | None, int | None]
+        pair: _Lags
         most_a, most_b = min(i, limit), min(n - 1 - i, limit)
         # lags up to `lag` are searched, and more only while they may pay
         far = max(most_a, most_b)
@@ -236,7 +257,16 @@ class SideQuilts(Quilts):
                 return best
             lag = min(4 * lag, far)
 
-    def _descend(self, measure, cost, i, mask, sides, best, ceiling):
+    def _descend(
+        self,
+        measure: Influence,
+        cost: _Remembered,
+        i: int,
+        mask: Booleans,
+        sides: tuple[Floats, Floats],
+        best: tuple[float, int | None, int | None],
+        ceiling: float,
+    ) -> tuple[float, int | None, int | None]:
         """Branch and bound over blocks of two-sided quilts."""
         before, after = sides
         n_a, n_b = len(before), len(after)
@@ -286,11 +316,11 @@ class SideQuilts(Quilts):
         """
         measure = self._measure(order)
         n = self.n_records
-        cost = _Remembered(cost, n)
+        remembered = _Remembered(cost, n)
         limit = n if max_distance is None else max_distance
         known = list(self._known.get((measure, limit), ()))
         # bounds of every record's price from above, by the quilts known so far
-        prices = _Prices(self, measure, cost, known)
+        prices = _Prices(self, measure, remembered, known)
         # the largest price that a search found some record to need
         needed = -math.inf
         # begin in the middle, whose quilt is good for most others
@@ -299,7 +329,7 @@ class SideQuilts(Quilts):
         price, number = prices.of(at)
         for _ in range(_MAX_SEARCHES):
             if price > needed * (1 + _SAME):
-                found, a, b = self._search(measure, cost, at, limit, ceiling)
+                found, a, b = self._search(measure, remembered, at, limit, ceiling)
                 needed = max(needed, min(found, price))
                 # one that the records nearby have as well, if they may be so far away
                 if a == at and max_distance is None and self._shares_first(measure, at):
@@ -361,9 +391,15 @@ class _Prices:
         Lags, to begin with.
     """
 
-    def __init__(self, quilts: Any, measure: Any, cost: Any, known: list[Any]) -> None:
+    def __init__(
+        self,
+        quilts: SideQuilts,
+        measure: Influence,
+        cost: _Remembered,
+        known: list[_Lags],
+    ) -> None:
         self.quilts, self.measure, self.cost = quilts, measure, cost
-        self.known: list[tuple[int | None, int | None]] = known
+        self.known = known
         self.secret = quilts._concerned()
         # the trivial quilt bounds the price of every record
         self.whole = float(cost(np.array([quilts.n_records]))[0])
