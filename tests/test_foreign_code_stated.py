@@ -8,7 +8,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from skpuffer._template._foreign_code import StatedSensitivityMixin, VectorQuery
-from skpuffer._template._plan import confidence_interval, deviations
+from skpuffer._template._plan import confidence_interval
+from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedCauchyNoise, LaplaceNoise
@@ -222,6 +223,7 @@ class Affine(BaseEstimator):
 
     _affine_attributes = ("a_", "b_", "d_")
     confidence_interval = confidence_interval
+    deviations = PrivateEstimatorMixin._deviations
 
     def fit(self):
         """Fit nothing."""
@@ -237,19 +239,19 @@ def release_of(dim, query=None):
 
 def test_deviations_in_the_units_of_the_attributes():
     scales = (1.0, 3.0, 8.0)
-    held = deviations(Affine(), LaplaceNoise(scales), release_of(3))
+    held = Affine().deviations(LaplaceNoise(scales), release_of(3))
     root = math.sqrt(2)
     np.testing.assert_allclose(held["a_"]["x"], [2 * root, 6 * root], rtol=1e-12)
     assert held["b_"] == pytest.approx(2 * root, rel=1e-12)
     # of a vector whose length is known once it was read
     query = Query(None)
-    assert deviations(Affine(), GaussianNoise(2.0), release_of(None, query)) == {}
+    assert Affine().deviations(GaussianNoise(2.0), release_of(None, query)) == {}
     query._stacked([np.zeros((1, 2)), 0.0])
-    held = deviations(Affine(), GaussianNoise(2.0), release_of(None, query))
+    held = Affine().deviations(GaussianNoise(2.0), release_of(None, query))
     np.testing.assert_array_equal(held["a_"]["x"], [4.0, 4.0])
     assert held["b_"] == 0.5
     # without a variance in one coordinate there are none
-    assert deviations(Affine(), GeneralizedCauchyNoise((0, 1, 1)), release_of(3)) == {}
+    assert Affine().deviations(GeneralizedCauchyNoise((0, 1, 1)), release_of(3)) == {}
 
 
 def test_intervals_of_nested_attributes():
