@@ -155,6 +155,11 @@ def accounts_for(*kinds: type[Release]) -> Callable[[Method], Method]:
     *kinds : type
         Kinds of release, read by exact type; the method takes the fact to work from,
         the release and the bound scenario.
+
+    Returns
+    -------
+    decorator
+        Of the method.
     """
 
     def mark(method: Method) -> Method:

@@ -669,6 +669,11 @@ class MagnitudeNoise(Noise):
     defaults. The class registers its name `family` when it is defined: accountants take
     the name, and certificates that hold the noise are read back.
 
+    Parameters
+    ----------
+    scale : float or array-like of shape (dim,), default=1.0
+        As of :class:`Noise`.
+
     Examples
     --------
     A family that rounds the cost of Laplace noise up to the pure cost:

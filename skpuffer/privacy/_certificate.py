@@ -434,9 +434,9 @@ class Certificate(certificates.Certificate):
 
 
 def _parameters(kind: type) -> str:
-    """Parameters of a class as its docstring lists them, without the last entry."""
+    """Parameters of a class as its docstring lists them, without what follows."""
     listed = (kind.__doc__ or "").partition("----------\n")[2]
-    return listed.partition("    **claim")[0].rstrip()
+    return re.split("    [*]{2}claim|    Examples\n", listed)[0].rstrip()
 
 
 if Certificate.__doc__:  # which python -OO leaves out

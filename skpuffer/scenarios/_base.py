@@ -286,6 +286,11 @@ def offers(kind: type[Fact]) -> Callable[[Method], Method]:
     ----------
     kind : type
         One of the facts; the method returns it for a release and a norm.
+
+    Returns
+    -------
+    decorator
+        Of the method.
     """
 
     def mark(method: Method) -> Method:
