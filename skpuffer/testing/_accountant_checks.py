@@ -100,7 +100,7 @@ def forget() -> Any:
 
 
 def answers(curve: Any) -> Any:
-    """What a curve answers to questions of every kind; None without one."""
+    """Ask a curve questions of every kind; return None without one."""
     if curve is None:
         return None
     answered = curve.renyi(2.0), curve.renyi(8.5), curve.delta(0.7), curve.epsilon(1e-3)
@@ -200,7 +200,7 @@ class AccountantSuite(Suite):
     def found(
         self, mode: Any, growth: Any, epsilon: Any = 1.0, size: Any = 1, unit: Any = 1.0
     ) -> Any:
-        """What is found for a case: once for all the tests that ask for the same."""
+        """Return what is found for a case, once for all checks that ask for it."""
         at = self.modes.index(mode)
         contract: Any = type(self)
         return _calibration(contract, at, growth, epsilon, size, unit)
@@ -212,7 +212,7 @@ class AccountantSuite(Suite):
         return float(np.max(noise.scale))
 
     def spent(self, certificate: Any) -> Any:
-        """What a certificate states of the budget."""
+        """Return how much of the budget a certificate states."""
         return getattr(certificate, self.stated)
 
     def scale(self, accountant: Any, release: Any, scenario: Any) -> Any:
@@ -267,7 +267,7 @@ class AccountantSuite(Suite):
             )
 
     def proved(self, mode: Any, lie: Any = None, size: Any = 1) -> Any:
-        """What is left to release of what a search found, or of what it claims."""
+        """Prove what a search found, or what a lie makes of it."""
         release, scenario = self.case(self.growths[0], size)
         accountant = self.make(mode)
         if lie is not None:
@@ -527,7 +527,7 @@ class AccountantSuite(Suite):
                 self.make().calibrate(release, "a record")
 
     def check_a_scenario_bound_to_other_columns(self) -> None:
-        """Of as many records: what it says of one column may be too little here."""
+        """A fact about one column may be too little for another one."""
         release, scenario = self.cases[0]
         accountant = self.make()
         for name, ours, theirs in (
@@ -744,10 +744,10 @@ def accountant_checks(
     accountant : Accountant
         With the parameters of one kind of promise; its budget is set by the checks.
     case : callable, optional
-        What it is asked about: takes a whole number `size` and a number `unit` and
-        returns a release and a scenario. There is more to hide the larger the size is,
-        and all moves are in proportion to the unit. By default, a query in one
-        dimension that a record moves by the unit, and as many records as the size.
+        Takes a whole number `size` and a number `unit`. Returns the release and the
+        scenario that the accountant is asked about. There is more to hide the larger
+        the size is, and all moves are in proportion to the unit. By default, a record
+        moves a query in one dimension by the unit, and as many differ as the size.
     worlds : tuple of two callables, optional
         Draw the exact output of the first case in two tables that the noise must hide
         from each other: each takes a number of draws and a generator. Take those that

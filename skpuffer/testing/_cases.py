@@ -76,7 +76,7 @@ class Silent(BoundScenario):
 
 @dataclass(frozen=True)
 class Itself:
-    """What a record of one number contributes: the number."""
+    """The contribution of a record of one number: the number."""
 
     def __call__(self, X: Any, y: Any) -> Any:
         return np.asarray(X, dtype=float)

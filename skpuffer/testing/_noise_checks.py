@@ -436,10 +436,10 @@ def noise_checks(
     Parameters
     ----------
     noise : Noise
-        Of the family, at any scale. Its coordinates are independent.
+        Noise of the family, at any scale, with independent coordinates.
     distribution : frozen SciPy distribution
-        Of one coordinate at scale one. Costs are compared with integrals of its
-        `logpdf`, and draws with its `cdf`; `var` is its variance.
+        The distribution of one coordinate at scale one. Costs are compared with
+        integrals of its `logpdf`, and draws with its `cdf`; `var` is its variance.
     attained_norms : sequence of float, default=()
         Norms of a shift in the plane whose worst displacement attains the cost.
 
