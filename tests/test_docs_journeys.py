@@ -85,5 +85,5 @@ def test_an_engineer_gets_an_accountant_through_its_contract(tmp_path):
     ran = run_as_tests(["extend/accountant"], tmp_path, with_less_noise)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     # the contract notices, and so do the oracle and the attack
-    for name in ("the_noise_found_keeps_the_budget", "the_scale_is", "an_attack_finds"):
+    for name in ("it_keeps_what_an_accountant", "the_scale_is", "an_attack_finds"):
         assert f"test_{name}" in ran.stdout

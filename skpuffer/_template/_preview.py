@@ -214,12 +214,14 @@ def preview(
         released=vars(self).get("_released"),
     )
     noise = plan.calibration.noise
+    # steps around a private estimator have no attributes of their own
+    known = hasattr(copy, "_deviations")
     return Preview(
         estimator=type(self).__name__,
         noise=noise,
         certificate=plan.whole,
         error=plan.release.noise_error(noise),
-        std=copy._deviations(noise, plan.release),
+        std=copy._deviations(noise, plan.release) if known else {},
     )
 
 
