@@ -421,4 +421,7 @@ def _runs(
     for one in np.unique(run[run >= 0]):
         (at,) = np.nonzero(run == one)
         of_run = slice(begins[one], ends[one] + 1)
-        yield at, PchipInterpolator(edges[of_run], levels[of_run])
+        # a tiny count has a tiny slope, whose inverse is infinite
+        with np.errstate(over="ignore"):
+            curve = PchipInterpolator(edges[of_run], levels[of_run])
+        yield at, curve
