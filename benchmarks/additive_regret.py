@@ -47,9 +47,6 @@ from benchmarks._regret_tables import LOADERS, SEEN
 from benchmarks._report import print_table, read_csv, renewed, versions, write_csv
 from benchmarks.additive_models import model_of
 from skpuffer.additive import _basis, _run
-from skpuffer.additive import _run as _errors
-from skpuffer.additive import _run as _plan
-from skpuffer.additive import _run as _rounds
 from skpuffer.exceptions import PrivacyWarning
 
 FILE = "additive_regret.csv"
@@ -107,17 +104,17 @@ def in_words(setting):
 def constants(setting):
     """Return the constants of a setting, as (module, name, value)."""
     clips = [
-        (_plan, name, tuple(setting["clip"] * c for c in getattr(_plan, name)))
+        (_run, name, tuple(setting["clip"] * c for c in getattr(_run, name)))
         for name in ("_CLIPS", "_REGRESSION_CLIPS")
     ]
     return [
         (_run, "HISTOGRAM_SHARE", setting["share"]),
         (_basis, "_RIDGE", setting["ridge"] * _basis._RIDGE),
-        (_plan, "REACH", setting["reach"] * _plan.REACH),
+        (_run, "REACH", setting["reach"] * _run.REACH),
         *clips,
-        (_plan, "_FURTHEST", setting["furthest"]),
-        (_plan, "_MOST_MOMENTUM", setting["momentum"]),
-        *((module, "AVERAGE", setting["averaged"]) for module in (_rounds, _errors)),
+        (_run, "_FURTHEST", setting["furthest"]),
+        (_run, "_MOST_MOMENTUM", setting["momentum"]),
+        (_run, "AVERAGE", setting["averaged"]),
     ]
 
 

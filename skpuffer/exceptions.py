@@ -603,7 +603,8 @@ def reason_of(error: Exception) -> Statement:
     return said if isinstance(said, Statement) else stated(str(error))
 
 
-# What the package raises most, by the code of a statement and its parameters.
+# The errors that the package raises most. Each takes the code of a statement and its
+# parameters.
 
 
 def value_error(code: str, /, **parameters: object) -> ValueError:

@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skpuffer._template import _plan as _affine
+from skpuffer._template import _plan
 from skpuffer._template._classes import validate_classes
 from skpuffer._template._foreign_code import StatedSensitivityMixin, VectorQuery
 from skpuffer._template._reading import declared_classes, target_values, without_secret
@@ -340,7 +340,7 @@ class OutputPerturbation(
         }
 
     _affine_attributes = ("value_",)
-    confidence_interval = _affine.confidence_interval
+    confidence_interval = _plan.confidence_interval
 
     def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         # The query kept shapes and facts of the machine of its one run; of its values

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skpuffer._template import _plan as _affine
+from skpuffer._template import _plan
 from skpuffer._template._reading import known_targets
 from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_positive
@@ -399,7 +399,7 @@ class OutputClassifier(LinearClassifier):
         self.coef_, self.intercept_ = found["coef_"], found["intercept_"]
 
     _affine_attributes = ("coef_", "intercept_")
-    confidence_interval = _affine.confidence_interval
+    confidence_interval = _plan.confidence_interval
 
     def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         # weights of each class in turn, its intercept's as the last one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from skpuffer._template import _plan as _affine
+from skpuffer._template import _plan
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_positive
@@ -202,7 +202,7 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
         )
 
     _affine_attributes = ("coef_", "intercept_")
-    confidence_interval = _affine.confidence_interval
+    confidence_interval = _plan.confidence_interval
 
     def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         # back to the units of the data: of the rows, and of the target about its middle

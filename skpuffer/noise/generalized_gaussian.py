@@ -31,7 +31,6 @@ from skpuffer.kernel.numbers import (
     root_below,
 )
 from skpuffer.noise import _generalized_gaussian_loss as _loss
-from skpuffer.noise import _generalized_gaussian_loss as loss
 from skpuffer.privacy_loss._divergences import Hull, hull
 
 from ._generalized_gaussian_loss import (
@@ -110,11 +109,11 @@ class OneCoordinate:
 
     def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         """Return the hockey-stick divergence; arrays broadcast."""
-        return loss.hockey_stick(epsilon, u, self.beta)
+        return _loss.hockey_stick(epsilon, u, self.beta)
 
     def _epsilon(self, delta: float, u: float) -> float:
         """Return the smallest epsilon at one delta, rounded up."""
-        return loss.hockey_stick_epsilon(delta, u, self.beta)
+        return _loss.hockey_stick_epsilon(delta, u, self.beta)
 
     def _u_for(self, alpha: float, epsilon: float) -> float:
         """Return the largest u that costs at most epsilon, rounded down."""
@@ -208,7 +207,7 @@ class Euclidean(_Tabulated):
         alpha, u = np.asarray(alpha, float), np.asarray(u, float)
         with np.errstate(over="ignore", invalid="ignore"):
             # D(v) <= alpha I v² / 2 in each coordinate, and the squares add up to u²
-            cost = alpha * loss.fisher_information(self.beta) / 2 * u**2
+            cost = alpha * _loss.fisher_information(self.beta) / 2 * u**2
         # its beta-norm is at most `lengthened` times u: another bound
         if self.lengthened <= _LENGTHENED:
             split = Splits(self.beta)._renyi(alpha, self.lengthened * u)

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import joblib
@@ -366,8 +367,6 @@ class _BoundBlocks(BoundScenario):
             block.fact(OutputDistributions, part, norm)
             for block, part in self._parts(release)
         ]
-        distributions: tuple[Any, ...] | None = None
-        chances: tuple[Any, ...] | None = None
         secrets: list[tuple[str, Any]] = []
         pairs: list[tuple[int, int]] = []
         for size, fact in zip(self.sizes, found, strict=True):
@@ -375,8 +374,9 @@ class _BoundBlocks(BoundScenario):
             start = len(secrets)
             secrets += [(f"block of {size}", secret) for secret in fact.secrets]
             pairs += [(start + i, start + j) for i, j in fact.pairs]
-            distributions = _joined(distributions, fact.distributions)
-            chances = _joined(chances, fact.probabilities)
+        given: Iterator[Any] = (fact.distributions for fact in found)
+        distributions = reduce(_joined, given)
+        chances = reduce(_joined, (fact.probabilities for fact in found))
         assert distributions is not None  # every fact has some
         return OutputDistributions(
             distributions=distributions,
@@ -526,5 +526,5 @@ def _joined(
 ) -> tuple[Any, ...] | None:
     """Concatenate two tuples prior by prior; None where either is unknown."""
     if left is None or right is None:
-        return right if left is None else None
+        return None
     return tuple(a + b for a, b in zip(left, right, strict=True))

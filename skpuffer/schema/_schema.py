@@ -11,11 +11,17 @@ import pandas as pd
 
 from skpuffer.exceptions import Statement, value_error
 
-from . import _columns as _parameters
 from . import _files, _public
-from . import _files as _tables
 from ._cells import column_arrays, level_places, numbers
-from ._columns import Binning, Category, Column, Number, as_column, differing_fields
+from ._columns import (
+    Binning,
+    Category,
+    Column,
+    Number,
+    as_column,
+    differing_fields,
+    entries,
+)
 from ._encoding import Encoding
 
 if TYPE_CHECKING:
@@ -325,7 +331,7 @@ class Schema:
         >>> schema.binning(n_bins=2)(table)[:, 1]
         array([0, 1, 3], dtype=uint8)
         """
-        return _tables.read_csv(self, source, engine, options)
+        return _files.read_csv(self, source, engine, options)
 
     def scan_csv(self, source: str | PathLike[str], **options: Any) -> Any:
         r"""Return a CSV file as a lazy frame of Polars, whose columns are texts.
@@ -354,7 +360,7 @@ class Schema:
         ...     schema.scan_csv(file.name).collect()["age"].to_list()
         ['30', 'old']
         """
-        return _tables.scan_csv(source, options)
+        return _files.scan_csv(source, options)
 
     def read_parquet(self, source: str | PathLike[str], **options: Any) -> pd.DataFrame:
         """Read a table from a Parquet file as the schema says.
@@ -384,7 +390,7 @@ class Schema:
         ...     schema.read_parquet(file.name)["age"].tolist()
         [30.0, nan]
         """
-        return _tables.read_parquet(self, source, options)
+        return _files.read_parquet(self, source, options)
 
     # -- where it comes from, and goes to -----------------------------------------
 
@@ -418,7 +424,7 @@ class Schema:
         ValueError
             If a column has neither bounds nor levels, or a parameter names another.
         """
-        return cls(_parameters.entries(list(names), bounds, categories, amounts))
+        return cls(entries(list(names), bounds, categories, amounts))
 
     @classmethod
     def from_public(

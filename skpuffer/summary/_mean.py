@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from skpuffer._template import _plan as _affine
+from skpuffer._template import _plan
 from skpuffer._template._lazy_tables import clipped, encoded, number
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import (
@@ -231,7 +231,7 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         return self._moment_release(task, order=1, name="mean", query=column_means)
 
     _affine_attributes = ("mean_",)
-    confidence_interval = _affine.confidence_interval
+    confidence_interval = _plan.confidence_interval
 
     def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         return {"mean_": vector}

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.interpolate import PchipInterpolator
 from sklearn.isotonic import isotonic_regression
 
-from skpuffer._template import _plan as _affine
+from skpuffer._template import _plan
 from skpuffer._template._foreign_code import StatedSensitivityMixin, VectorQuery
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, value_error
@@ -198,7 +198,7 @@ class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
         )
 
     _affine_attributes = ("value_",)
-    confidence_interval = _affine.confidence_interval
+    confidence_interval = _plan.confidence_interval
 
     def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         # the query kept the shape; of the values there is the noisy vector only

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._template import _plan as _affine
+from skpuffer._template import _plan
 from skpuffer._template._reading import (
     names_without_secret,
     without_secret,
@@ -161,7 +161,7 @@ class PrivateStandardScaler(
         return self._moment_release(task, order=2, name="moments", query=column_moments)
 
     _affine_attributes = ("mean_",)
-    confidence_interval = _affine.confidence_interval
+    confidence_interval = _plan.confidence_interval
 
     def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
         return {"mean_": np.split(vector, 2)[0] if self.with_std else vector}

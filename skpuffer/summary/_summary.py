@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skpuffer._template import _plan as _affine
+from skpuffer._template import _plan
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.releases import PublicContext, QueryRelease
@@ -494,7 +494,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         self.result_ = release.context.layout.frame(found)
 
     _affine_attributes = ("result_",)
-    confidence_interval = _affine.confidence_interval
+    confidence_interval = _plan.confidence_interval
 
     def _linear_parts(self, vector, release):
         # between two vectors that are so far apart; of what is no affine function of

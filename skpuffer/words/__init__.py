@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from skpuffer.exceptions import Statement
+from skpuffer.exceptions import Statement, value_error
 
 __all__ = ["add_words"]
 
@@ -67,7 +67,7 @@ def add_words(topic: str, templates: Mapping[str, str]) -> None:
     """
     given = dict(templates)
     if topic in _english() or _OTHERS.setdefault(topic, given) != given:
-        raise ValueError(Statement("parameter.topic_has_words", topic=topic))
+        raise value_error("parameter.topic_has_words", topic=topic)
 
 
 def render(statement: Statement) -> str:
