@@ -6,7 +6,7 @@ beforehand by every model alike.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ class Table:
     y : ndarray
         Class indices, or numbers.
     schema : Schema
-        Of the features.
+        Of the features. Its numbers are declared complete, unless it says otherwise.
     target : list of int, or (float, float)
         Classes, or bounds.
     test : DataFrame and ndarray, or None
@@ -55,6 +55,16 @@ class Table:
     schema: Schema
     target: object
     test: object = None
+
+    def __post_init__(self):
+        book = self.schema
+        columns = {
+            name: replace(column, missing=False)
+            if isinstance(column, Number) and column.missing_level is None
+            else column
+            for name, column in ((name, book[name]) for name in book.names)
+        }
+        object.__setattr__(self, "schema", Schema(columns))
 
     @property
     def is_regression(self):

@@ -1,6 +1,6 @@
 """Summaries of tables that lie in an engine, beside its own aggregation of them.
 
-    python -m benchmarks.pushdown [--quick] [--rows 100000000]
+    python -m benchmarks.pushdown [--quick] [--units] [--rows 100000000]
 
 A whole fit of `PrivateSummary` to a lazy data frame of five columns of numbers in a
 Parquet file, its calibration included, over what the engine takes for counts, means and
@@ -10,6 +10,11 @@ imports included, when its first fit is done.
 
 Stores the figures with versions in ``benchmarks/results/pushdown.csv``. ``--quick``
 takes small tables, checks what must hold on every machine, and stores nothing.
+
+``--units`` is of means of five columns with gaps by units, ten rows each on average, of
+which five count. A whole fit is measured beside two aggregations of the engine: means
+of which the rows of a unit are weighed by the same rule, and plain means of all rows.
+Figures are in ``benchmarks/results/pushdown_units.csv``.
 """
 
 import argparse
@@ -26,12 +31,16 @@ import pandas as pd
 
 from benchmarks._report import print_table, versions, write_csv
 from skpuffer.exceptions import PrivacyWarning
-from skpuffer.summary import PrivateSummary
+from skpuffer.scenarios import RecordScenario
+from skpuffer.schema import Number, Schema
+from skpuffer.summary import PrivateMean, PrivateSummary
 
 NAMES = list("abcde")
 BOUNDS = (0.0, 100.0)
 N_BINS = 20
 TASKS = {"moments": ("count", "mean", "std"), "histogram": ("histogram",)}
+#: Rows of a unit, on average and at most.
+ROWS, MOST = 10, 5
 
 
 class DuckDB:
@@ -45,6 +54,16 @@ class DuckDB:
         self.table = self._connection.read_parquet(str(path))
 
     def bare(self, task):
+        if task == "units":
+            sums = [f"sum({c}) s_{c}, count({c}) n_{c}" for c in NAMES]
+            means = [f"sum(w * s_{c}) / sum(w * n_{c})" for c in NAMES]
+            weight = f"least(1.0, {MOST} / count(*)) w"
+            units = self.table.aggregate(", ".join([weight, *sums]), "id")
+            return units.aggregate(", ".join(means)).fetchall()
+        if task == "plain":
+            return self.table.aggregate(
+                ", ".join(f"avg({c})" for c in NAMES)
+            ).fetchall()
         if task == "moments":
             asked = [f"avg({c}), stddev_pop({c})" for c in NAMES]
             return self.table.aggregate(", ".join(["count(*)", *asked])).fetchall()
@@ -69,6 +88,20 @@ class Polars:
     def bare(self, task):
         pl = self._pl
         columns = [pl.col(c) for c in NAMES]
+        if task == "units":
+            sums = [c.sum().name.prefix("s_") for c in columns]
+            counts = [c.count().name.prefix("n_") for c in columns]
+            units = self.table.group_by("id").agg(pl.len().alias("n"), *sums, *counts)
+            w = pl.min_horizontal(pl.lit(1.0), MOST / pl.col("n"))
+            means = [
+                ((w * pl.col(f"s_{c}")).sum() / (w * pl.col(f"n_{c}")).sum()).alias(c)
+                for c in NAMES
+            ]
+            return units.select(*means).collect(engine="streaming")
+        if task == "plain":
+            return self.table.select(c.mean() for c in columns).collect(
+                engine="streaming"
+            )
         if task == "moments":
             asked = [
                 statistic
@@ -94,12 +127,16 @@ ENGINES = {"duckdb": DuckDB, "polars": Polars}
 
 def private(engine, task):
     """Fit a summary, and return it."""
+    if task == "units":
+        scenario = RecordScenario(unit="id", max_rows=MOST)
+        schema = Schema({c: Number(*BOUNDS, missing=True) for c in NAMES})
+        return PrivateMean(scenario, schema=schema).fit(engine.table)
     summary = PrivateSummary(statistics=TASKS[task], bounds=BOUNDS, bins=N_BINS)
     return summary.fit(engine.table)
 
 
-def make_table(path, n, rng):
-    """Write a Parquet file of n records, a part at a time."""
+def make_table(path, n, rng, units=False):
+    """Write a Parquet file of n records, a part at a time; of units, with gaps."""
     import polars as pl
 
     parts = path.with_suffix("")
@@ -108,7 +145,14 @@ def make_table(path, n, rng):
     for i in range(-(-n // size)):
         rows = min(size, n - i * size)
         part = {c: rng.normal(40, 20, rows).clip(-50, 150) for c in NAMES}
-        pl.DataFrame(part).write_parquet(parts / f"{i:05}.parquet")
+        if units:
+            gaps = {c: rng.random(rows) < 0.1 for c in NAMES}
+            part = {c: np.where(gaps[c], np.nan, x) for c, x in part.items()}
+            part["id"] = rng.integers(0, max(1, n // ROWS), rows)
+        table = pl.DataFrame(part)
+        if units:
+            table = table.with_columns(pl.col(NAMES).fill_nan(None))
+        table.write_parquet(parts / f"{i:05}.parquet")
     return parts / "*.parquet"
 
 
@@ -135,13 +179,15 @@ def child(asked):
         "private": lambda: private(engine, task),
         "bare": lambda: engine.bare(task),
     }
+    if task == "units":
+        calls["plain"] = lambda: engine.bare("plain")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         first = seconds(calls["private"])
         peak = peak_megabytes()
-        turns = [{k: seconds(c) for k, c in calls.items()} for _ in range(2)]
+        turns = [{k: seconds(c) for k, c in calls.items()} for _ in range(3)]
     took = {k: min(turn[k] for turn in turns) for k in calls}
-    return {"private": min(first, took["private"]), "bare": took["bare"], "peak": peak}
+    return took | {"private": min(first, took["private"]), "peak": peak}
 
 
 def measured(**asked):
@@ -156,15 +202,16 @@ def measured(**asked):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def figures(sizes, folder):
+def figures(sizes, folder, units):
     rng = np.random.default_rng(0)
     for n in sizes:
-        path = str(make_table(Path(folder) / f"{n}.parquet", n, rng))
+        path = str(make_table(Path(folder) / f"{n}.parquet", n, rng, units))
         for engine in ENGINES:
             # histograms take long on both sides, and grow as moments do
-            for task in TASKS if n < 10**8 else ["moments"]:
+            tasks = TASKS if n < 10**8 else ["moments"]
+            for task in ["units"] if units else tasks:
                 took = measured(engine=engine, task=task, path=path)
-                yield {
+                row = {
                     "engine": engine,
                     "task": task,
                     "n_records": n,
@@ -173,12 +220,19 @@ def figures(sizes, folder):
                     "ratio": took["private"] / max(took["bare"], 1e-9),
                     "peak_mb": took["peak"],
                 }
+                if units:
+                    row |= {
+                        "plain_seconds": took["plain"],
+                        "plain_ratio": took["private"] / max(took["plain"], 1e-9),
+                    }
+                yield row
                 print(n, engine, task, "done", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--units", action="store_true")
     parser.add_argument("--rows", type=int, default=10**8)
     parser.add_argument("--child", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -186,10 +240,12 @@ def main():
         print(json.dumps(child(options.child)))
         return
     sizes = (
-        [10**4, 10**5] if options.quick else [10**6, options.rows // 10, options.rows]
+        [10**4, 10**5]
+        if options.quick
+        else sorted({10**6, options.rows // 10, options.rows})
     )
     with tempfile.TemporaryDirectory() as folder:
-        frame = pd.DataFrame(figures(sizes, folder))
+        frame = pd.DataFrame(figures(sizes, folder, options.units))
     print_table(
         [
             [
@@ -209,7 +265,7 @@ def main():
         return
     for package, version in versions("numpy", "duckdb", "narwhals", "polars").items():
         frame[package] = version
-    write_csv(frame, "pushdown.csv")
+    write_csv(frame, "pushdown_units.csv" if options.units else "pushdown.csv")
 
 
 if __name__ == "__main__":

@@ -97,11 +97,11 @@ def _adult():
 def adult_schema(frame):
     """Code book of Adult: levels as published, round bounds."""
     numbers = {
-        "age": Number(17, 90, integer=True),
-        "education-num": Number(1, 16, integer=True),
-        "capital-gain": Number(0, 100_000, integer=True, amount=True),
-        "capital-loss": Number(0, 5_000, integer=True, amount=True),
-        "hours-per-week": Number(1, 99, integer=True),
+        "age": Number(17, 90, integer=True, missing=False),
+        "education-num": Number(1, 16, integer=True, missing=False),
+        "capital-gain": Number(0, 100_000, integer=True, amount=True, missing=False),
+        "capital-loss": Number(0, 5_000, integer=True, amount=True, missing=False),
+        "hours-per-week": Number(1, 99, integer=True, missing=False),
     }
     gaps = ("workclass", "occupation", "native-country")
     return Schema(

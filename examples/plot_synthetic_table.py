@@ -30,10 +30,10 @@ from skpuffer.synthesis import PrivateTableSynthesizer
 
 people, others = load_adult(subset="train"), load_adult(subset="test")
 numbers = {
-    "age": Number(17, 90, integer=True),
-    "education-num": Number(1, 16, integer=True),
-    "hours-per-week": Number(1, 99, integer=True),
-    "capital-gain": Number(0, 100_000, integer=True, amount=True),
+    "age": Number(17, 90, integer=True, missing=False),
+    "education-num": Number(1, 16, integer=True, missing=False),
+    "hours-per-week": Number(1, 99, integer=True, missing=False),
+    "capital-gain": Number(0, 100_000, integer=True, amount=True, missing=False),
 }
 names = ["workclass", "marital-status", "occupation", "relationship", "sex"]
 levels = {

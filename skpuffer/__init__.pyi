@@ -5,6 +5,7 @@ from . import (
     certificate,
     cluster,
     compose,
+    covariance,
     datasets,
     decomposition,
     distributions,
@@ -24,6 +25,7 @@ from . import (
     releases,
     scenarios,
     schema,
+    session,
     summary,
     svm,
     synthesis,
@@ -35,10 +37,12 @@ from .accountants import Best, OverlapAmplification, PrivacyLoss
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .cluster import PrivateKMeans
 from .compose import OutputPerturbation, PrivatePipeline, PublicPreprocessing
+from .covariance import PrivateCovariance
 from .decomposition import PrivatePCA
 from .ensemble import PATEClassifier
 from .linear_model import (
     PrivateHuberRegressor,
+    PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateSGDClassifier,
@@ -50,7 +54,9 @@ from .neural_network import PrivateMLPClassifier
 from .privacy import Certificate
 from .scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from .schema import Schema
+from .session import Session
 from .summary import (
+    PrivateBounds,
     PrivateCDF,
     PrivateMean,
     PrivateQuantile,
@@ -74,12 +80,15 @@ __all__ = [
     "PrivacyLoss",
     "PrivateAdditiveClassifier",
     "PrivateAdditiveRegressor",
+    "PrivateBounds",
     "PrivateCDF",
     "PrivateCategoricalNB",
+    "PrivateCovariance",
     "PrivateGaussianNB",
     "PrivateGridSearchCV",
     "PrivateHuberRegressor",
     "PrivateKMeans",
+    "PrivateLinearRegression",
     "PrivateLinearSVC",
     "PrivateLogisticRegression",
     "PrivateMLPClassifier",
@@ -98,12 +107,14 @@ __all__ = [
     "PublicPreprocessing",
     "RecordScenario",
     "Schema",
+    "Session",
     "accountants",
     "additive",
     "audit",
     "certificate",
     "cluster",
     "compose",
+    "covariance",
     "datasets",
     "decomposition",
     "distributions",
@@ -123,6 +134,7 @@ __all__ = [
     "releases",
     "scenarios",
     "schema",
+    "session",
     "show_versions",
     "summary",
     "svm",

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from types import FrameType, MethodType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 
-from skpuffer._template import _preview, _reading
+from skpuffer._template import RELEASING, _frames, _preview, _reading
 from skpuffer._template._classes import declares_classes
 from skpuffer._template._foreign_code import VectorQuery
 from skpuffer._template._plan import FitPlan, Opening, TableRead, Task
@@ -25,12 +27,20 @@ from skpuffer._template._reading import (
     PRIOR_UNSEEN,
     SUMMED_ELSEWHERE,
     check_schema,
+    counted,
     name_of_target,
     public_groups,
     publish_schema,
     read_elsewhere,
     read_table,
     sum_elsewhere,
+)
+from skpuffer._template._units import by_units, kept_rows, with_sizes
+from skpuffer._template._weights import (
+    Weighting,
+    check_weight_bounds,
+    read_weights,
+    with_weights,
 )
 from skpuffer.accountants import Accountant, PrivacyLoss
 from skpuffer.accountants._base import check_values
@@ -44,19 +54,23 @@ from skpuffer.exceptions import (
     UncertifiedError,
     WeakPromiseWarning,
     type_error,
+    unsupported_error,
     value_error,
 )
 from skpuffer.kernel import certificates as certificates
 from skpuffer.kernel import run as kernel_run
 from skpuffer.kernel.draws import noise_generator, spawned
+from skpuffer.kernel.gradients import GradientRelease
+from skpuffer.kernel.partitions import PartitionRelease
 from skpuffer.kernel.queries import QueryRelease
 from skpuffer.kernel.releases import TableElsewhere
 from skpuffer.kernel.run import on_grid, without_room
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
+from skpuffer.scenarios._base import check_size_said
 from skpuffer.schema import Schema
 from skpuffer.utils._listeners import carries_listeners, tell
-from skpuffer.utils._reading import is_lazy
+from skpuffer.utils._reading import COLLECT, is_lazy, read_groups
 from skpuffer.utils._silence import warn
 from skpuffer.utils._sklearn import SETTINGS, fit_context, linked_to_docs
 
@@ -148,6 +162,16 @@ SEEDED = certificates.SEEDED
 #: What an estimator cannot see of the steps before it.
 UNTOUCHED_ROWS = Statement("assume.rows_untouched_by_others")
 
+#: Records of a table whose number is private, at most: their sums are rounded as
+#: those of so many.
+MOST_RECORDS = 2**30
+
+#: Releases that read units of several rows as one record each.
+OF_UNITS = (GradientRelease, PartitionRelease)
+
+#: What an error tells, where a table without a code book is refused.
+REFUSES_MISSING = Statement("assume.refusal_of_missing_uncovered")
+
 
 @carries_listeners
 @linked_to_docs
@@ -212,6 +236,7 @@ class PrivateEstimatorMixin(
         "accountant": [Accountant, None],
         "random_state": ["random_state", np.random.Generator],
         "schema": [Schema, None],
+        "weight_bounds": ["array-like", None],
     }
 
     #: Formats of sparse tables that are read, as scikit-learn's `accept_sparse`.
@@ -229,6 +254,10 @@ class PrivateEstimatorMixin(
     #: Parameters that are tables of public rows.
     _public_parameters: tuple[str, ...] = ()
 
+    #: Whether nothing but what is released with noise need depend on the number of
+    #: records: it may be private, or another one declared.
+    _takes_any_size: bool = False
+
     #: Attributes that are affine in the released vector; see :meth:`_linear_parts`.
     _affine_attributes: tuple[str, ...] = ()
 
@@ -237,6 +266,8 @@ class PrivateEstimatorMixin(
     _of_no_target = _reading.of_no_target
     preview = _preview.preview
     _made_up = _preview.made_up
+    # others have tables of their own, by other parameters
+    to_frame: Any = _frames.to_frame
 
     # -- the template -------------------------------------------------------------
 
@@ -257,7 +288,9 @@ class PrivateEstimatorMixin(
         X : {array-like, data frame} of shape (n_records, n_features)
             Private records. A column the scenario names as the secret is dropped.
             A lazy data frame, where what is released is a sum over records, is summed
-            up by the engine that holds it.
+            up by the engine that holds it. Under a `schema`, :meth:`Schema.check
+            <skpuffer.schema.Schema.check>` shows beforehand which cells are clipped,
+            filled or unreadable.
         y : array-like of shape (n_records,), default=None
             Private target, where the estimator has one. Of a lazy data frame, the name
             of its column.
@@ -299,8 +332,9 @@ class PrivateEstimatorMixin(
         y: ArrayLike | None,
         secret: ArrayLike | None,
         groups: ArrayLike | None,
+        weights: ArrayLike | None = None,
     ) -> Self:
-        fitted: Self = self._fit_private(X, y, secret, groups)
+        fitted: Self = self._fit_private(X, y, secret, groups, weights=weights)
         return fitted
 
     @all_or_nothing
@@ -314,13 +348,14 @@ class PrivateEstimatorMixin(
         feature_map: Any = None,
         approve: Callable[[FitPlan], None] | None = None,
         given: Any = None,
+        weights: ArrayLike | None = None,
     ) -> Self:
         """`fit`, with public preprocessing between the raw columns and the model.
 
         `approve` is told of what is going to be released before anybody else is, and
         may raise. `given` is the table as it came, if `X` is a part of it.
         """
-        self._fit_steps(X, y, secret, groups, feature_map, approve, given)
+        self._fit_steps(X, y, secret, groups, feature_map, approve, given, weights)
         return self
 
     def _fit_steps(
@@ -332,6 +367,7 @@ class PrivateEstimatorMixin(
         feature_map: Any,
         approve: Callable[[FitPlan], None] | None,
         given: Any,
+        weights: Any = None,
     ) -> None:
         opening = self._opening(y)
         rng = opening.rng
@@ -340,15 +376,35 @@ class PrivateEstimatorMixin(
         # listeners may end the fit here, when nothing has been read yet
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
-        # what scikit-learn tells of the steps before this one
-        opening = replace(opening, leaks=(*opening.leaks, *unnoised_steps(callback)))
+        # steps of a pipeline around this fit that learnt from the same rows
+        opening = replace(opening, leaks=(*opening.leaks, *unnoised_steps()))
 
         if is_lazy(X):
+            if self._weight_bounds is not None:
+                raise unsupported_error(
+                    "lazy.parameter_per_row",
+                    parameter="weight_bounds",
+                    collect=COLLECT,
+                )
             table = read_elsewhere(self, opening, X, y, secret, groups, feature_map)
         else:
-            table = read_table(
-                self, opening.scenario, X, y, secret, groups, feature_map, given
-            )
+            scenario, given = opening.scenario, X if given is None else given
+            if scenario.reads_sizes:
+                scenario = with_sizes(scenario, given, groups)
+                opening = replace(opening, scenario=scenario)
+            limited = scenario.max_rows is not None
+            units = None
+            if limited:
+                X, y, secret, groups, weights, units = kept_rows(
+                    scenario, X, y, secret, groups, rng, weights, given
+                )
+            table = read_table(self, scenario, X, y, secret, groups, feature_map, given)
+            if limited:
+                table = by_units(self, scenario, table, units)
+            if self._weight_bounds is not None or table.by_units:
+                table = read_weights(
+                    weights, table, self._weighting(table.by_units), self._weight_bounds
+                )
         plan = self._plan_fit(opening, table, released)
         if opening.seeded:
             plan = plan.seeded()
@@ -381,8 +437,9 @@ class PrivateEstimatorMixin(
         self.noise_ = calibration.noise
         self.accountant_ = opening.accountant
         self._publish(value, release)
-        for name, found in self._deviations(calibration.noise, release).items():
+        for name, found in self._deviations(calibration.noise, release, value).items():
             setattr(self, f"{name}std_", found)
+        self.certificate_ = replace(self.certificate_, errors=_noise_errors(self))
         if table.schema_map is not None:
             publish_schema(self, table.schema_map)
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
@@ -399,14 +456,44 @@ class PrivateEstimatorMixin(
         if self.schema is not None:
             check_schema(self, name_of_target(y))
         self._check_parameters(scenario)
+        # what a parameter such as bounds='empirical' takes from the rows, in words
+        leaks = self._leaks()
+        if self._weight_bounds is not None:
+            check_weight_bounds(self._weight_bounds, scenario)
         return Opening(
             scenario=scenario,
             accountant=accountant,
             rng=rng,
             seeded=seeded,
-            # what a parameter such as bounds='empirical' takes from the rows, in words
-            leaks=self._leaks(),
+            leaks=leaks,
+            size=self._stated_size(scenario),
         )
+
+    def _stated_size(self, scenario: Scenario | None) -> int | str:
+        """Return what is said of the number of records; see :class:`Opening`.
+
+        By the scenario or the code book, of an estimator that can do without it.
+        """
+        # by exact type: a subclass may take the number for a fact
+        records = scenario is None or type(scenario) is RecordScenario
+        sizes: list[Any] = [
+            getattr(told, "size", None)
+            for told in (scenario if records else None, self.schema)
+        ]
+        size, *others = [size for size in sizes if size is not None] or ["public"]
+        if others and others != [size]:
+            raise value_error("size.scenario_and_schema_differ", sizes=sizes)
+        if size == "public":
+            return "public"
+        if not self._takes_any_size:
+            raise unsupported_error(
+                "size.estimator_without", estimator_type=type(self).__name__, size=size
+            )
+        if not records:
+            name = type(scenario).__name__
+            raise unsupported_error("size.scenario_without", scenario_type=name)
+        check_size_said(size, getattr(scenario, "relation", "add_remove"))
+        return size if isinstance(size, str) else int(size)
 
     def _plan_fit(self, opening: Opening, table: TableRead, released: Any) -> FitPlan:
         """Return what a fit is going to release, with which noise and which promise.
@@ -421,13 +508,20 @@ class PrivateEstimatorMixin(
             Parameters that an earlier fit released.
         """
         scenario, accountant = opening.scenario, opening.accountant
-        # All that a scenario may know of this table. The number of records and the
-        # classes are public by assumption, and the certificate says so.
+        n_records, size = table.n_given, "public"
+        if opening.size == "private":
+            n_records, size = MOST_RECORDS, "private"
+        elif opening.size != "public":
+            n_records, size = int(opening.size), "declared"
+        elif scenario.draws_from_pool:
+            # what the query is run on is smaller
+            n_records = scenario.table_size(n_records)
+        # All that a scenario may know of this table. The classes and, unless somebody
+        # said otherwise, the number of records are public by assumption, and the
+        # certificate says so.
         context = PublicContext(
-            # of a pool, what the query is run on is smaller
-            n_records=scenario.table_size(table.n_given)
-            if scenario.draws_from_pool
-            else table.n_given,
+            n_records=n_records,
+            size=size,
             feature_names=table.names,
             n_features=self.n_features_in_,
             target_name=table.target_name,
@@ -438,6 +532,7 @@ class PrivateEstimatorMixin(
             if not hasattr(self, "classes_")
             else tuple(np.asarray(self.classes_).tolist()),
             groups=table.groups,
+            of_units=table.by_units,
             feature_map=table.feature_map,
             empirical=table.empirical,
             pool=(table.X, table.y) if scenario.draws_from_pool else None,
@@ -452,9 +547,14 @@ class PrivateEstimatorMixin(
             reading=table.reading,
             start=None if start is None else start.parameters,
             start_assumption=None if start is None else start.assumption,
+            units=table.units,
+            weighting=table.weighting,
+            weights=table.weights,
         )
         # complete here: what is accounted for below is executed from this same object
         release = self._release(task)
+        if context.of_units or table.weighting is not None:
+            self._check_weighted(task, release)
         # bound to the release's context, where the estimator may have added its bounds
         bound = scenario.bind(release.context)
         leaks = opening.leaks
@@ -462,6 +562,9 @@ class PrivateEstimatorMixin(
         if isinstance(table.X, TableElsewhere):
             sum_elsewhere(self, table.X, release, bound)
             assumed.append(SUMMED_ELSEWHERE)
+            if scenario.max_rows is not None:
+                most = int(scenario.max_rows)
+                assumed.append(Statement("assume.units_weighed_elsewhere", most=most))
             if scenario.public_rows():
                 assumed.append(PRIOR_UNSEEN)
         elif not isinstance(table.X, UnreadRows):
@@ -471,6 +574,10 @@ class PrivateEstimatorMixin(
             bound.check_table(rows, table.y)
             if table.secret is not None:
                 bound.check_secrets(table.secret)
+            if table.of_no_target is not None and table.has_target:
+                mask = counted(np.asarray(table.y))
+                if mask is not None and not mask.any():
+                    raise value_error("target.no_record_has_one")
             leaks = (*leaks, *table.leaks())
             if rows is not table.X:
                 task = replace(task, X=_cells_as_cells(rows, table.X))
@@ -489,6 +596,12 @@ class PrivateEstimatorMixin(
         if table.has_target:
             assumed += [bound.target_assumption, table.of_no_target]
         assumed.append(UNTOUCHED_ROWS)
+        if task.weighting is not None:
+            assumed += task.weighting.assumptions
+        if table.schema_map is not None:
+            assumed += table.schema_map.schema.of_gaps
+        elif self._refuses_missing():
+            assumed.append(REFUSES_MISSING)
         if table.feature_map is not None:
             assumed.append(table.feature_map.assumption)
             leaks = (*leaks, *table.feature_map.leaks)
@@ -524,13 +637,23 @@ class PrivateEstimatorMixin(
         Of an estimator made for it: attributes are set, as reading a table does.
         """
         opening = self._opening(y)
+        if opening.scenario.reads_sizes and groups is not None:
+            # of the ids beside the table, whose column is made up
+            _, sizes = np.unique(read_groups(groups), return_counts=True)
+            scenario = opening.scenario.of_sizes(int(sizes.max()))
+            opening, groups = replace(opening, scenario=scenario), None
         refuse_unread(self, opening.scenario, opening.leaks)
         table = read_table(self, opening.scenario, X, y, None, None, feature_map)
         unread = UnreadRows(type(self).__name__)
+        of_units = by_units(self, opening.scenario, table).by_units
         table = replace(
             table,
             X=unread,
             y=unread if table.has_target else None,
+            by_units=of_units,
+            weighting=self._weighting(of_units)
+            if of_units or self._weight_bounds is not None
+            else None,
             n_given=n_records,
             groups=public_groups(opening.scenario, groups, n_records),
         )
@@ -559,7 +682,10 @@ class PrivateEstimatorMixin(
         value : ndarray of shape (dim,)
             All that leaves.
         """
-        return kernel_run.noisy_value(release, task.X, task.y, noise, rng)
+        X = task.X
+        if task.weights is not None and not isinstance(release, OF_UNITS):
+            X = with_weights(X, task.weights)
+        return kernel_run.noisy_value(release, X, task.y, noise, rng)
 
     def _check_released(self, value: Any) -> None:
         """Refuse to publish what is not finite.
@@ -588,6 +714,26 @@ class PrivateEstimatorMixin(
 
     # -- its parts ----------------------------------------------------------------
 
+    def _weighting(self, by_units: bool) -> Weighting:
+        """Return what is public of the weights of records."""
+        if self._weight_bounds is None:
+            return Weighting(of_units=by_units)
+        low, high = map(float, self._weight_bounds)
+        return Weighting(low / high, high, by_units)
+
+    def _check_weighted(self, task: Task, release: Any) -> None:
+        """Refuse a release of rows that are not weighted as the task says."""
+        # what reads units by itself
+        if isinstance(release, OF_UNITS):
+            return
+        held = getattr(release.contribution, "weighting", None)
+        if held is not None and held == task.weighting:
+            return
+        if task.context.of_units:
+            # rows would be summed up as if each was a unit
+            raise unsupported_error("units.release_of_rows", name=release.name)
+        raise unsupported_error("weights.release_without", name=release.name)
+
     def _check_parameters(self, scenario: Scenario) -> None:
         """Check the parameters that a subclass's privacy rests on, by plain code."""
 
@@ -598,6 +744,10 @@ class PrivateEstimatorMixin(
     def _reads_missing(self) -> bool:
         """Whether missing values are read, and not refused."""
         return bool(get_tags(self).input_tags.allow_nan)
+
+    def _refuses_missing(self) -> bool:
+        """Whether a missing value ends a fit that has no code book."""
+        return not self._reads_missing()
 
     def _read_by(self, schema: Schema) -> Any:
         """Return how a table is read by its code book, without the secret."""
@@ -621,8 +771,16 @@ class PrivateEstimatorMixin(
         offsets = self._offsets(release).items()
         return found | {name: found[name] + offset for name, offset in offsets}
 
-    def _deviations(self, noise: Noise, release: Any) -> dict[str, Any]:
-        """Return standard deviations of `_affine_attributes` by noise, by name."""
+    def _deviations(
+        self, noise: Noise, release: Any, value: Floats | None = None
+    ) -> dict[str, Any]:
+        """Return standard deviations of `_affine_attributes` by noise, by name.
+
+        Parameters
+        ----------
+        value : ndarray of shape (dim,), default=None
+            The noisy vector, where it is known: a subclass may have ratios of it.
+        """
         # noise of steps has gone through all later ones
         if not self._affine_attributes or not isinstance(release, QueryRelease):
             return {}
@@ -640,6 +798,15 @@ class PrivateEstimatorMixin(
     def _leaks(self) -> tuple[Statement, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""
         return ()
+
+    @property
+    def _weight_bounds(self) -> tuple[float, float] | None:
+        """Public bounds of weights, where the estimator takes any."""
+        return getattr(self, "weight_bounds", None)
+
+    def _reads_units(self) -> bool:
+        """Whether a unit of several rows is one record of the release."""
+        return False
 
     def __sklearn_is_fitted__(self) -> bool:
         # a fit sets all or nothing, so one of its attributes stands for the others
@@ -706,6 +873,8 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
         why: Statement | str = "."
         if name == "sample_weight":
             why = Statement("weights.record_weighs_more")
+            if "weight_bounds" in estimator.get_params(deep=False):
+                why = Statement("weights.bounds_missing")
         # scikit-learn's ensembles read these words
         raise type_error(
             "parameter.fit_argument_unexpected",
@@ -715,44 +884,118 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
         )
 
 
-#: Names of the tasks in which a pipeline fits its steps.
-_STEP = ("fit-transform-", "fit-final-", "fit-predict-final-")
-
-
-def unnoised_steps(task: CallbackContext) -> tuple[Statement, ...]:
-    """State each step before an estimator that was fitted without noise.
+@all_or_nothing
+def weighted_fit(
+    self: Any,
+    X: Table,
+    y: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    secret: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    **refused: Any,
+) -> Any:
+    """Fit under the scenario, adding the noise its accountant calibrates.
 
     Parameters
     ----------
-    task : CallbackContext
-        Of the fit of the estimator.
+    X : {array-like, data frame} of shape (n_records, n_features)
+        Private records. A column the scenario names as the secret is dropped.
+        A lazy data frame, where what is released is a sum over records, is summed
+        up by the engine that holds it.
+    y : array-like of shape (n_records,), default=None
+        Private target, where the estimator has one. Of a lazy data frame, the name
+        of its column.
+    sample_weight : array-like of shape (n_records,), default=None
+        Private weights, which need public `weight_bounds`: they are clipped to
+        these, and what is no number is read as the lower one. None is one for all.
+    secret : array-like of shape (n_records,), default=None
+        Values of the secret, needed only under ``prior='empirical'`` when they
+        are not a column of `X`.
+    groups : array-like of shape (n_records,), default=None
+        Public ids of what the records belong to, such as households: the blocks of
+        a :class:`~skpuffer.scenarios.BlocksScenario` without sizes. Ids that repeat
+        are refused where the secret is that of single records.
+    **refused : dict
+        Nothing else is taken.
+
+    Returns
+    -------
+    self : object
+        The fitted estimator.
+
+    Raises
+    ------
+    ValueError
+        If a parameter or the data is not as it must be. Whatever is raised, by a
+        callback or an interrupt too, nothing is fitted then.
+    TypeError
+        On any other argument, or on weights without `weight_bounds`.
+    UnsupportedError
+        If the accountant cannot work from what the scenario offers, or weights are
+        given under a secret that is not any record.
+    """
+    refuse_arguments(self, refused)
+    return self._fit_validated(X, y, secret, groups, sample_weight)
+
+
+class WeightedFit:
+    """`fit` of a class whose objects take weights where they have `weight_bounds`.
+
+    scikit-learn's ensembles give weights to each object whose `fit` has them.
+    """
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        if estimator is None:
+            return weighted_fit
+        bounded = getattr(estimator, "weight_bounds", None) is not None
+        return MethodType(
+            weighted_fit if bounded else PrivateEstimatorMixin.fit, estimator
+        )
+
+
+RELEASING.append(PrivateEstimatorMixin)
+
+
+#: Methods in which a pipeline or wrapper of scikit-learn fits what is in it.
+_FITS = ("fit", "fit_transform", "fit_predict", "partial_fit", "_fit")
+
+
+def unnoised_steps() -> tuple[Statement, ...]:
+    """State each step before the fit that calls this, unless it is known to be safe.
+
+    A step is safe if it maps each row by itself, is private, or was fitted on public
+    rows. scikit-learn tells an estimator nothing of the pipelines and wrappers around
+    it, so they are found on the stack of calls.
 
     Returns
     -------
     tuple of Statement
-        Those that are known: steps that support callbacks name themselves, as
-        `StandardScaler` does, and others do not.
     """
-    found: list[str] = []
-    while task.parent is not None:
-        if str(task.source_task_name).startswith(_STEP):
-            for other in task.parent:
-                if other.parent is task.parent and other.task_id < task.task_id:
-                    found += _fitted_alone(other)
-        task = task.parent
+    callers: dict[int, tuple[Any, int | None, bool]] = {}
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name in _FITS:
+            node, place = map(frame.f_locals.get, ("self", "step_idx"))
+            if isinstance(node, BaseEstimator) and not isinstance(
+                node, tuple(RELEASING)
+            ):
+                # the last of a stack reads what those below it answer
+                of_answers = "X_meta" in frame.f_locals
+                callers.setdefault(id(node), (node, place, of_answers))
+        frame = frame.f_back
+    if not callers:
+        return ()
+    # it knows many estimators, which a fit outside of pipelines has no need to load
+    from skpuffer._template._steps import leaks_before
+
     return tuple(
-        Statement("pipeline.unnoised_step_before", step=step)
-        for step in dict.fromkeys(found)
+        Statement(
+            "pipeline.unnoised_step_before", step=step.estimator, reason=step.reason
+        )
+        for caller in callers.values()
+        for step in leaks_before(*caller)
     )
-
-
-def _fitted_alone(step: CallbackContext) -> Iterator[str]:
-    """Classes of what was fitted in a step, and is no part of a release."""
-    parents = {id(task.parent) for task in step}
-    for task in step:
-        # the root task of an estimator in that of its pipeline, without any of its own
-        if task.source_task_name is not None and id(task) not in parents:
-            yield task.estimator_name
 
 
 # -- scenario and accountant of a fit, and what stands for none ------------------------
@@ -1033,3 +1276,25 @@ def _are_many_numbers(classes: Any) -> bool:
     if len(classes) <= _MANY_CLASSES or classes.dtype.kind not in "iuf":
         return False
     return bool(np.all(classes == np.trunc(classes)))
+
+
+def _noise_errors(fitted: Any) -> tuple[tuple[str, float, float], ...]:
+    """Return the least and the largest deviation of what was released, by name."""
+    found = []
+    for name in dict.fromkeys((*fitted._affine_attributes, "coef_")):
+        held = getattr(fitted, f"{name}std_", None)
+        values = np.concatenate([np.empty(0), *_leaves(held)])
+        known = values[np.isfinite(values) & (values > 0)]
+        if known.size:
+            found.append((name.rstrip("_"), float(known.min()), float(known.max())))
+    return tuple(found)
+
+
+def _leaves(held: Any) -> list[Floats]:
+    """Return the numbers in deviations of any kind, without lengths of time."""
+    if isinstance(held, dict):
+        return [leaf for value in held.values() for leaf in _leaves(value)]
+    if hasattr(held, "columns"):
+        return [leaf for _, column in held.items() for leaf in _leaves(column)]
+    values = np.ravel(np.asarray(held))
+    return [values.astype(float)] if values.dtype.kind in "fiu" else []

@@ -8,7 +8,7 @@ import math
 import numbers
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
-from typing import Any
+from typing import Any, ClassVar
 
 __all__ = [
     "BudgetExceededError",
@@ -29,6 +29,7 @@ __all__ = [
     "Statement",
     "UncertifiedError",
     "UnsupportedError",
+    "VersionWarning",
     "WeakPromiseWarning",
 ]
 
@@ -156,6 +157,19 @@ class Statement:
 
     def __str__(self) -> str:
         return _renderer(self)
+
+    # as a text may be read, but no list of letters
+    __iter__: ClassVar[None] = None
+
+    def __contains__(self, words: object) -> bool:
+        return isinstance(words, str) and words in str(self)
+
+    def __getitem__(self, at: int | slice) -> str:
+        return str(self)[at]
+
+    def lower(self) -> str:
+        """Return its words in lower case, to look for some among them."""
+        return str(self).lower()
 
     def __repr__(self) -> str:
         given = "".join(
@@ -570,6 +584,31 @@ class ScaleWarning(UserWarning):
     ...     model = model.fit(table, [0.2, 0.8])
     >>> any(w.category is ScaleWarning for w in caught)
     True
+    """
+
+
+class VersionWarning(UserWarning):
+    """A pickle was written by another version of skpuffer than reads it.
+
+    What its attributes mean may have changed. Fit again, or load it by the version
+    that is named.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> import warnings
+    >>> import numpy as np
+    >>> import skpuffer
+    >>> from skpuffer.exceptions import VersionWarning
+    >>> from skpuffer.summary import PrivateMean
+    >>> written = pickle.dumps(PrivateMean(bounds=(0, 1)).fit(np.eye(4)))
+    >>> here, skpuffer.__version__ = skpuffer.__version__, "99.0"
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     mean = pickle.loads(written)
+    >>> skpuffer.__version__ = here
+    >>> {w.category is VersionWarning for w in caught}
+    {True}
     """
 
 

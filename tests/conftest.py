@@ -68,28 +68,46 @@ def n_trials():
 #: `every_run`. `pytest tests/extensions` runs all.
 _EXTENSIONS_EVERY = 40
 
+#: Of tests that ask the same of one estimator or accountant after another, a run of
+#: everything takes this share, others for each commit. A run of paths runs all, and so
+#: does the CI at night.
+_REPEATED_EVERY = {
+    "test_contract": 3,
+    "test_privacy_checks": 2,
+    "test_an_estimator_states_and_executes_what_it_did": 3,
+    "test_one_record_moves_no_sum_further_than_stated": 3,
+    "test_an_accountant_answers_as_it_did": 5,
+    "test_it_comes_back_and_each_number_is_confirmed_refuted_or_open": 2,
+}
+
 
 def _is_of_extension(item):
     return "extensions" in item.path.parts
 
 
-def _without_most_of_extensions(items):
-    """Leave all tests out but a few of the extensions', others for each commit."""
-    of_extensions = [*map(_is_of_extension, items)]
-    if all(of_extensions):
+def _share(item):
+    """Of how many tests like this one a run of everything takes one."""
+    if _is_of_extension(item):
+        return 1 if item.get_closest_marker("every_run") else _EXTENSIONS_EVERY
+    return _REPEATED_EVERY.get(getattr(item, "originalname", ""), 1)
+
+
+def _drawn_for_the_commit(config, items):
+    """Leave out most tests that others are like, others for each commit."""
+    if all(map(_is_of_extension, items)):
         return items
+    everything = config.args == config.getini("testpaths")
     root = Path(__file__).parents[1]
     asked = ("git", "-C", str(root), "rev-parse", "HEAD")
     commit = subprocess.run(asked, capture_output=True, check=False).stdout
 
-    def drawn(item):
-        return not crc32(commit + item.nodeid.encode()) % _EXTENSIONS_EVERY
+    def is_drawn(item):
+        share = _share(item) if everything or _is_of_extension(item) else 1
+        # of one estimator whatever the test is, for its tests share fits
+        of = item.nodeid.replace(getattr(item, "originalname", None) or "", "")
+        return share == 1 or not crc32(commit + of.encode()) % share
 
-    return [
-        item
-        for item, of_one in zip(items, of_extensions, strict=True)
-        if not of_one or item.get_closest_marker("every_run") or drawn(item)
-    ]
+    return [*filter(is_drawn, items)]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -109,12 +127,10 @@ def pytest_collection():
 
 
 def pytest_itemcollected(item):
-    """Leave two thirds of scikit-learn's checks of each estimator to the slow tests.
-
-    They are the same for all estimators, which share the code that they are about.
-    """
-    name = getattr(item, "originalname", "")
-    if name == "test_scikit_learn_checks" and crc32(item.name.encode()) % 3:
+    """Leave two thirds of scikit-learn's checks to the slow tests: they share code."""
+    if getattr(item, "originalname", "") != "test_scikit_learn_checks":
+        return
+    if crc32(item.name.encode()) % 3:
         item.add_marker("slow")
 
 
@@ -133,7 +149,7 @@ def pytest_collection_modifyitems(config, items):
         )
     seed = os.environ.get("SKPUFFER_TEST_ORDER")
     start = 0 if seed is None else random.Random(seed).randrange(every)
-    kept = _without_most_of_extensions(items)[start::every]
+    kept = _drawn_for_the_commit(config, items)[start::every]
     chosen = set(map(id, kept))
     config.hook.pytest_deselected(items=[i for i in items if id(i) not in chosen])
     if seed is not None:

@@ -11,7 +11,7 @@ from skpuffer._template._reading import (
     SUMMED_ELSEWHERE,
 )
 from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
-from skpuffer.base import SEEDED, UNTOUCHED_ROWS
+from skpuffer.base import REFUSES_MISSING, SEEDED, UNTOUCHED_ROWS
 from skpuffer.compose import OutputPerturbation, PrivatePipeline, PublicPreprocessing
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import Statement
@@ -59,6 +59,7 @@ STATED = Statement("assume.stated_sensitivity_holds", sensitivity=0.1)
 SHAPE = Statement("assume.released_shape_public")
 SHAPES = Statement("assume.shapes_and_labels_public")
 CODE_BOOK = Statement("assume.schema_fixed_beforehand")
+GAPS = Statement("assume.missing_numbers_told", columns=["a", "b"])
 CHOICES = Statement(
     "selection.choices_in_rounds_stated", dim=2, n_rounds=2, largest=1.0
 )
@@ -69,25 +70,25 @@ CASES = {
         PrivateMean(**BOUNDS),
         X,
         None,
-        [RECORDS, CLIPPED, UNTOUCHED_ROWS, *COVERED],
+        [RECORDS, CLIPPED, UNTOUCHED_ROWS, REFUSES_MISSING, *COVERED],
     ),
     "seed": (
         PrivateMean(**BOUNDS, random_state=0),
         X,
         None,
-        [RECORDS, CLIPPED, UNTOUCHED_ROWS, FLOATING_POINT, SEEDED],
+        [RECORDS, CLIPPED, UNTOUCHED_ROWS, REFUSES_MISSING, FLOATING_POINT, SEEDED],
     ),
     "scaler": (
         PrivateStandardScaler(**BOUNDS),
         X,
         None,
-        [RECORDS, CLIPPED, UNTOUCHED_ROWS, *COVERED],
+        [RECORDS, CLIPPED, UNTOUCHED_ROWS, REFUSES_MISSING, *COVERED],
     ),
     "quantiles": (
         PrivateQuantile(**BOUNDS),
         X,
         None,
-        [RECORDS, CHOICES, CLIPPED, UNTOUCHED_ROWS, CHOSEN_ON_GRID],
+        [RECORDS, CHOICES, CLIPPED, UNTOUCHED_ROWS, REFUSES_MISSING, CHOSEN_ON_GRID],
     ),
     "distribution": (
         PrivateCDF(**BOUNDS, bins=4),
@@ -97,6 +98,7 @@ CASES = {
             RECORDS,
             Statement("assume.values_clipped_to_grid"),
             UNTOUCHED_ROWS,
+            REFUSES_MISSING,
             ON_GRID,
         ],
     ),
@@ -108,6 +110,7 @@ CASES = {
             RECORDS,
             Statement("assume.values_clipped_levels_public"),
             UNTOUCHED_ROWS,
+            REFUSES_MISSING,
             *COVERED,
         ],
     ),
@@ -120,6 +123,7 @@ CASES = {
             SHAPE,
             STATED,
             UNTOUCHED_ROWS,
+            REFUSES_MISSING,
             *COVERED,
         ],
     ),
@@ -135,6 +139,7 @@ CASES = {
             ),
             SHAPE,
             UNTOUCHED_ROWS,
+            REFUSES_MISSING,
             *COVERED,
         ],
     ),
@@ -142,13 +147,13 @@ CASES = {
         PrivateMean(schema=BOOK),
         FRAME,
         None,
-        [RECORDS, CLIPPED, UNTOUCHED_ROWS, *COVERED, CODE_BOOK],
+        [RECORDS, CLIPPED, UNTOUCHED_ROWS, *COVERED, CODE_BOOK, GAPS],
     ),
     "lazy table": (
         PrivateMean(**BOUNDS),
         pl.LazyFrame({"a": X[:, 0], "b": X[:, 1]}),
         None,
-        [RECORDS, CLIPPED, SUMMED_ELSEWHERE, UNTOUCHED_ROWS, *COVERED],
+        [RECORDS, CLIPPED, SUMMED_ELSEWHERE, UNTOUCHED_ROWS, REFUSES_MISSING, *COVERED],
     ),
     "lazy table and seed": (
         PrivateMean(**BOUNDS, random_state=0),
@@ -159,6 +164,7 @@ CASES = {
             CLIPPED,
             SUMMED_ELSEWHERE,
             UNTOUCHED_ROWS,
+            REFUSES_MISSING,
             FLOATING_POINT,
             ROUNDED_ELSEWHERE,
             SEEDED,
@@ -174,6 +180,7 @@ CASES = {
             STATED,
             Statement("assume.lipschitz_unproved", lipschitz=0.2),
             UNTOUCHED_ROWS,
+            REFUSES_MISSING,
             *UNCOVERED,
         ],
     ),
@@ -181,7 +188,7 @@ CASES = {
         OutputPerturbation(LogisticRegression(), sensitivity=0.1),
         X,
         Y,
-        [RECORDS, SHAPES, STATED, UNTOUCHED_ROWS, *UNCOVERED],
+        [RECORDS, SHAPES, STATED, UNTOUCHED_ROWS, REFUSES_MISSING, *UNCOVERED],
     ),
     "output, declared labels": (
         OutputPerturbation(LogisticRegression(), sensitivity=0.1, classes=[0, 1]),
@@ -193,6 +200,7 @@ CASES = {
             STATED,
             Statement("assume.unknown_label_read_first"),
             UNTOUCHED_ROWS,
+            REFUSES_MISSING,
             *UNCOVERED,
         ],
     ),
@@ -208,6 +216,7 @@ CASES = {
             UNTOUCHED_ROWS,
             *UNCOVERED,
             CODE_BOOK,
+            GAPS,
         ],
     ),
     "public rows": (
@@ -220,6 +229,7 @@ CASES = {
             RECORDS,
             CLIPPED,
             UNTOUCHED_ROWS,
+            REFUSES_MISSING,
             *COVERED,
             Statement("assume.preprocessing_fitted_on_reference"),
         ],
@@ -232,6 +242,7 @@ CASES = {
             RECORDS,
             CLIPPED,
             UNTOUCHED_ROWS,
+            REFUSES_MISSING,
             *COVERED,
             Statement("assume.preprocessing_fixed_beforehand"),
         ],
@@ -246,6 +257,7 @@ CASES = {
             Statement("assume.rows_clipped", data_norm=1.0),
             Statement("assume.unknown_label_counts_nothing"),
             UNTOUCHED_ROWS,
+            REFUSES_MISSING,
             SUMS_ON_GRID,
             ROUNDED_SUMS,
         ],
@@ -271,7 +283,7 @@ def test_steps_of_a_pipeline_say_what_stands_before_them():
         reference=X + 0.01,
         accountant=PrivacyLoss(1.0, noise="gaussian"),
     ).fit(X)
-    own = [RECORDS, CLIPPED, UNTOUCHED_ROWS, *COVERED]
+    own = [RECORDS, CLIPPED, UNTOUCHED_ROWS, REFUSES_MISSING, *COVERED]
     first = Statement("assume.steps_fixed_or_public", steps=["public"])
     second = Statement(
         "assume.steps_released_are_public",

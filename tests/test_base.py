@@ -73,7 +73,7 @@ from skpuffer.scenarios import (
     SimulatorScenario,
 )
 from skpuffer.scenarios._base import _BoundRecord
-from skpuffer.schema import Schema
+from skpuffer.schema import Number, Schema
 from skpuffer.summary import PrivateMean
 from skpuffer.synthesis import PrivateTableSynthesizer
 from skpuffer.testing import all_estimators
@@ -149,7 +149,11 @@ def test_the_remedy_for_missing_values_is_public():
 
 @pytest.mark.parametrize("estimator", PRIVATE, ids=lambda e: type(e).__name__)
 def test_weights_are_refused_with_the_reason(estimator):
+    # scikit-learn's ensembles give weights to whatever has the parameter
     assert not has_fit_parameter(estimator, "sample_weight")
+    if "weight_bounds" in estimator.get_params():
+        bounded = clone(estimator).set_params(weight_bounds=(0, 1))
+        assert has_fit_parameter(bounded, "sample_weight")
     fresh = clone(estimator)
     name = type(estimator).__name__
     with pytest.raises(TypeError, match=rf"{name}.fit\(\).*sample_weight.*noise"):
@@ -263,7 +267,8 @@ def test_cells_of_listed_states_are_counted(with_schema):
     rows, common = pd.DataFrame({"s": 1.0 * states}), (chain, PrivacyLoss(1e5, 1e-5))
     options = {"bounds": {"s": (0, 1)}, "n_bins": 4, "random_state": 0}
     if with_schema:
-        options["schema"] = Schema({"s": options.pop("bounds")["s"]})
+        options.pop("bounds")
+        options["schema"] = Schema({"s": Number(0, 1, missing=False)})
     additive = PrivateAdditiveRegressor(*common, target_bounds=(0, 1), **options)
     synthesizer = PrivateTableSynthesizer(*common, **options).fit(rows)
     exact = np.bincount(states)
@@ -290,12 +295,16 @@ def test_groups_are_one_for_each_record_and_not_shared_where_records_are_single(
         with refused(ValueError, "scenario.group_ids_repeat"):
             call(single, pairs)
         assert call(single, np.arange(40)) == call(single, None)
-    blocks = BlocksScenario(RecordScenario())
+    blocks = BlocksScenario(RecordScenario(k=2))
     for groups in (pairs[:-1], np.append(pairs, 20)):
         with pytest.raises(ValueError, match=str(len(groups))):
             call(blocks, groups)
     # a secret is that of one block, by whatever name
-    assert call(blocks, pairs) == call(None, None) == call(blocks, 7 - pairs)
+    assert (
+        call(blocks, pairs)
+        == call(RecordScenario(k=2), None)
+        == call(blocks, 7 - pairs)
+    )
 
 
 def test_a_secret_of_another_length_is_refused():
@@ -482,7 +491,7 @@ BLOCKS = np.repeat(np.arange(20), 2)
             Told(
                 KMeans(2),
                 "cluster_centers_",
-                BlocksScenario(RecordScenario()),
+                BlocksScenario(RecordScenario(k=40)),
                 sensitivity=0.1,
             ),
             {"X": X, "groups": BLOCKS},
@@ -652,12 +661,16 @@ def test_rows_are_looked_at_and_each_leak_is_said(monkeypatch):
     assert model.mean_ == pytest.approx(listed.mean(axis=0), abs=1e-6)
 
 
-UNNOISED = Statement("pipeline.unnoised_step_before", step="scaler")
+UNNOISED = Statement(
+    "pipeline.unnoised_step_before",
+    step="scaler",
+    reason=Statement("plain.text", text="sees all rows"),
+)
 
 
 def test_steps_without_noise_before_an_estimator_void_its_promise(monkeypatch):
     """Besides whatever its own parameters take from the rows."""
-    monkeypatch.setattr(base, "unnoised_steps", lambda callback: (UNNOISED,))
+    monkeypatch.setattr(base, "unnoised_steps", lambda: (UNNOISED,))
     monkeypatch.setattr(Watched, "said", ("of a parameter",))
     model = Watched(accountant=NO_NOISE, bounds=(-1, 1))
     with warnings.catch_warnings(record=True) as caught:

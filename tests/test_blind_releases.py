@@ -13,17 +13,20 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skpuffer.accountants import OverlapAmplification, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from skpuffer.cluster import PrivateKMeans
 from skpuffer.compose import PrivatePipeline, PublicPreprocessing
+from skpuffer.covariance import PrivateCovariance
 from skpuffer.decomposition import PrivatePCA
 from skpuffer.ensemble import PATEClassifier
 from skpuffer.kernel.run import add_noise
 from skpuffer.linear_model import (
     PrivateHuberRegressor,
+    PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateSGDClassifier,
@@ -36,6 +39,7 @@ from skpuffer.releases import SelectionRelease
 from skpuffer.scenarios import AttributeScenario, BoundedOdds
 from skpuffer.schema import Schema
 from skpuffer.summary import (
+    PrivateBounds,
     PrivateCDF,
     PrivateMean,
     PrivateQuantile,
@@ -130,6 +134,64 @@ def rows_of(seed):
     return table(seed)[:1]
 
 
+UNTOLD = Schema(COLUMNS, size="private")
+DECLARED = Schema(COLUMNS, size=90)
+
+
+def of_any_size(seed):
+    """Tables of other numbers of records."""
+    frame = table(seed)[0]
+    return (frame if seed else frame.iloc[: N // 2],)
+
+
+def classes_of_any_size(seed):
+    _, sick = classes_of(seed)
+    return of_any_size(seed)[0], sick[: None if seed else N // 2]
+
+
+def amounts_of_any_size(seed):
+    _, pay = amounts_of(seed)
+    return of_any_size(seed)[0], pay[: None if seed else N // 2]
+
+
+STATISTICS = ["count", "size", "mean", "std", "median", "histogram"]
+
+#: Of which the number of records is not known either.
+SIZED = {
+    f"{name}, {schema.size}": (clone(model).set_params(schema=schema), of_any_size)
+    for schema in (UNTOLD, DECLARED)
+    for name, model in {
+        "mean": PrivateMean(),
+        "scaler": PrivateStandardScaler(),
+        "covariance": PrivateCovariance(),
+        "distributions": PrivateCDF(),
+        "quantile": PrivateQuantile(),
+        "bounds": PrivateBounds(),
+        "synthesizer": PrivateTableSynthesizer(),
+        "summary": PrivateSummary(statistics=STATISTICS),
+        "sums by groups": PrivateSummary(statistics=["count", "sum"], by="sex"),
+    }.items()
+}
+SIZED |= {
+    f"{name}, {size}": (
+        model(schema=Schema({**COLUMNS, target: held}, target=target, size=size)),
+        made,
+    )
+    for size in ("private", 90)
+    for name, model, target, held, made in (
+        (
+            "naive Bayes",
+            PrivateCategoricalNB,
+            "sick",
+            [False, True],
+            classes_of_any_size,
+        ),
+        ("least squares", PrivateLinearRegression, "pay", (0, 10), amounts_of_any_size),
+    )
+}
+NUMBER = PrivateSummary(statistics="count", columns=["sex"], schema=UNTOLD)
+SIZED["number of records"] = NUMBER, of_any_size
+
 BELIEF = {
     "scenario": AttributeScenario("sex", level="record", prior=BoundedOdds(2.0)),
     "accountant": OverlapAmplification(epsilon=0.5),
@@ -184,6 +246,7 @@ VARIANTS = {
     ),
     "Huber": (PrivateHuberRegressor(schema=AMOUNTS), amounts_of),
     "ridge, moments": (PrivateRidge(schema=AMOUNTS, solver="moments"), amounts_of),
+    "least squares": (PrivateLinearRegression(schema=AMOUNTS), amounts_of),
     "ridge, gradients": (PrivateRidge(schema=AMOUNTS, solver="gradient"), amounts_of),
     "summary by groups": (
         PrivateSummary(
@@ -221,6 +284,8 @@ VARIANTS = {
         numbers,
     ),
 }
+
+VARIANTS |= SIZED
 
 CASES = VARIANTS | {
     entry.name: (entry.instance, numbers)
@@ -278,4 +343,16 @@ def test_with_open_doors_the_rows_show(name):
     """The control: the same two tables leave different estimators."""
     estimator, make = CASES[name]
     one, other = (released(estimator, make(seed)) for seed in (0, 1))
+    assert one["pickle"] != other["pickle"]
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_a_public_number_of_records_shows(shut, name):
+    """The control: behind closed doors too, it is in the certificate."""
+    estimator, make = SIZED[name]
+    known = estimator.schema.to_dict() | {"size": "public"}
+    told = clone(estimator).set_params(schema=Schema.from_dict(known))
+    if name == "number of records":
+        told.set_params(statistics=["rate"])
+    one, other = (released(told, make(seed)) for seed in (0, 1))
     assert one["pickle"] != other["pickle"]

@@ -20,6 +20,7 @@ from skpuffer.kernel import sampling as schemes
 from skpuffer.kernel.draws import secret_generator
 from skpuffer.kernel.run import ON_GRID, add_noise, noise_grid
 from skpuffer.linear_model import (
+    PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateSGDClassifier,
@@ -370,6 +371,7 @@ def test_a_record_that_may_go_further_never_moves_less(name):
 
 SUMMED = PLANNED | {
     "PrivateRidge, missing targets": PrivateRidge(solver="moments", schema=PAY),
+    "PrivateLinearRegression, missing": PrivateLinearRegression(schema=PAY),
     "PrivateRidge, no intercept": clone(MOMENTS).set_params(fit_intercept=False),
 }
 

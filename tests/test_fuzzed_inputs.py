@@ -17,6 +17,9 @@ from skpuffer.testing._canaries import NUMBER, TEXT, listen, reachable
 ENTRIES = all_estimators()
 N_INPUTS, N_RECORDS = 14, 24
 
+#: What is NaN or infinite where a variance, or all moments, drown in noise.
+DROWNED = ("correlation_", "_std", "r_squared_")
+
 CELLS = (
     TEXT,
     TEXT.encode(),
@@ -167,6 +170,8 @@ def test_malformed_tables(entry):
         assert not said.songs, f"{where} quoted in {said.songs}"
         if said.error is None:
             for path, array in numbers(model):
+                if any(name in str(path) for name in DROWNED):
+                    continue
                 assert np.all(np.isfinite(array)), f"{where}: {path} is not finite"
             continue
         refused += 1

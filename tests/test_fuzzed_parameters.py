@@ -264,7 +264,10 @@ SOUND = {
         {"tables": [[0, 0, 0, 0], [1, 1, 1, 1]], "probabilities": HALF}
     ],
     scenarios.LawsScenario: [{"laws": [(PointMass(0), PointMass(1))]}],
-    scenarios.MarkovChainScenario: [{**CHAIN, "initial": HALF}],
+    scenarios.MarkovChainScenario: [
+        {**CHAIN, "initial": HALF},
+        {**CHAIN, "states": None, "cuts": {0: [0.5]}},
+    ],
     scenarios.PrevalenceScenario: [
         {"column": 0, "low": 1, "high": 2},
         {"column": "x", "low": 0.25, "high": 0.5, "law": "binomial"},

@@ -16,13 +16,15 @@ import skpuffer
 from skpuffer.accountants import GroupPrivacy
 from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.kernel.certificates import Claim, Names, prove
-from skpuffer.kernel.facts import Fact
+from skpuffer.kernel.facts import Adjacency, Fact
 from skpuffer.kernel.run import run
+from skpuffer.kernel.sums import sensitivity_bound
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
 from tests.refused import refused
+from tests.scenarios.pinned import Records
 
 PACKAGE = Path(skpuffer.__file__).parent
 KERNEL = sorted((PACKAGE / "kernel").glob("*.py"))
@@ -229,3 +231,27 @@ def test_who_pays_is_told_before_anything_is_drawn():
     with refused(UncertifiedError, "proof.other_release"):
         run(several, NOISE, RELEASE, execute, rng, lambda: order.append("told"))
     assert order == ["told", "told", "drawn"]
+
+
+@pytest.mark.parametrize("moves", [(5.0, 0.1, 0.1), (5.0, 5.0, 1.9), (5.0, 5.0, 5.0)])
+def test_records_with_bounds_of_their_own_are_no_arbitrary_ones(moves):
+    """One that goes anywhere does not stand for others, of which a prior is known."""
+    known = {1: 1.0, 2: 1.0}
+    release = QueryRelease(
+        n_records=3,
+        dim=1,
+        contribution=Records(),
+        is_sum=True,
+        sensitivity=Sensitivity(add_remove=known, replace={1: 2.0, 2: 2.0}),
+    )
+    fact = Adjacency(
+        count=3,
+        move=max(moves),
+        moves=np.array(moves),
+        relation="replace",
+        coupling_id="of these",
+    )
+    bound = sensitivity_bound(fact, release, 2)
+    assert bound.radius == pytest.approx(sum(min(2.0, move) for move in moves))
+    assert bound.arbitrary == (min(moves) >= 2.0)
+    assert (bound.coupling_id == fact.coupling_id) == (min(moves) < 2.0)

@@ -32,6 +32,7 @@ from skpuffer._template._reading import (
 )
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.compose import PublicPreprocessing
+from skpuffer.covariance import PrivateCovariance
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.kernel.releases import STEPS, of_each_record
 from skpuffer.kernel.run import (
@@ -42,7 +43,11 @@ from skpuffer.kernel.run import (
     ROUNDED_SUMS,
     SUMS_ON_GRID,
 )
-from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
+from skpuffer.linear_model import (
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateRidge,
+)
 from skpuffer.scenarios import (
     AttributeScenario,
     BinnedLaw,
@@ -59,13 +64,15 @@ from skpuffer.summary import (
     PrivateStandardScaler,
     PrivateSummary,
 )
-from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
+from skpuffer.summary._cells import Bins, Grouped, Levels, Signs
 from skpuffer.summary._count_tree import CountTree
+from skpuffer.summary._gaps import Ones, Stacked
 from skpuffer.summary._mean import Moments
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import NUMBER, TEXT, listen
 from skpuffer.utils._bounds import Bounds
 from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._reading import drop_position
 from tests.engines import ENGINES, lazy_frame
 from tests.refused import refused
 
@@ -101,7 +108,14 @@ SCHEMA = Schema(
 )
 
 #: Estimators that are summed up where a table lies, with their defaults.
-SUMMED = ["PrivateCDF", "PrivateMean", "PrivateStandardScaler", "PrivateSummary"]
+SUMMED = [
+    "PrivateBounds",
+    "PrivateCDF",
+    "PrivateCovariance",
+    "PrivateMean",
+    "PrivateStandardScaler",
+    "PrivateSummary",
+]
 
 #: Estimator, columns, target, and what it publishes.
 CASES = {
@@ -117,6 +131,12 @@ CASES = {
         TABLE,
         None,
         ["mean_"],
+    ),
+    "covariance": (
+        PrivateCovariance(schema=SCHEMA),
+        TABLE,
+        None,
+        ["covariance_", "mean_"],
     ),
     "summary": (
         PrivateSummary(
@@ -167,6 +187,12 @@ CASES = {
         TABLE[["age"]],
         None,
         ["levels_"],
+    ),
+    "least squares": (
+        PrivateLinearRegression(bounds=BOUNDS, target_bounds=(0, 1)),
+        NUMBERS,
+        TARGET,
+        ["coef_", "intercept_", "coef_std_"],
     ),
     "ridge": (
         PrivateRidge(data_norm=60, target_bounds=(0, 1), solver="moments"),
@@ -370,23 +396,28 @@ def test_codes_of_missing_numbers_are_missing():
     frame = nw.from_native(pl.LazyFrame({"a": [99.0, 50.0, None, 98.0, math.nan]}))
     column = Number(20, 80, missing=(99, math.nan), missing_level=True)
     values, missing = number_of_book(LazyTable(frame.to_native()), "a", column)
-    found = frame.select(v=values, m=missing).collect()
+    found = frame.rename({"a": "column_0"}).select(v=values, m=missing).collect()
     assert found["m"].to_list() == [True, False, True, False, True]
     fill = float(column.filling)
     assert found["v"].to_list() == [fill, 50.0, fill, 80.0, fill]
 
 
 @given(st.lists(st.datetimes(), min_size=2))
-def test_days_are_those_of_the_calendar_where_moments_are_not_subtracted(moments):
+def test_seconds_are_those_of_the_calendar_where_moments_are_not_subtracted(moments):
     moments = [moment.replace(microsecond=0) for moment in moments]
     frame = nw.from_native(pl.LazyFrame({"a": moments}))
-    days = []
+    seconds = []
     for engines in (_lazy_tables._HAVE_DURATIONS, ()):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_lazy_tables, "_HAVE_DURATIONS", engines)
-            found = _lazy_tables._days(LazyTable(frame.to_native()), "a")
-            days.append(frame.select(v=found).collect()["v"].to_numpy())
-    np.testing.assert_allclose(*days, atol=1e-8)
+            found = _lazy_tables._moments(LazyTable(frame.to_native()), "a")
+            seconds.append(
+                frame.rename({"a": "column_0"})
+                .select(v=found)
+                .collect()["v"]
+                .to_numpy()
+            )
+    np.testing.assert_allclose(*seconds, atol=1e-3)
 
 
 # -- what is refused -------------------------------------------------------------------
@@ -551,7 +582,8 @@ def test_every_estimator_sums_a_lazy_table_or_names_the_remedy(entry):
         return
     with listen() as said:
         model.fit(frame)
-    remedy = "'y' must name" if entry.name == "PrivateRidge" else "collect()"
+    by_name = ("PrivateLinearRegression", "PrivateRidge")
+    remedy = "'y' must name" if entry.name in by_name else "collect()"
     assert remedy in str(said.error)
 
 
@@ -836,3 +868,33 @@ def test_a_scenario_of_several_records_is_covered_as_well():
     near = model.fit(NUMBERS).certificate_
     far = model.fit(lazy_frame("polars", NUMBERS)).certificate_
     assert far.sensitivity == near.sensitivity
+
+
+#: What engines read as a pattern, a path, a quotation, or all columns at once.
+NAMES = ["^x$", "*", "a.b", "a,b", 'say "x"', "it's", "`x`", "x y", "$1", "column_0"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_read_as_it_is_written(engine, name):
+    frame = pd.DataFrame(
+        {"x": [0.0] * 8, "a": 0.0, name: 1.0, "k": ["u", "v"] * 4, "y": 0.0}
+    )
+    if engine == "pyspark" and "`" in name:
+        pytest.skip("the name quotes itself in its statement")
+    table = lazy_frame(engine, frame)
+    schema = Schema({name: (0, 1), "k": ["u", "v"]})
+    plain = PrivateSummary(statistics={name: ["mean"]}, bounds=(0, 1))
+    coded = PrivateSummary(statistics={name: ["mean"]}, by="k", schema=schema)
+    for summary in (plain, coded):
+        summary.set_params(accountant=GroupPrivacy(1e6)).fit(table)
+        found = summary.result_.filter(like="mean", axis=int(summary is coded))
+        np.testing.assert_allclose(found.to_numpy().ravel()[:1], 1, atol=1e-3)
+    # where it is the secret, no other column goes with it
+    held = frame.drop(columns="k")
+    for made in (pl.DataFrame(held.to_dict("list")), held):
+        rest, column = drop_position(made, held.columns.get_loc(name))
+        assert list(rest.columns) == ["x", "a", "y"] and np.all(column == 1)
+    rest = LazyTable(lazy_frame(engine, held)).without(name)
+    assert rest.names == ("x", "a", "y")
+    assert PrivateMean(bounds=(0, 1)).fit(lazy_frame(engine, held)).n_features_in_ == 4

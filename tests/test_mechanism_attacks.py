@@ -27,9 +27,11 @@ from skpuffer.accountants import (
     SinkhornWasserstein,
 )
 from skpuffer.compose import OutputPerturbation
+from skpuffer.covariance import PrivateCovariance
 from skpuffer.decomposition import PrivatePCA
 from skpuffer.distributions import PointMass
 from skpuffer.linear_model import (
+    PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateSGDClassifier,
@@ -115,6 +117,7 @@ def test_accountants(name):
 # -- estimators ------------------------------------------------------------------------
 
 REPLACED, ABSENT = RecordScenario(relation="replace"), RecordScenario()
+UNTOLD = RecordScenario(size="private")
 
 
 def first_is(*values, rest=(0.0,) * 5):
@@ -189,6 +192,11 @@ def turned():
     ]
 
 
+def without_one(value):
+    """A table with a record of a value, and one without it."""
+    return [(np.zeros((5, 1)), None), (np.array([[0.0] * 5 + [value]]).T, None)]
+
+
 #: An estimator, a scenario, two of its tables, and how many outputs an attacker takes.
 #: Of the bound of a logistic regression that is solved, which holds for any loss of
 #: that slope, its table attains four fifths.
@@ -226,10 +234,42 @@ ESTIMATORS = {
         elsewhere(-0.9, 0.9),
         FEW,
     ),
+    "mean, private number": (
+        PrivateMean(bounds=(-1, 1)),
+        UNTOLD,
+        without_one(1.0),
+        FEW,
+    ),
+    "number of records": (
+        PrivateSummary(statistics=["size"], bounds=(-1, 1)),
+        UNTOLD,
+        without_one(0.0),
+        FEW,
+    ),
+    "covariance, private number": (
+        PrivateCovariance(bounds=(-1, 1)),
+        UNTOLD,
+        without_one(0.0),
+        FEW,
+    ),
     "ridge": (
         PrivateRidge(target_bounds=(-1, 1), fit_intercept=False),
         ABSENT,
         targets(0.0, 1.0, x=(0.0, 1.0)),
+        FEW,
+    ),
+    "least squares": (
+        PrivateLinearRegression(bounds=(-1, 1), target_bounds=(-1, 1)),
+        ABSENT,
+        # with the record and without
+        [(x[at:], y[at:]) for at, (x, y) in enumerate(targets(1.0, 1.0))],
+        FEW,
+    ),
+    "least squares, no number": (
+        PrivateLinearRegression(schema=Schema({0: (-1, 1), "t": (-1, 1)}, target="t")),
+        # that nothing is there is counted
+        REPLACED,
+        targets(math.nan, 1.0, x=1.0),
         FEW,
     ),
     "output perturbation": (

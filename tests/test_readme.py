@@ -24,7 +24,7 @@ def examples(readme):
 
 
 def test_the_examples_are_short(examples):
-    assert len(examples) == 3
+    assert len(examples) == 4
     assert all(len(code.strip().splitlines()) <= 14 for code in examples)
 
 
@@ -54,7 +54,7 @@ def test_the_example_of_a_model_runs_without_a_warning(examples, capsys):
     printed = capsys.readouterr().out
     assert "(ε, δ)-Pufferfish privacy: ε = 0.1, δ = 1e-05" in printed
     assert "3.13 times less noise" in printed and "fallback" in printed
-    assert "assuming" in printed
+    assert "not protected" in printed
 
 
 def test_a_file_becomes_a_certified_model_in_six_lines(
@@ -71,6 +71,19 @@ def test_a_file_becomes_a_certified_model_in_six_lines(
     test = load_adult(subset="test")
     # 0.76 have the frequent income
     assert names["model"].score(test.data, test.target) > 0.79
+
+
+def test_a_session_gets_to_a_regression_and_a_report_in_six_lines(
+    examples, capsys, tmp_path, monkeypatch
+):
+    lines = examples[3].partition("\n\n")[2].strip().splitlines()
+    assert len(lines) <= 6
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(compile(examples[3], str(README), "exec"), {})
+    assert "education-num" in capsys.readouterr().out
+    assert "education-num" in (tmp_path / "report.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

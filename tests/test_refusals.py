@@ -93,7 +93,7 @@ def teachers(scenario, n_teachers=4):
 
 
 def households(relation="replace"):
-    return BlocksScenario(RecordScenario(relation=relation))
+    return BlocksScenario(RecordScenario(2, relation))
 
 
 def started(**options):

@@ -113,7 +113,7 @@ REFUSED = [
     ],
     *[
         (PrivateSummary(statistics=bad, **BOUNDS), "'statistics'")
-        for bad in ("range", ["mean", "max"], [], {0: ["max"]})
+        for bad in ("range", ["mean", "most"], [], {0: ["most"]})
     ],
     *[
         (PrivateSummary(by=0, categories=bad, **BOUNDS), "'categories'")

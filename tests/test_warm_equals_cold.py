@@ -7,7 +7,7 @@ in one input, and of a process that remembers nothing. The second answer takes l
 each run compares a third of them, and a slow run all.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from zlib import crc32
 
 import numpy as np
@@ -29,6 +29,7 @@ from skpuffer.linear_model import PrivateRidge
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
+    PublicContext,
     QueryRelease,
     Sensitivity,
     VoteRelease,
@@ -36,8 +37,10 @@ from skpuffer.releases import (
 from skpuffer.scenarios import (
     AttributeScenario,
     BoundedOdds,
+    CoupledSamples,
     MarkovChainScenario,
     OutputDistributions,
+    OutputSamples,
 )
 from skpuffer.summary import PrivateMean, PrivateStatistic
 
@@ -245,6 +248,44 @@ def test_no_release_gets_the_fact_of_one_that_is_gone():
         release = replace(one, factor=float(factor))
         assert bound.fact(OutputDistributions, release).scale == factor
         del release
+
+
+def twice(X, y=None):
+    return np.hstack([X, X])
+
+
+def numbers_in(fact):
+    """What a fact states in numbers and names, whatever else it holds."""
+    held = {field.name: getattr(fact, field.name) for field in fields(fact)}
+    plain = (bool, int, float, str, np.ndarray, type(None))
+    return {name: str(v) for name, v in held.items() if isinstance(v, plain)}
+
+
+NORMS = (1.0, 2.0, np.inf)
+#: Facts that hold outputs, whatever the norm, and that take long to simulate.
+OF_OUTPUTS = {CoupledSamples, OutputDistributions, OutputSamples}
+
+
+@pytest.mark.parametrize("name", _scenarios(N))
+def test_no_fact_is_that_of_another_norm(name):
+    """One bound scenario is asked in all norms, and by each in turn a new one."""
+    scenario, releases = _scenarios(N)[name], list(_releases(N).values())
+    releases += [
+        replace(one, contribution=twice, dim=2, sensitivity=None)
+        for one in releases
+        if type(one) is QueryRelease and one.is_sum
+    ]
+    for release in releases:
+        try:
+            bound = scenario.bind(release.context or PublicContext(n_records=N))
+            offered = bound.provides(release)
+        except ScenarioError:
+            continue
+        for kind in offered - OF_OUTPUTS:
+            for norm in NORMS:
+                fresh = scenario.bind(bound.context).fact(kind, release, norm)
+                known = bound.fact(kind, release, norm)
+                assert numbers_in(known) == numbers_in(fresh), (kind, norm)
 
 
 # -- whole fits under one scenario -------------------------------------------------

@@ -139,3 +139,11 @@ def test_a_statement_never_changes():
 
 def test_a_code_of_another_version_is_shown_as_it_is():
     assert "later.news" in str(Statement("later.news", number=3))
+
+
+def test_a_statement_is_searched_as_its_words_are():
+    statement = Statement("assume.refusal_of_missing_uncovered")
+    words = str(statement)
+    assert statement[:7] == words[:7] and statement.lower() == words.lower()
+    assert "missing" in statement and "zebra" not in statement
+    assert 3 not in statement and not np.iterable(statement)

@@ -15,10 +15,12 @@ from typing import Generic
 #: something, and what is used to add to the library.
 GROUPS = {
     "Use": [
+        "skpuffer.session",
         "skpuffer.schema",
         "skpuffer.scenarios",
         "skpuffer.accountants",
         "skpuffer.summary",
+        "skpuffer.covariance",
         "skpuffer.preprocessing",
         "skpuffer.linear_model",
         "skpuffer.naive_bayes",

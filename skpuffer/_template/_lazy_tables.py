@@ -9,13 +9,14 @@ whatever the order, and no rounding of one record depends on another.
 
 from __future__ import annotations
 
+import copy
 import datetime
 import functools
 import math
 import operator
 import re
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,18 @@ from skpuffer.exceptions import (
 from skpuffer.kernel.numbers import Floats
 from skpuffer.kernel.releases import STEPS, TableElsewhere
 from skpuffer.schema import Category, Encoding, Number
-from skpuffer.schema._cells import NUMBER, TRUTH, cell_numbers, level_table
+from skpuffer.schema._cells import (
+    EXACT,
+    GAPS,
+    NUMBER,
+    RANGES,
+    SECONDS,
+    TRUTH,
+    cell_numbers,
+    cell_seconds,
+    is_digits,
+    level_table,
+)
 from skpuffer.utils._reading import COLLECT, REPEATED_NAMES, object_cells
 from skpuffer.utils._silence import unquoted
 
@@ -55,6 +67,9 @@ _DAY = (
     "|(?:[2468][048]|[13579][26])00)-02-29"
 )
 
+#: Time of the day, to the second or less.
+_HOURS = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?"
+
 #: Keys of dates and times, which may be spelt in several ways.
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}( |$)|[0-9]{2}:[0-9]{2}:[0-9]{2}")
 
@@ -63,6 +78,10 @@ _LARGEST = sys.float_info.max
 
 #: Beyond, sums of whole steps might not fit 64 bits.
 _MOST_RECORDS = 2**32 - 1
+
+#: Rows of a unit beyond which a float might not hold the sum of their whole steps.
+#: Engines add up floats by group faster than integers, which take 128 bits there.
+_MOST_IN_FLOATS = 2**53 // STEPS
 
 
 def clipped(values: Any, low: float, high: float) -> Any:
@@ -107,11 +126,41 @@ class LazyColumn:
         Numbers, or codes of levels.
     is_readable : narwhals.Expr or None
         Where the estimator takes the cell; None takes any.
+    made : callable or None
+        Makes `values`, which are None then, of all columns that are read. Each of these
+        is computed once, however often they are used.
     """
 
     name: Hashable
     values: Any
     is_readable: Any = None
+    made: Callable[[Sequence[Any]], Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LazyUnits:
+    """Units of a lazy table, whose rows are summed up before the units are.
+
+    Parameters
+    ----------
+    key : narwhals.Expr
+        What is equal in the rows of one unit, null where a row has no id.
+    most : int
+        Rows that a unit counts for at most: the rows of one that has more weigh less.
+    alone : bool
+        Whether a unit is one record, with the mean of its rows.
+    """
+
+    key: Any
+    most: int
+    alone: bool
+
+    def weight(self, size: Any) -> Any:
+        """Weight of each row of a unit of so many rows."""
+        if self.alone:
+            return 1.0 / size
+        within = nw.when(size > self.most).then(float(self.most) / size)
+        return within.otherwise(nw.lit(1.0))
 
 
 class LazyTable:
@@ -126,11 +175,17 @@ class LazyTable:
     ----------
     names : tuple of str
     types : dict of {str: narwhals type}
-    n_records : int
-        As the engine counts it.
+    n_records, n_rows : int
+        As the engine counts them. Of units, the rows or units that are counted, and
+        the rows that have an id.
+    sums_floats : bool
+        Whether a float holds any sum of whole steps of the rows of a unit.
     engine : str
         Its name.
+    units : LazyUnits or None
     """
+
+    units: LazyUnits | None = None
 
     def __init__(self, X: Any) -> None:
         self._frame: Any = nw.from_native(X)
@@ -148,16 +203,92 @@ class LazyTable:
         self.names = tuple(self.types)
         if not all(isinstance(name, str) for name in self.names):
             raise value_error("lazy.columns_without_names")
+        # An engine may read a name as a pattern of names, or as a path: so no
+        # expression holds one.
+        self._plain = {name: f"column_{i}" for i, name in enumerate(self.names)}
+        if self.engine == "duckdb":  # whose expressions read a star as all columns
+            quoted = [name.replace('"', '""') for name in self.names]
+            listed = [f'"{q}" AS column_{i}' for i, q in enumerate(quoted)]
+            native = self._frame.to_native().project(", ".join(listed))
+            self._frame = nw.from_native(native)
+        else:
+            self._frame = self._frame.rename(self._plain)
 
-    @functools.cached_property
+    def column(self, name: str) -> Any:
+        """Return the expression of a column, whatever its name looks like."""
+        return nw.col(self._plain[name])
+
+    @property
     def n_records(self) -> int:
         """Number of records, as the engine counts them."""
-        counts = self._collected(lambda frame: frame.select(nw.len().alias("n")))
-        return int(counts["n"][0])
+        return self._counts[1]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are read."""
+        return self._counts[0]
+
+    @property
+    def sums_floats(self) -> bool:
+        """Whether no unit has so many rows that a float might not hold their sum."""
+        return self.units is not None and self._counts[2] <= _MOST_IN_FLOATS
+
+    @functools.cached_property
+    def _counts(self) -> tuple[int, int, int]:
+        """Numbers of rows, of records, and of rows of the largest unit."""
+        units = self.units
+        if units is None:
+            found = self._collected(lambda frame: frame.select(nw.len().alias("n")))
+            return int(found["n"][0]), int(found["n"][0]), 1
+
+        def counts(frame: Any) -> Any:
+            frame = frame.select(units.key.alias("unit"))
+            frame = frame.filter(~nw.col("unit").is_null())
+            sizes = frame.group_by("unit").agg(nw.len().alias("n"))
+            n = nw.col("n").cast(nw.Int64)
+            most = nw.when(n > units.most).then(nw.lit(units.most)).otherwise(n)
+            kept = _constant(n, 1) if units.alone else most
+            sizes = sizes.select(n.alias("n"), kept.cast(nw.Int64).alias("kept"))
+            n, kept = nw.col("n"), nw.col("kept")
+            return sizes.select(n.sum(), kept.sum(), n.max().alias("largest"))
+
+        found = self._collected(counts)
+        n_rows, *others = (found[name][0] for name in ("n", "kept", "largest"))
+        # an engine has no sum of no rows
+        if not n_rows > 0:
+            raise value_error("units.no_row_has_an_id")
+        n_records, largest = map(int, others)
+        return int(n_rows), n_records, largest
+
+    def by_units(self, name: str, most: int, *, alone: bool) -> LazyTable:
+        """Return the table without its column of ids, to be summed up by these.
+
+        Parameters
+        ----------
+        name : str
+        most : int
+        alone : bool
+            As of :class:`LazyUnits`.
+        """
+        kind, raw = self.types[name], self.column(name)
+        if _is_text(kind):
+            key = _text_id(self, name)
+        elif kind in (nw.Float32, nw.Float64):
+            key = nw.when(~raw.is_nan()).then(raw)
+        elif kind.is_numeric() or kind.is_temporal() or kind == nw.Boolean:
+            key = raw
+        else:
+            raise value_error("units.ids_of_no_kind", unit=name, told=_told(kind))
+        rest = self.without(name)
+        rest.units = LazyUnits(key, most, alone)
+        return rest
 
     def without(self, name: str) -> LazyTable:
         """Return the table without a column."""
-        return LazyTable(self._frame.drop(name))
+        rest = copy.copy(self)
+        rest.types = {other: self.types[other] for other in self.names if other != name}
+        rest.names = tuple(rest.types)
+        return rest
 
     def check_names(self, names: Sequence[Any]) -> None:
         """Refuse names of a code book that the table lacks."""
@@ -168,7 +299,10 @@ class LazyTable:
             )
 
     def totals(
-        self, stages: Sequence[dict[str, Any]]
+        self,
+        stages: Sequence[dict[str, Any]],
+        counted: Collection[str],
+        steps: dict[str, int],
     ) -> dict[str, np.ndarray[Any, Any]]:
         """Sum up integers over all records, or over those of each cell, in one pass.
 
@@ -176,23 +310,45 @@ class LazyTable:
         ----------
         stages : sequence of dict of {str: narwhals.Expr}
             Columns computed of the table, of these, and so on. Those of the last are
-            summed up, but for ``cell``, by which records are grouped.
+            totalled, but for ``cell``, by which records are grouped. Of records the
+            number of rows is ``n`` among them; of units it is counted beside them.
+        counted : collection of str
+            Columns of which the cells that are not null are counted. The others are
+            summed up.
+        steps : dict of {str: int}
+            Of units, steps of one of each column that is weighed, in which its total
+            is. The others are not weighed. ``w`` is the weight itself, ``largest`` the
+            number of rows of the largest unit.
 
         Returns
         -------
         dict of {str: ndarray of int of shape (n_cells,)}
             The totals, and the cells as ``cell``.
         """
-        sums = [nw.col(name).sum() for name in stages[-1] if name != "cell"]
+        units = self.units
+        own = [
+            nw.col(name).count() if name in counted else nw.col(name).sum()
+            for name in stages[-1]
+            if name != "cell"
+        ]
 
         def totals(frame: Any) -> Any:
             # engines aggregate plain columns: what is computed of them comes first
-            for stage in stages:
-                frame = frame.select(*(e.alias(name) for name, e in stage.items()))
-            if "cell" in stages[-1]:
-                frame = frame.group_by("cell").agg(*sums)
-            else:
-                frame = frame.select(*sums)
+            for i, stage in enumerate(stages):
+                columns = dict(stage)
+                if units is not None:
+                    columns["unit"] = nw.col("unit") if i else units.key
+                frame = frame.select(*(e.alias(name) for name, e in columns.items()))
+                if units is not None and not i:
+                    frame = frame.filter(~nw.col("unit").is_null())
+            by, sums = [name for name in stages[-1] if name == "cell"], own
+            if units is not None:
+                frame = frame.group_by(*by, "unit").agg(*own, nw.len().alias("n"))
+                names = [name for name in stages[-1] if name not in by]
+                frame = _weighed(frame, units, by, names, steps)
+                sums = [nw.col(name).sum() for name in (*names, "n", "w")]
+                sums.append(nw.col("size").max().alias("largest"))
+            frame = frame.group_by(*by).agg(*sums) if by else frame.select(*sums)
             # some sum to wider integers, of which pandas would make floats
             return frame.select(nw.all().cast(nw.Int64))
 
@@ -210,6 +366,42 @@ class LazyTable:
         owner = Statement("lazy.subject_engine", engine=self.engine)
         totals: dict[str, np.ndarray[Any, Any]] = unquoted(owner, collect, self._frame)
         return totals
+
+
+def _weighed(
+    frame: Any,
+    units: LazyUnits,
+    by: Sequence[str],
+    names: Sequence[str],
+    steps: dict[str, int],
+) -> Any:
+    """Weigh the totals of each unit as the unit counts.
+
+    A total is rounded once more, to whole steps: what a unit adds is a function of its
+    own rows alone.
+    """
+    n = nw.col("n").cast(nw.Float64)
+    # of a unit with rows in several cells
+    size = n.sum().over("unit") if by else n
+    frame = frame.with_columns(size.alias("size"))
+    frame = frame.with_columns(units.weight(nw.col("size")).alias("weight"))
+    weight = nw.col("weight")
+    weighed = {
+        name: (nw.col(name).cast(nw.Float64) * weight * float(step)).cast(nw.Int64)
+        for name, step in steps.items()
+    }
+    plain = {name: nw.col(name) for name in (*by, *names, "n", "size")}
+    columns = plain | weighed | {"w": (n * weight * float(STEPS)).cast(nw.Int64)}
+    return frame.select(*(e.alias(name) for name, e in columns.items()))
+
+
+def _text_id(table: LazyTable, name: str) -> Any:
+    """Ids of texts: without the space around them, numbers as such, gaps as null."""
+    numbers, texts = _cells(table, name)
+    is_gap = texts.is_in(sorted(GAPS)) | texts.str.contains("^[+-]?[nN][aA][nN]$")
+    spelt = nw.when(~is_gap).then(texts)
+    is_number = ~numbers.is_null() & ~texts.str.contains("^[+-]?[0-9]{16,}$")
+    return nw.when(is_number).then(numbers.cast(nw.String)).otherwise(spelt)
 
 
 def _options(frame: Any) -> dict[str, Any]:
@@ -256,11 +448,33 @@ class SummedColumns(TableElsewhere):
 
     def rounding(self, contribution: Any) -> Floats:
         """Return how far a contribution is rounded; see :class:`TableElsewhere`."""
+        if self._table.units is not None:
+            return self._rounding_of_units(contribution)
         off = [0.0 if p.is_count else 1 / STEPS for p in self._parts(contribution)]
         # Sums are an affine map of these, of which each rounded one is in a coordinate
         # of its own, with a positive factor.
         rounded = contribution.from_parts(np.array([off]), np.zeros((1, 1)))
         return np.tile(np.abs(rounded[0]), getattr(contribution, "n_cells", 1))
+
+    def _rounding_of_units(self, contribution: Any) -> Floats:
+        """How far contributions of units are rounded, for each row that one counts for.
+
+        A row's number once, by a step. Then all sums of a unit, counts too, by another.
+        Of m rows these are m + 1 steps, and of a mean of rows two.
+        """
+        block = self._block(contribution)
+        n_parts = len(self._parts(block))
+        # by each part, and by the number of rows: an affine map of all
+        off = np.vstack([np.eye(n_parts), np.zeros(n_parts)]) * (2 / STEPS)
+        counts = np.append(np.zeros(n_parts), 2 / STEPS)[:, None]
+        found = np.abs(block.from_parts(off, counts)).sum(axis=0)
+        return np.tile(found, getattr(block, "n_cells", 1))
+
+    def _block(self, contribution: Any) -> Any:
+        """What a row adds, which the table weighs."""
+        units = self._table.units
+        alone = units is not None and units.alone
+        return contribution.block if alone else contribution
 
     @property
     def _names(self) -> list[Any]:
@@ -283,6 +497,14 @@ class SummedColumns(TableElsewhere):
             )
         return parts
 
+    @property
+    def _counts_cells(self) -> bool:
+        """Whether truths are null where they do not hold, and counted: faster by unit.
+
+        Polars sums truths as fast.
+        """
+        return bool(self._table.units is not None and self._table.engine != "polars")
+
     def _stages(self, contribution: Any, parts: Sequence[Any]) -> list[dict[str, Any]]:
         """Columns computed of the table, one after the other, in one query."""
         checks = {
@@ -291,42 +513,65 @@ class SummedColumns(TableElsewhere):
             if column.is_readable is not None
         }
         kept = {name: nw.col(name) for name in checks}
-        stages = [{f"c{i}": c.values for i, c in enumerate(self._columns)} | checks]
+        read = {f"c{i}": c.values for i, c in enumerate(self._columns) if not c.made}
+        stages = [read | checks]
+        if len(read) < len(self._columns):
+            every = [
+                c.made(self._names) if c.made else nw.col(f"c{i}")
+                for i, c in enumerate(self._columns)
+            ]
+            stages.append({f"c{i}": column for i, column in enumerate(every)} | kept)
         if hasattr(contribution, "prepared"):
             made = contribution.prepared(self._names)
             stages.append({f"c{i}": column for i, column in enumerate(made)} | kept)
-        counted = kept | {f"p{i}": p.values for i, p in enumerate(parts) if p.is_count}
-        if self._table.engine != "polars":  # which counts truth values as they are
-            counted = {name: truth.cast(nw.Int64) for name, truth in counted.items()}
-        # A sum over rows: an engine may take their number from what it knew of a file.
-        counted["n"] = _constant("c0", 1).cast(nw.Int64)
-        last = counted | {
-            f"p{i}": (p.values * float(STEPS)).cast(nw.Int64)
-            for i, p in enumerate(parts)
-            if not p.is_count
-        }
+        truths = kept | {f"p{i}": p.values for i, p in enumerate(parts) if p.is_count}
+        if self._counts_cells:
+            one = nw.lit(1)
+            truths = {name: nw.when(truth).then(one) for name, truth in truths.items()}
+        elif self._table.engine != "polars":  # which counts truth values as they are
+            truths = {name: truth.cast(nw.Int64) for name, truth in truths.items()}
+        last, floats = truths, self._table.sums_floats
+        for i, p in enumerate(parts):
+            if not p.is_count:
+                step = p.values * float(STEPS)
+                last[f"p{i}"] = step.floor() if floats else step.cast(nw.Int64)
+        if self._table.units is None:
+            # A sum over rows: an engine may take their number from what it knew of a
+            # file.
+            last["n"] = _constant(nw.col("c0"), 1).cast(nw.Int64)
         if hasattr(contribution, "cell"):
             last["cell"] = contribution.cell(self._names)
         return [*stages, last]
 
     def _sum(self, contribution: Any) -> Floats:
-        n_records = self.shape[0]
-        if n_records > _MOST_RECORDS:
+        units, n_rows = self._table.units, self.shape[0]
+        if units is not None:
+            n_rows = self._table.n_rows
+        if n_rows > _MOST_RECORDS:
             raise unsupported_error("lazy.too_many_records", most_records=_MOST_RECORDS)
+        contribution = self._block(contribution)
         parts = self._parts(contribution)
         # one pass for everything: sums of one state of the table, and its size
-        found = self._table.totals(self._stages(contribution, parts))
+        steps = {f"p{i}": STEPS if p.is_count else 1 for i, p in enumerate(parts)}
+        stages, counted = self._stages(contribution, parts), []
+        if self._counts_cells:
+            counted = [n for n in stages[-1] if n[0] == "r" or steps.get(n, 1) > 1]
+        found = self._table.totals(stages, counted, steps)
         counts = found["n"].astype(float)
-        if counts.sum() != n_records:
+        largest = found["largest"].max() if self._table.sums_floats else 0
+        if counts.sum() != n_rows or largest > _MOST_IN_FLOATS:
             raise value_error("lazy.table_changed_while_read")
+        if units is not None:
+            counts = found["w"] / STEPS
         for i, column in enumerate(self._columns):
-            if column.is_readable is not None and found[f"r{i}"].sum() != n_records:
+            if column.is_readable is not None and found[f"r{i}"].sum() != n_rows:
                 raise value_error(
                     "lazy.column_not_finite", name=column.name, reader=self._reader
                 )
         sums = np.zeros((len(counts), len(parts)))
         for i, part in enumerate(parts):
-            sums[:, i] = found[f"p{i}"] / (1 if part.is_count else STEPS)
+            whole = part.is_count and units is None
+            sums[:, i] = found[f"p{i}"] / (1 if whole else STEPS)
         counts = counts[:, None]
         if "cell" in found:
             # An engine has no cells without records. The one beyond the last holds who
@@ -363,9 +608,9 @@ def _numbers(table: LazyTable, name: str) -> tuple[Any, Any]:
     kind = table.types[name]
     if not (kind.is_numeric() or kind == nw.Boolean):
         raise value_error("lazy.column_not_numeric", name=name, told=_told(kind))
-    raw = nw.col(name)
+    raw = table.column(name)
     # not all engines cast truth values, or those that are missing
-    values = _indicator(raw) if kind == nw.Boolean else raw.cast(nw.Float64)
+    values = indicator(raw) if kind == nw.Boolean else raw.cast(nw.Float64)
     return values, ~raw.is_null()
 
 
@@ -378,7 +623,7 @@ def _cells(table: LazyTable, name: str) -> tuple[Any, Any]:
         Null where there is none; None if the type of the column has none.
     texts : narwhals.Expr or None
     """
-    kind, raw = table.types[name], nw.col(name)
+    kind, raw = table.types[name], table.column(name)
     if kind == nw.Boolean:
         held = nw.when(raw).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
         return nw.when(~raw.is_null()).then(held), None
@@ -417,26 +662,69 @@ def _is_text(kind: Any) -> bool:
     return kind in (nw.String, nw.Categorical, nw.Enum)
 
 
-def _days(table: LazyTable, name: str) -> Any:
-    """Days since the beginning of 1970, of a column of dates or of texts."""
-    kind, dates = table.types[name], nw.col(name)
+def _moments(table: LazyTable, name: str) -> Any:
+    """Seconds since the beginning of 1970, of a column of dates or of texts."""
+    kind, dates = table.types[name], table.column(name)
+    clock: Any = 0.0
     if not (kind == nw.Date or kind == nw.Datetime):
-        dates = dates if kind == nw.String else dates.cast(nw.String)
-        dates = dates.str.strip_chars()
-        dates = nw.when(dates.str.contains(f"^(?:{_DAY})$")).then(dates)
-        dates = dates.str.to_datetime(format="%Y-%m-%d")
+        texts = (
+            dates if kind == nw.String else dates.cast(nw.String)
+        ).str.strip_chars()
+        known = texts.str.contains(f"^(?:{_DAY})(?:[T ]{_HOURS})?$")
+        days = nw.when(known).then(texts).str.slice(0, 10)
+        dates = days.str.to_datetime(format="%Y-%m-%d")
+        clock = _of_clock(texts.str.slice(11), texts.str.contains(f"[T ]{_HOURS}$"))
     elif kind == nw.Date:
-        dates = dates.cast(nw.Datetime)
+        # engines refuse to cast days of which they have no moment, or an infinite one
+        dates = _within(dates, datetime.date.min, datetime.date.max).cast(nw.Datetime)
+    elif table.engine == "polars" and kind.time_zone:
+        # which compares no moments of two zones
+        dates = dates.dt.convert_time_zone("UTC")
+    elif table.engine == "duckdb":
+        # which counts no seconds from a moment that is infinite
+        zone = getattr(kind, "time_zone", None) and datetime.UTC
+        ends = [datetime.datetime.min, datetime.datetime.max]
+        if kind.time_unit == "ns":
+            ends = [datetime.datetime(1677, 9, 22), datetime.datetime(2262, 4, 11)]
+        dates = _within(dates, *(end.replace(tzinfo=zone) for end in ends))
     if table.engine not in _HAVE_DURATIONS:
         at: Any = dates.dt
         before = at.year() - 1
         leap_days = before // 4 - before // 100 + before // 400 - 477
         days = 365 * (before - 1969) + leap_days + at.ordinal_day() - 1
-        clock = ((at.hour(), 24), (at.minute(), 1440), (at.second(), 86_400))
-        return sum((p.cast(nw.Float64) / n for p, n in clock), days.cast(nw.Float64))
+        parts = ((days, 86_400.0), (at.hour(), 3600.0), (at.minute(), 60.0))
+        seconds = sum((p.cast(nw.Float64) * n for p, n in parts), at.second())
+        return seconds.cast(nw.Float64) + clock
     zone = getattr(kind, "time_zone", None) and datetime.UTC
     beginning = nw.lit(datetime.datetime(1970, 1, 1, tzinfo=zone))
-    return (dates - beginning).dt.total_seconds().cast(nw.Float64) / 86_400.0
+    return (dates - beginning).dt.total_seconds().cast(nw.Float64) + clock
+
+
+def _within(dates: Any, first: datetime.date, last: datetime.date) -> Any:
+    """Dates between two, null where one is not."""
+    is_within = (dates >= nw.lit(first)) & (dates <= nw.lit(last))
+    return nw.when(is_within).then(dates)
+
+
+def _clock(table: LazyTable, name: str) -> Any:
+    """Seconds since midnight, of a column of times or of texts."""
+    kind, times = table.types[name], table.column(name)
+    if kind == nw.Duration:
+        return times.dt.total_seconds().cast(nw.Float64)
+    texts = (times if kind == nw.String else times.cast(nw.String)).str.strip_chars()
+    known = texts.str.contains(f"^{_HOURS}$")
+    return nw.when(known).then(_of_clock(texts, known))
+
+
+def _of_clock(texts: Any, known: Any) -> Any:
+    """Seconds of texts such as 17:05:30, zero where there is no such text."""
+    found: Any = nw.lit(0.0)
+    for start, length in ((0, 3600.0), (3, 60.0), (6, 1.0)):
+        digits = texts.str.slice(start, 2)
+        is_there = known & digits.str.contains("^[0-9]{2}$")
+        part = nw.when(is_there).then(digits).cast(nw.Float64)
+        found = found + nw.when(is_there).then(part * length).otherwise(nw.lit(0.0))
+    return found
 
 
 def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any:
@@ -456,7 +744,7 @@ def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any
     """
     numbers, texts = _cells(table, name)
     known = level_table(levels)
-    found = _constant(name, other)
+    found = _constant(table.column(name), other)
     if texts is not None:
         spelt = {key: place for key, place in known.items() if isinstance(key, str)}
         moments = {key: spelt.pop(key) for key in [*spelt] if _MOMENT.match(key)}
@@ -471,10 +759,25 @@ def codes(table: LazyTable, name: str, levels: Sequence[Any], other: int) -> Any
     if numbers is not None and held:
         # no text that is a number is another level
         if texts is None:
-            return _code(numbers, held, other)
+            found = _code(numbers, held, other)
+            return _exact_code(table, name, known, found, other)
         by_number = _code(numbers, held, -1)
         found = nw.when(by_number >= 0).then(by_number).otherwise(found)
-    return found
+    return _exact_code(table, name, known, found, other)
+
+
+def _exact_code(
+    table: LazyTable, name: str, known: dict[Any, int], found: Any, other: int
+) -> Any:
+    """Codes where cells are whole numbers, of which floats may not tell two apart."""
+    # of the numbers that a column of an engine may hold
+    whole = [(p, int(k)) for k, p in known.items() if is_digits(k)]
+    whole = [(p, n) for p, n in whole if -(2**63) <= n < 2**63]
+    if not whole or not table.types[name].is_integer():
+        return found
+    raw = table.column(name)
+    exact = _code(raw, whole, other)
+    return nw.when((raw < EXACT) & (raw > -EXACT)).then(found).otherwise(exact)
 
 
 def _is_moment(cells: Any, kind: Any, key: str) -> Any:
@@ -518,30 +821,43 @@ def _code(column: Any, known: list[tuple[int, Any]], other: int) -> Any:
 # -- code books ------------------------------------------------------------------------
 
 
-def number_of_book(table: LazyTable, name: str, column: Number) -> tuple[Any, Any]:
+def number_of_book(
+    table: LazyTable, name: str, column: Number, clip: bool = True
+) -> tuple[Any, Any]:
     """Return a column as its code book reads numbers.
+
+    Parameters
+    ----------
+    clip : bool, default=True
+        False leaves clipping to who reads the values, which are not NaN.
 
     Returns
     -------
     values : narwhals.Expr
         Within the bounds, the public `filling` where one is missing.
     missing : narwhals.Expr
-        Whether it is missing.
+        One where it is missing, and zero elsewhere.
     """
-    values, texts = _cells(table, name)
-    if texts is not None:
-        days = _days(table, name)
-        values = days if values is None else _first(days, values)
-    elif values is None:
-        values = _constant(name, math.nan)
+    if column.reads == "number":
+        values, _ = _cells(table, name)
+        codes: Any = cell_numbers(object_cells(column.missing_codes))
+    else:
+        unit = SECONDS[str(column.unit)]
+        seconds = (_moments if column.reads == "date" else _clock)(table, name)
+        first, end = RANGES[column.reads]
+        inside = (seconds >= float(first)) & (seconds < float(end))
+        values = (nw.when(inside).then(seconds) / unit).floor()
+        codes = cell_seconds(object_cells(column.missing_codes), column.reads) // unit
+    if values is None:
+        values = _constant(table.column(name), math.nan)
     present = ~values.is_null() & ~values.is_nan()
-    for code in cell_numbers(object_cells(column.missing)):
+    for code in codes:
         # those that are no numbers are NaN, and in no column of numbers
         if not math.isnan(code):
             present = present & (values != float(code))
-    inside = clipped(values, column.low, column.high)
+    inside = clipped(values, column.low, column.high) if clip else values
     filled = nw.when(present).then(inside).otherwise(nw.lit(float(column.filling)))
-    return filled, nw.when(present).then(nw.lit(False)).otherwise(nw.lit(True))
+    return filled, nw.when(present).then(nw.lit(0.0)).otherwise(nw.lit(1.0))
 
 
 def codes_of_book(table: LazyTable, name: str, column: Category) -> Any:
@@ -552,7 +868,7 @@ def codes_of_book(table: LazyTable, name: str, column: Category) -> Any:
     narwhals.Expr
         Of integers: see :func:`skpuffer.schema._cells.level_codes`.
     """
-    other = len(column.levels) if column.missing_level else column.filling
+    other = len(column.levels) if column.has_gaps else column.filling
     return codes(table, name, column.levels, other)
 
 
@@ -570,25 +886,27 @@ def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:
     for name in encoding.schema.names:
         column = encoding.schema[name]
         if isinstance(column, Number):
-            values, missing = number_of_book(table, name, column)
-            made = [values, _indicator(missing)] if column.missing_level else [values]
+            # whatever a cell holds, contributions clip it to these bounds
+            values, missing = number_of_book(table, name, column, clip=False)
+            made = [values, missing] if column.has_gaps else [values]
         else:
             held = codes_of_book(table, name, column)
-            width = len(column.levels) + column.missing_level
-            made = [_indicator(held == code) for code in range(width)]
+            width = len(column.levels) + column.has_gaps
+            made = [indicator(held == code) for code in range(width)]
         found += [LazyColumn(name, values) for values in made]
     return found
 
 
-def _constant(name: str, value: float) -> Any:
+def _constant(column: Any, value: float) -> Any:
     """A value in each row: an expression of no column would have one row alone."""
     held = nw.lit(value)
-    return nw.when(nw.col(name).is_null()).then(held).otherwise(held)
+    return nw.when(column.is_null()).then(held).otherwise(held)
 
 
 def _first(values: Any, others: Any) -> Any:
     return nw.when(~values.is_null()).then(values).otherwise(others)
 
 
-def _indicator(condition: Any) -> Any:
+def indicator(condition: Any) -> Any:
+    """Return an expression that is one where a condition holds, and zero elsewhere."""
     return nw.when(condition).then(nw.lit(1.0)).otherwise(nw.lit(0.0))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import Statement, unsupported_error
-from skpuffer.kernel.numbers import check_probability
+from skpuffer.kernel.numbers import check_option, check_probability
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from skpuffer.privacy import Certificate
     from skpuffer.releases import PublicContext
     from skpuffer.scenarios import BoundScenario, Scenario
+
+    from ._weights import Weighting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,12 @@ class Task:
         them.
     start_assumption : Statement or None
         What the certificate takes for granted of them.
+    units : ndarray of int of shape (n_rows,) or None
+        Number of each row's unit, where a unit is a record of the release.
+    weighting : Weighting or None
+        What is public of the weights of records.
+    weights : ndarray of shape (n_rows, 2) or None
+        As of a table that is read, until the release is run.
 
     Examples
     --------
@@ -62,6 +70,9 @@ class Task:
     reading: Any = None
     start: Any = None
     start_assumption: Statement | None = None
+    units: Any = None
+    weighting: Weighting | None = None
+    weights: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +85,8 @@ class Opening:
         A copy that belongs to the fit.
     leaks : tuple of str
         What parameters take from private rows, in sentences.
+    size : {'public', 'private'} or int, default='public'
+        What is said of the number of records: a number is declared in its place.
     """
 
     scenario: Scenario
@@ -81,6 +94,7 @@ class Opening:
     rng: np.random.Generator
     seeded: bool
     leaks: tuple[Statement, ...]
+    size: int | str = "public"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +119,14 @@ class TableRead:
         What a certificate says of records without a target.
     leaks : callable
         Returns what voids the promise, such as public rows that are private ones.
+    by_units : bool
+        Whether a record of the release is a unit with all its rows.
+    units : ndarray of int of shape (n_given,) or None
+        Number of each row's unit, where they are read.
+    weighting : Weighting or None
+        What is public of the weights of records.
+    weights : ndarray of shape (n_given, 2) or None
+        Weight of each row, in units of the largest, and what it lacks of that.
     """
 
     X: Any
@@ -122,6 +144,10 @@ class TableRead:
     reading: Any
     of_no_target: Statement | None
     leaks: Callable[[], tuple[Statement, ...]] = tuple
+    by_units: bool = False
+    units: Any = None
+    weighting: Weighting | None = None
+    weights: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +182,9 @@ class FitPlan:
 # -- attributes that are affine in the released vector: deviations and intervals -------
 
 
-def confidence_interval(self: Any, level: float = 0.95) -> dict[str, tuple[Any, Any]]:
+def confidence_interval(
+    self: Any, level: float = 0.95, *, of: str = "table"
+) -> dict[str, tuple[Any, Any]]:
     """Return intervals around what was released, for the noise alone.
 
     Each entry's interval holds, with probability `level` over the noise, the number
@@ -169,6 +197,8 @@ def confidence_interval(self: Any, level: float = 0.95) -> dict[str, tuple[Any, 
     ----------
     level : float, default=0.95
         Of each entry by itself, in (0, 1).
+    of : {'table'}, default='table'
+        What intervals are for: no errors by sampling are known here.
 
     Returns
     -------
@@ -184,6 +214,7 @@ def confidence_interval(self: Any, level: float = 0.95) -> dict[str, tuple[Any, 
     """
     check_is_fitted(self)
     level = check_probability(level=level)
+    check_option(("table",), of=of)
     names = self._affine_attributes
     known = [name for name in names if hasattr(self, f"{name}std_")]
     if not known:

@@ -18,7 +18,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.numbers import check_count
 from skpuffer.privacy import Preview
-from skpuffer.schema import Number, Schema
+from skpuffer.schema import Date, Number, Schema
 from skpuffer.utils._reading import as_table, ordered_labels
 
 from ._reading import declared_classes
@@ -123,6 +123,8 @@ def made_up_table(
     def value(name: Any) -> Any:
         if book is not None and name in book:
             column: Any = book[name]
+            if isinstance(column, Date):
+                return column.present([column.low])[0]
             return column.low if isinstance(column, Number) else column.levels[0]
         if isinstance(levels, Mapping) and name in levels:
             return list(levels[name])[0]
@@ -137,7 +139,7 @@ def made_up_table(
 
 def preview(
     self: Any,
-    n_records: int,
+    n_records: int | None = None,
     *,
     n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
@@ -156,8 +158,9 @@ def preview(
 
     Parameters
     ----------
-    n_records : int
-        Number of records of the table.
+    n_records : int, default=None
+        Number of records of the table. It is needed unless the parameter `size` of the
+        scenario or the `schema` declares it, or says that it is private.
     n_features : int, default=None
         Number of its columns, the secret one counted if the table has it. One of
         `n_features`, `feature_names` and `example` is needed, except where the
@@ -187,6 +190,8 @@ def preview(
         If the noise depends on the rows (``prior='empirical'``, say), or the
         accountant cannot work from what the scenario offers.
     """
+    if n_records is None:
+        n_records = _declared_size(self)
     n_records = check_count(n_records=n_records)
     # reading a table sets attributes, here those of a copy; its generator is a copy
     # as well, so that a fit afterwards draws what it would have drawn
@@ -223,6 +228,14 @@ def preview(
         error=plan.release.noise_error(noise),
         std=copy._deviations(noise, plan.release) if known else {},
     )
+
+
+def _declared_size(estimator: Any) -> int:
+    """Return the number of records that parameters declare, or any if it is private."""
+    size = estimator._stated_size(estimator.scenario)
+    if size == "public":
+        raise value_error("preview.n_records_not_told", name=type(estimator).__name__)
+    return 2 if size == "private" else size
 
 
 def made_up(

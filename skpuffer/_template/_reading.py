@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skpuffer.exceptions import (
     Statement,
+    scenario_error,
     type_error,
     unsupported_error,
     value_error,
@@ -27,6 +28,7 @@ from skpuffer.scenarios._priors._overlap import (
 from skpuffer.schema import Schema
 from skpuffer.schema._agreement import check_agreement, check_same_book
 from skpuffer.schema._cells import level_places, refuse_ambiguous
+from skpuffer.schema._check import refuse_types
 from skpuffer.utils._reading import (
     COLLECT,
     as_numbers,
@@ -45,8 +47,11 @@ from skpuffer.utils._reading import (
 
 from ._lazy_tables import LazyTable, SummedColumns
 from ._plan import TableRead
+from ._units import is_limited
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import ArrayLike
 
     from skpuffer.kernel.numbers import Booleans, Floats, Indices
@@ -125,7 +130,7 @@ def read_table(
         if scenario.needs_empirical
         else None,
         n_given=X.shape[0],
-        groups=public_groups(scenario, groups, X.shape[0]),
+        groups=None if groups is None else public_groups(scenario, groups, X.shape[0]),
         names=names,
         target_name=target_name,
         has_target=y is not None,
@@ -161,20 +166,41 @@ def of_no_target(self: Any) -> Statement | None:
 
 
 def split_secret(scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
-    """Drop the secret column from the data, if it is there; read what is left."""
+    """Drop columns that are no features, if they are there; read what is left."""
+    return split_secrets([scenario], X, secret)
+
+
+def split_secrets(
+    scenarios: Iterable[Scenario], X: Any, secret: Any
+) -> tuple[Any, Any]:
+    """Drop the columns that are no features to any of several scenarios, each once.
+
+    Returns
+    -------
+    X : the data, as the scenarios read it
+    secret : the values given, or else those of the first column of a secret
+    """
     table = as_table(X)
     # not a table: validation refuses it later, and in scikit-learn's words
     if len(table.shape) != 2:
         return X, secret
-    names = matching_names(table)
-    position = scenario.secret_position(names, table.shape[1])
-    if names is None and hasattr(table, "columns"):
-        scenario.check_numbers(column_names(table), position)
-    if position is not None:
-        X, column = drop_position(table, position)
-        # values given apart win over the column
-        secret = column if secret is None else secret
-    return scenario.coded(X) if scenario.is_coded else X, secret
+    width, gone = table.shape[1], list[int]()
+    for scenario in scenarios:
+        names = matching_names(X)
+        # what has no name is found by its place in the table given
+        at = names, width if names is None else len(names)
+        places = scenario.left_out(*at)
+        if names is None and hasattr(table, "columns"):
+            scenario.check_numbers(column_names(table), places[0] if places else None)
+        for place in [p for p in reversed(places) if p not in gone]:
+            X, column = drop_position(X, place - sum(other < place for other in gone))
+            if names is None:
+                gone.append(place)
+            # values given apart win over the column
+            if secret is None and place == scenario.secret_position(*at):
+                secret = column
+        X = scenario.coded(X) if scenario.is_coded else X
+    return X, secret
 
 
 def _empirical(estimator: Any, raw: Any, raw_y: Any, secret: Any, y: Any) -> Any:
@@ -230,17 +256,18 @@ def without_secret(estimator: Any, X: Any, width: int | None = None) -> Any:
 
 
 def names_without_secret(estimator: Any, names: Any) -> Any:
-    """Leave the secret column's name out of a list of names."""
+    """Leave the names of columns that are no features out of a list of names."""
     scenario = RecordScenario() if estimator.scenario is None else estimator.scenario
-    position = scenario.secret_position(tuple(names), len(names))
-    return names if position is None else np.delete(names, position)
+    places = scenario.left_out(tuple(names), len(names))
+    return np.delete(names, places) if places else names
 
 
 def public_groups(
     scenario: Scenario, groups: Any, n_records: int
 ) -> tuple[int, ...] | None:
     """Public groups of a table, one number for each of its records."""
-    if groups is None:
+    # ids of units are private
+    if groups is None or is_limited(scenario):
         return None
     groups = read_groups(groups)
     check_consistent_length(range(n_records), groups)
@@ -290,8 +317,7 @@ def map_by_schema(estimator: Any, scenario: Scenario, feature_map: Any) -> Any:
     schema: Any = estimator.schema
     if feature_map is not None:
         raise ValueError(SCHEMA_BEHIND_PREPROCESSING)
-    position = scenario.secret_position(schema.names, len(schema))
-    if position is not None:
+    for position in reversed(scenario.left_out(schema.names, len(schema))):
         schema = schema.without(schema.names[position])
     if scenario.code_book is not None:
         check_same_book(schema, scenario.code_book)
@@ -325,20 +351,32 @@ def read_elsewhere(
         raise type_error("lazy.preprocessing_reads_rows", collect=COLLECT)
     _refuse_rows_elsewhere(estimator, opening, secret=secret, groups=groups)
     table = LazyTable(X)
-    position = scenario.secret_position(table.names, len(table.names))
-    if position is not None:
+    by_units = False
+    if scenario.reads_sizes:
+        raise unsupported_error("units.sizes_not_read")
+    if is_limited(scenario):
+        if scenario.unit is None:
+            raise scenario_error("units.ids_not_given")
+        if scenario.unit not in table.names:
+            raise scenario_error("units.column_not_there", unit=scenario.unit)
+        by_units = estimator._reads_units()
+        most: Any = scenario.max_rows
+        table = table.by_units(str(scenario.unit), int(most), alone=by_units)
+    for position in reversed(scenario.left_out(table.names, len(table.names))):
         table = table.without(table.names[position])
     schema_map = None
     if estimator.schema is not None:
         schema_map = map_by_schema(estimator, scenario, None)
         table.check_names(schema_map.schema.names)
+        refuse_types(schema_map.schema, table.types)
     columns, reading, names = estimator._lazy_columns(table, y, schema_map)
     if schema_map is None:
         estimator.n_features_in_ = len(names)
         estimator.feature_names_in_ = np.array(names, dtype=object)
     else:
         estimator.n_features_in_ = len(columns) - (y is not None)
-    if table.n_records < 2:
+    # of a private number only that it is none
+    if table.n_records < (2 if opening.size == "public" else 1):
         raise value_error("lazy.too_few_records", n_records=table.n_records, name=name)
     return TableRead(
         X=SummedColumns(table, columns, name),
@@ -355,6 +393,8 @@ def read_elsewhere(
         schema_map=schema_map,
         reading=reading,
         of_no_target=None,
+        by_units=by_units,
+        weighting=estimator._weighting(True) if by_units else None,
     )
 
 
@@ -397,6 +437,11 @@ def sum_elsewhere(
             name2=release.name,
             way=way,
             collect=COLLECT,
+        )
+    if is_limited(bound.scenario) and release.is_integer:
+        # weights make no whole numbers of counts, and the noise would be whole
+        raise unsupported_error(
+            "units.counts_elsewhere", name=release.name, collect=COLLECT
         )
     kind = type(bound)
     reads_rows = kind.realises or any(

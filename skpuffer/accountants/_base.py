@@ -789,6 +789,15 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             return 2.0
         return math.inf if noise.integer else float(noise.norm)
 
+    @property
+    def unit_orders(self) -> tuple[float, ...]:
+        """Orders of the norms in which noise may measure moves, if it is chosen yet.
+
+        One that adds nothing in any of them adds nothing whichever noise is taken.
+        """
+        named = hasattr(self, "noise") and not self._is_auto
+        return (self.unit_order,) if named else (1.0, self.unit_order)
+
     def _chosen_noise(self) -> Noise:
         """The noise of the parameters `noise` and `beta`, at scale one.
 
@@ -832,7 +841,9 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             accountant=name_of(self._asked_by or self),
             scenario=bound.describe(),
             table=getattr(bound.scenario, "table", None),
-            n_records=bound.context.n_records,
+            n_records=None
+            if bound.context.size == "private"
+            else bound.context.n_records,
             columns=bound.context.feature_names,
         )
 
@@ -948,6 +959,7 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
             "target_name",
             "groups",
             "feature_map",
+            "size",
         ):
             bound, given = (
                 getattr(context, name)

@@ -10,13 +10,19 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.exceptions import value_error
-from skpuffer.releases import AdaptiveRelease, GradientRelease, QueryRelease
+from skpuffer.releases import (
+    AdaptiveRelease,
+    GradientRelease,
+    QueryRelease,
+    Sensitivity,
+)
 from skpuffer.scenarios import RecordScenario, Scenario
 
 from ._base import Accountant
 
 if TYPE_CHECKING:
     from skpuffer.noise import Noise
+    from skpuffer.privacy import Certificate
 
 
 #: Of the budget, what a search may leave unspent.
@@ -136,8 +142,52 @@ def relative_noise(
     spread = np.asarray(noise.std(1 if kind is AdaptiveRelease else dim), dtype=float)
     if kind is QueryRelease:
         spread = spread / release.unit_array
+        # of a vector that is read number by number, one of them
+        dim = getattr(release.contribution, "error_dim", dim)
     length = math.sqrt(float(np.mean(spread**2)) * dim)
     return length / (sensitivity * records)
+
+
+# -- shares of a budget, as Gaussian noise composes ------------------------------------
+
+#: A release of sensitivity one, by which shares of a budget are measured.
+_UNIT = QueryRelease(
+    query=lambda X, y: X.sum(axis=0),
+    n_records=1,
+    dim=1,
+    sensitivity=Sensitivity(add_remove={2: 1.0}, replace={2: 1.0}),
+    name="share",
+)
+
+
+def certificate_of_share(
+    accountant: Accountant, scenario: Scenario, share: float
+) -> Certificate:
+    """Return what Gaussian noise promises that costs a share of a budget.
+
+    Squares of ``sensitivity / scale`` add up. So releases whose scales are that of the
+    whole budget over the roots of their shares promise the whole budget together, if
+    these shares sum to one.
+
+    Parameters
+    ----------
+    accountant : Accountant
+        Of the whole budget, with Gaussian noise.
+    scenario : Scenario
+    share : float
+        Positive, at most one.
+
+    Returns
+    -------
+    Certificate
+
+    References
+    ----------
+    Dong, Roth and Su (2022), Gaussian differential privacy, Corollary 3.3.
+    """
+    whole: Any = accountant.calibrate(_UNIT, scenario).noise
+    noise = whole.with_scale(whole.scale / math.sqrt(share))
+    return accountant.certify(noise, _UNIT, scenario)
 
 
 # -- norm and relation in which the shares of an adaptive release are best laid out ----

@@ -43,6 +43,7 @@ from skpuffer.kernel.numbers import (
     largest_argument,
     raise_until,
 )
+from skpuffer.kernel.partitions import PARTITION_FIELDS
 from skpuffer.kernel.steps import (
     GRADIENT_FIELDS,
     Accounting,
@@ -64,6 +65,7 @@ from skpuffer.releases import (
     BallsInBinsSampling,
     FreshBinsSampling,
     GradientRelease,
+    PartitionRelease,
     QueryRelease,
     SelectionRelease,
     VoteRelease,
@@ -100,6 +102,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         GradientRelease: GRADIENT_FIELDS,
         VoteRelease: VOTE_FIELDS,
         SelectionRelease: SELECTION_FIELDS,
+        PartitionRelease: PARTITION_FIELDS,
     }
     _composable = True
     _source = Statement("source.group_privacy_one_coupling")
@@ -109,11 +112,11 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    @accounts_for(GradientRelease, VoteRelease)
+    @accounts_for(GradientRelease, VoteRelease, PartitionRelease)
     def _account_of_steps(
         self,
         fact: Adjacency,
-        release: GradientRelease | VoteRelease,
+        release: GradientRelease | VoteRelease | PartitionRelease,
         bound: BoundScenario,
     ) -> Account:
         # refused here, when support is asked for, and not only when noise is set
@@ -279,6 +282,8 @@ class _CompositionAccountant(_AdditiveAccountant):
             return steps.under(steps.scaled(unit, scale), self.max_memory)
 
         def loss(scale: float, tolerance: float) -> float:
+            if scale > _MOST_NOISE * size:
+                raise self._out_of_reach()
             return self._loss(under(scale).curve, delta, tolerance)
 
         # the sensitivity of a step sets the order of magnitude of the scale
@@ -321,9 +326,24 @@ class _CompositionAccountant(_AdditiveAccountant):
             low, high = high, high + 3
         while miss(low) < 0 and low > -10:
             low, high = low - 3, low
-        # coarse, as `least_scale` goes on from there with the true loss
-        guess = brentq(miss, low, high, xtol=0.02)
-        return least_scale(loss, self.epsilon, size * math.exp(guess), self._accuracy)
+        # Of a loss with a largest value, such as that of Laplace noise, the spread may
+        # never be as large: with little noise the loss nearly always is the largest.
+        guess = -math.log(self.epsilon)
+        if miss(low) >= 0 >= miss(high):
+            # coarse, as `least_scale` goes on from there with the true loss
+            guess = brentq(miss, low, high, xtol=0.02)
+        scale = least_scale(loss, self.epsilon, size * math.exp(guess), self._accuracy)
+        if math.isinf(scale):
+            raise self._out_of_reach()
+        return scale
+
+    def _out_of_reach(self) -> UnsupportedError:
+        """Refusal of an epsilon that no noise keeps."""
+        return unsupported_error(
+            "curve.epsilon_out_of_reach",
+            owner=type(self).__name__,
+            epsilon=self.epsilon,
+        )
 
     def _scale_of_bins(
         self, pair_at: Callable[[float], Any], delta: float, size: float
@@ -332,7 +352,8 @@ class _CompositionAccountant(_AdditiveAccountant):
         # not at import, as it is of use for few schemes
         from skpuffer.privacy_loss.allocation._lattice import least_scale
 
-        scale = least_scale(pair_at, float(self.epsilon), delta, size)
+        # exp(epsilon) is a float: what keeps a smaller epsilon keeps a larger one
+        scale = least_scale(pair_at, min(float(self.epsilon), 600.0), delta, size)
         if math.isinf(scale):
             raise unsupported_error(
                 "curve.rounding_above_delta",
@@ -470,6 +491,10 @@ def least_scale(
                 at = high - max(1e-6, abs(step))
     # the side that keeps the promise
     return math.exp(high)
+
+
+#: Sensitivities in a scale that is as good as none.
+_MOST_NOISE = 1e50
 
 
 # -- accounts of a run whose number of differing records follows a known law -----------

@@ -35,7 +35,7 @@ _ROUNDING = 1e-10
 _INTERACTION_WEIGHT = 0.03
 
 
-def cell_masses(noisy: Floats, deviation: float, n_records: int) -> Floats:
+def cell_masses(noisy: Floats, deviation: float, n_records: float) -> Floats:
     """Masses of a feature's cells, estimated from its noisy histogram.
 
     Parameters
@@ -43,8 +43,8 @@ def cell_masses(noisy: Floats, deviation: float, n_records: int) -> Floats:
     noisy : ndarray of shape (n_cells,)
     deviation : float
         Standard deviation of the noise of each count.
-    n_records : int
-        Public number of records.
+    n_records : float
+        Public number of records, or a noisy sum of their weights.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def make_basis(
     *,
     pairs: Sequence[tuple[int, int]] = (),
     merged: Sequence[Indices] = (),
-    n_records: int,
+    n_records: float,
     mu: float,
 ) -> Basis:
     """Basis in which unit steps of gradient descent suit all directions.
@@ -217,10 +217,15 @@ def make_basis(
     """
     ridge = _RIDGE * math.sqrt(len(masses)) / (n_records * mu)
     gaps = list(has_missing) or [False] * len(masses)
-    blocks = [
-        (_centred(kernel(*about), about[0]), about[0])
+    # cells of a feature with very many stand for several, as no matrix has so many rows
+    few = [
+        merged_cells(*about, n_merged=_MOST_CELLS)
         for about in zip(masses, kinds, gaps, strict=True)
     ]
+    blocks = []
+    for cells, own, kind, gap in zip(few, masses, kinds, gaps, strict=True):
+        q = np.bincount(cells, weights=own).astype(np.float64)
+        blocks.append((_centred(kernel(q, kind, gap), q), q))
     coarse = {}
     for k in sorted({k for pair in pairs for k in pair}):
         q = np.bincount(merged[k], weights=masses[k]).astype(np.float64)
@@ -231,13 +236,15 @@ def make_basis(
         product = (_INTERACTION_WEIGHT * np.kron(c_i, c_j)).astype(np.float64)
         blocks.append((product, np.kron(q_i, q_j).astype(np.float64)))
     tables, variances = zip(*(_whitened(c, q, ridge) for c, q in blocks), strict=True)
+    tables = (*(t[c] for t, c in zip(tables, few, strict=False)), *tables[len(few) :])
+    all_masses = (*masses, *(q for _, q in blocks[len(few) :]))
     total = sum(float(np.sum(v)) for v in variances)
     if total == 0:  # features of one cell each
-        return Basis(tables, tuple(q for _, q in blocks), 1.0)
+        return Basis(tables, all_masses, 1.0)
     scale = 1 / math.sqrt(total)
     return Basis(
         tuple(scale * table for table in tables),
-        tuple(q for _, q in blocks),
+        all_masses,
         sum(float(np.max(v, initial=0.0)) for v in variances) / total,
     )
 
@@ -378,39 +385,49 @@ def cell_labels(labels: Sequence[str], merged: Indices) -> list[str]:
 
 
 def monotone(
-    scores: Floats, masses: Floats, direction: int, has_missing: bool
+    scores: Floats, masses: Floats, direction: int, has_missing: bool, axis: int = 0
 ) -> Floats:
-    """Nearest scores that never fall, or never rise, from cell to cell.
+    """Nearest scores that never fall, or never rise, from cell to cell of a feature.
 
     Parameters
     ----------
-    scores, masses : ndarray of shape (n_cells,)
+    scores, masses : ndarray of shape (n_cells,) or (n_cells, n_other_cells)
+        Of a feature or a pair.
     direction : {-1, 1}
     has_missing : bool
         Whether the last cell is of missing values, which has no place in the order.
+    axis : int, default=0
+        Of the feature, in a pair.
 
     Returns
     -------
-    ndarray of shape (n_cells,)
-        With the same mean under the masses.
+    ndarray of the shape of `scores`
+        Of a feature with the same mean under the masses. Of a pair each row, or each
+        column, under the masses of the feature alone: weights that all share, so that
+        what never falls along the other axis does not after it either.
     """
-    n = scores.size - has_missing
+    found: Floats = np.moveaxis(scores.copy(), axis, 0)
+    n = len(found) - has_missing
     if n < 2:
         return scores
-    found = scores.copy()
+    weights = np.moveaxis(masses, axis, 0).reshape(len(found), -1).sum(axis=1)
     # a mass of zero has no say, but is no weight
-    weights = np.maximum(masses[:n], 1e-12)
-    found[:n] = isotonic_regression(
-        scores[:n], sample_weight=weights, increasing=direction > 0
+    found[:n] = np.apply_along_axis(
+        isotonic_regression,
+        0,
+        found[:n],
+        sample_weight=np.maximum(weights[:n], 1e-12),
+        increasing=direction > 0,
     )
-    return found
+    return np.moveaxis(found, 0, axis)
 
 
 # -- pairs of features that interact, and their coarse cells ---------------------------
 
 
-#: Coarse cells of a feature that interacts, at most.
-_COARSE = 8
+#: Coarse cells of a feature that interacts, at most, and cells of any that are told
+#: apart: of more the largest levels are, or runs of cells of about equal mass.
+_COARSE, _MOST_CELLS = 8, 1024
 
 
 def pairs_of(interactions: Any, names: Sequence[Any]) -> tuple[tuple[int, int], ...]:

@@ -30,7 +30,7 @@ from skpuffer._template._reading import (
     without_secret,
 )
 from skpuffer.accountants._budget_split import stage_layout
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import (
     Statement,
     unsupported_error,
@@ -115,6 +115,12 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         return None if self._classes_from_data() else _NO_TARGET
 
     # -- fit ----------------------------------------------------------------------
+
+    fit = WeightedFit()
+
+    def _check_weighted(self, task: Task, release: Any) -> None:
+        # the run weighs the records by itself, and units are no records of it
+        pass
 
     def _check_parameters(self, scenario: Scenario) -> None:
         check_count(least=2, n_bins=self.n_bins)
@@ -236,7 +242,10 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
     ) -> Any:
         problem = self._problem(_binning_of(release.context.feature_map))
-        return execute(problem, release, task.X, task.y, noise, rng)
+        weights = None
+        if task.weighting is not None and task.weighting.varies:
+            weights = task.weights[:, 0]
+        return execute(problem, release, task.X, task.y, noise, rng, weights)
 
     def _publish(self, value: AdditiveRun, release: Any) -> None:
         binning = _binning_of(release.context.feature_map)
@@ -245,8 +254,11 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         public = PublicContext(n_records=release.n_records)
         self.release_ = replace(release, context=public)
         self.binning_ = binning
-        self.histograms_ = dict(zip(binning.names, value.histograms, strict=True))
-        self.histogram_noise_ = value.deviation
+        # in units of the weights that were given
+        largest = self._weighting(False).largest
+        counts = [largest * noisy for noisy in value.histograms]
+        self.histograms_ = dict(zip(binning.names, counts, strict=True))
+        self.histogram_noise_ = largest * value.deviation
         self.n_rounds_ = value.rounds
         self.plan_ = value.plan
         functions = value.shape_functions(self._problem(binning), unit)
@@ -256,11 +268,15 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         intercept = middle + unit * value.intercept
         self.intercept_ = intercept if intercept.size > 1 else float(intercept[0])
         for name, direction in (self.monotone_constraints or {}).items():
-            if direction:
-                one = self.shape_functions_[name]
-                missing = binning.has_missing[binning.names.index(name)]
-                scores = monotone(one.scores, one.masses, direction, missing)
-                self.shape_functions_[name] = replace(one, scores=scores)
+            if not direction:
+                continue
+            missing = binning.has_missing[binning.names.index(name)]
+            # its own function, and each that it shares with another feature
+            for key, one in self.shape_functions_.items():
+                if name in one.features:
+                    axis = one.features.index(name)
+                    scores = monotone(one.scores, one.masses, direction, missing, axis)
+                    self.shape_functions_[key] = replace(one, scores=scores)
 
     # -- post-processing ----------------------------------------------------------
 
@@ -366,13 +382,18 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
         Pairs that get a function of both, on 8 x 8 coarse cells.
     monotone_constraints : dict of {feature: -1, 0 or 1}, default=None
         Features whose shape function must not rise (-1) or fall (1) from cell to cell,
-        by post-processing.
+        by post-processing, nor a function that they share with another feature: so the
+        prediction does not either.
     n_bins : int, default=32
         Cells of a number, of which each integer is one where that is fewer.
     n_amount_bins : int, default=256
         Cells of an amount.
     n_rounds : int or 'auto', default='auto'
         Number of noisy sums; 'auto' is between 50 and 100, by the size of the table.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -385,7 +406,7 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
     histograms_ : dict of {feature: ndarray of shape (n_cells,)}
-        Noisy numbers of records by cell.
+        Noisy numbers of records by cell; with `weight_bounds`, sums of weights.
     histogram_noise_ : float
         Standard deviation of their noise.
     binning_ : Binning
@@ -473,6 +494,7 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
         n_bins: int = 32,
         n_amount_bins: int = 256,
         n_rounds: int | str = "auto",
+        weight_bounds: tuple[float, float] | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -487,6 +509,7 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
         self.n_bins = n_bins
         self.n_amount_bins = n_amount_bins
         self.n_rounds = n_rounds
+        self.weight_bounds = weight_bounds
         self.random_state = random_state
 
     # -- fit ----------------------------------------------------------------------
@@ -614,13 +637,18 @@ class PrivateAdditiveRegressor(
         Pairs that get a function of both, on 8 x 8 coarse cells.
     monotone_constraints : dict of {feature: -1, 0 or 1}, default=None
         Features whose shape function must not rise (-1) or fall (1) from cell to cell,
-        by post-processing.
+        by post-processing, nor a function that they share with another feature: so the
+        prediction does not either.
     n_bins : int, default=32
         Cells of a number, of which each integer is one where that is fewer.
     n_amount_bins : int, default=256
         Cells of an amount.
     n_rounds : int or 'auto', default='auto'
         Number of noisy sums; 'auto' is between 50 and 100, by the size of the table.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -631,7 +659,7 @@ class PrivateAdditiveRegressor(
     intercept_ : float
         Prediction for a row whose functions are zero.
     histograms_ : dict of {feature: ndarray of shape (n_cells,)}
-        Noisy numbers of records by cell.
+        Noisy numbers of records by cell; with `weight_bounds`, sums of weights.
     histogram_noise_ : float
         Standard deviation of their noise.
     binning_ : Binning
@@ -714,6 +742,7 @@ class PrivateAdditiveRegressor(
         n_bins: int = 32,
         n_amount_bins: int = 256,
         n_rounds: int | str = "auto",
+        weight_bounds: tuple[float, float] | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -728,6 +757,7 @@ class PrivateAdditiveRegressor(
         self.n_bins = n_bins
         self.n_amount_bins = n_amount_bins
         self.n_rounds = n_rounds
+        self.weight_bounds = weight_bounds
         self.random_state = random_state
 
     # -- fit ----------------------------------------------------------------------

@@ -149,7 +149,7 @@ def standard_errors(
     plan: RoundPlan,
     n_rounds: int,
     deviation: float,
-    n_records: int,
+    n_records: float,
     curvature: Floats,
 ) -> list[Floats]:
     """Standard deviation that the noise of the rounds gives each function.
@@ -256,7 +256,8 @@ def additive_release(
     -----
     One record is in one cell of each of K histograms: sqrt(K) in l2 if it comes or
     goes, sqrt(2 K) if it becomes another. A sum of a round is in units of the largest
-    addend, so it moves by one, or by two.
+    addend, so it moves by one, or by two. Weights are in units of the largest: a record
+    of a smaller weight moves both by less.
     """
     k, n = len(problem.binning.n_cells), context.n_records
     histograms = Sensitivity(
@@ -369,6 +370,7 @@ def execute(
     y: Any,
     noise: Noise,
     rng: np.random.Generator,
+    weights: Floats | None = None,
 ) -> AdditiveRun:
     """Execute the release, with everything between its stages.
 
@@ -381,20 +383,30 @@ def execute(
         Classes by index, or targets in [-1, 1]; -1 or NaN where there is none.
     noise : Noise
         As calibrated.
+    weights : ndarray of shape (n,), default=None
+        Of the records, in [0, 1]; None is one for all.
 
     Returns
     -------
     AdditiveRun
         Of noisy values and public facts alone.
     """
-    binning, n = problem.binning, release.n_records
+    binning, n = problem.binning, float(release.n_records)
+    if weights is not None:
+        # in whole parts, towards zero: sums are exact, and no record weighs more
+        weights = np.trunc(weights * _PARTS) / _PARTS
     exact = [
-        np.bincount(codes[:, k], minlength=size)
+        np.bincount(codes[:, k], weights, minlength=size)
         for k, size in enumerate(binning.n_cells)
     ]
     flat = release.noisy(_HISTOGRAMS, np.concatenate(exact), noise, rng)
     histograms = np.split(flat, np.cumsum(binning.n_cells)[:-1])
     deviation = release.deviation(_HISTOGRAMS, noise)
+    if weights is not None:
+        # every histogram holds every weight once; the fewer its cells, the less noisy
+        totals = [float(counts.sum()) for counts in histograms]
+        total = np.average(totals, weights=1 / np.array(binning.n_cells))
+        n = float(np.clip(total, 1.0, n))
     rounds = release.stages[_ROUNDS].times
     # how far one record, added, shifts all sums together in units of their noise
     each = release.deviation(_ROUNDS, noise)
@@ -430,6 +442,7 @@ def execute(
         problem.loss,
         n_outputs=problem.n_outputs,
         clip=plan.clip,
+        weights=weights,
     )
     whole = np.zeros(release.stages[_ROUNDS].dim)
 
@@ -518,7 +531,7 @@ def n_rounds(n_records: int, n_features: int) -> int:
 
 def round_plan(
     *,
-    n_records: int,
+    n_records: float,
     mu: float,
     rounds: int,
     steepest: float,
@@ -529,6 +542,8 @@ def round_plan(
 
     Parameters
     ----------
+    n_records : float
+        Number of records, or the sum of their weights in units of the largest.
     mu : float
         Largest shift, in standard deviations of the noise, that one record gives to the
         sums over the rounds.
@@ -598,12 +613,15 @@ class ResidualSums:
         adds nothing.
     clip : float
         Norm to which the residuals of a record are clipped.
+    weights : ndarray of shape (n,), default=None
+        Of the records, in [0, 1]; None is one for all.
 
     Notes
     -----
     A record adds ``residual * (row, 0.25)`` over ``clip * LARGEST_NORM``, times the
-    weight that cuts the norm of its row: a vector of norm at most one. The weight
-    depends on the row alone, so that probabilities given a row are not bent.
+    weight that cuts the norm of its row: a vector of norm at most one. This weight
+    depends on the row alone, so that probabilities given a row are not bent. A weight
+    of the record itself multiplies the vector, and makes no norm larger.
     """
 
     def __init__(
@@ -615,13 +633,14 @@ class ResidualSums:
         *,
         n_outputs: int,
         clip: float,
+        weights: Floats | None = None,
     ):
         self.rows, self.basis = rows, basis
         counted = y >= 0 if loss.classification else ~np.isnan(y)
         self.y = y if np.all(counted) else np.where(counted, y, 0)
         self.loss, self.n_outputs, self.clip = loss, n_outputs, clip
         self._weights = self._row_weights()
-        self._weights *= counted
+        self._weights *= counted if weights is None else counted * weights
 
     @property
     def dim(self) -> int:

@@ -28,7 +28,10 @@ _FEW = 12
 _MOST_NAMED = 4
 
 #: Not numbers of the promise.
-_APART = ("schema", "version", "digest", "assumptions", "source", "choice")
+_APART = (
+    *("schema", "version", "digest", "assumptions", "source", "choice"),
+    "errors",
+)
 
 
 class _Written(Protocol):
@@ -387,8 +390,8 @@ def _check_version(plain: dict[str, Any]) -> None:
             "else."
         )
     version = plain.get("version")
-    if isinstance(version, bool) or version != 4:
+    if isinstance(version, bool) or version != 5:
         raise CertificateFileError(
-            "certificate.version must be 4. An older one says less: write it anew by "
+            "certificate.version must be 5. An older one says less: write it anew by "
             "Certificate.from_dict(...).to_dict(). A newer one is for a newer skpuffer."
         )

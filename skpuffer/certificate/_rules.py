@@ -206,7 +206,19 @@ def _delta(c: dict[str, Any]) -> Iterator[Finding]:
     how = f"the delta at epsilon {epsilon:g}"
     if event:
         how += ", beside that of the event"
+    if found < nearest and _is_pure(c["curve"]):
+        # of pure costs delta falls steeply: what a search left of epsilon is much of it
+        at_stated = _asked(c["curve"], "epsilon", nearest, epsilon)
+        if epsilon * (1 - _ABOVE["epsilon"]) <= at_stated <= epsilon:
+            yield _follows("delta", f"{nearest:.6g}, {how}", nearest, found)
+            return
     yield _compared("delta", nearest, found, how, below, above)
+
+
+def _is_pure(curve: dict[str, Any]) -> bool:
+    """Whether all steps of a curve are of pure costs."""
+    pairs = [pair["kind"] for pair, _ in curve.get("steps", [])]
+    return bool(pairs) and set(pairs) <= {"bounded_range_pair", "pure_pair"}
 
 
 def _deltas(c: dict[str, Any]) -> list[float]:

@@ -74,7 +74,7 @@ def schema() -> dict[str, Any]:
     --------
     >>> from skpuffer.certificate import schema
     >>> schema()["title"]
-    'Certificate of skpuffer, version 4'
+    'Certificate of skpuffer, version 5'
     """
     found: dict[str, Any] = json.loads(_schema_text())
     return found

@@ -97,7 +97,7 @@ class EncodedColumns:
                 at += 1
             else:
                 at += len(column.levels)
-            at += column.missing_level
+            at += column.has_gaps
         return found
 
 

@@ -25,6 +25,7 @@ DELEGATED = (
     "predict_proba",
     "predict_log_proba",
     "decision_function",
+    "score_samples",
     "transform",
     "inverse_transform",
 )

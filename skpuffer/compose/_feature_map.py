@@ -16,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
+from skpuffer._template._steps import chooses_by_rows
 from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import floats
 from skpuffer.utils._reading import (
@@ -29,8 +30,6 @@ from skpuffer.utils._reading import (
 )
 from skpuffer.utils._silence import silence, unquoted
 from skpuffer.utils._sklearn import safe_indexing
-
-from ._fixed_steps import chooses_by_rows
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats

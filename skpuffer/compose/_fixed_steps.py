@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import BaseEstimator, clone
-from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 
+from skpuffer._template._steps import is_known
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement
 from skpuffer.utils._reading import bounded, is_frame, to_pandas
@@ -20,23 +21,6 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from skpuffer.utils._types import Array
-
-
-def is_known(node: Any) -> bool:
-    """Whether an estimator is of a library whose estimators are known here."""
-    return type(node).__module__.partition(".")[0] in ("sklearn", "skpuffer")
-
-
-def chooses_by_rows(columns: Any) -> bool:
-    """Whether columns are chosen by more than their names.
-
-    A single malformed cell changes the type of a column, and with it which columns
-    there are: the choice must be made on public rows.
-    """
-    # by exact type: another selector may look at values
-    if type(columns) is make_column_selector:
-        return columns.dtype_include is not None or columns.dtype_exclude is not None
-    return callable(columns)
 
 
 def foreign_frozen(node: Any) -> Any:

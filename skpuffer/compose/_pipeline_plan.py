@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._plan import FitPlan
-from skpuffer._template._reading import split_secret
+from skpuffer._template._reading import split_secrets
+from skpuffer._template._units import is_limited
 from skpuffer.accountants._base import AUTO, check_order_or_delta, mean_square
 from skpuffer.accountants._budget_split import (
     common_scale,
@@ -271,9 +272,11 @@ class _Planner:
         n_records: int,
         groups: Any,
         last: str,
+        n_units: int | None,
     ) -> None:
         self.units, self.budget = units, budget
         self.y, self.n_records, self.groups = y, n_records, groups
+        self.n_units = n_records if n_units is None else n_units
         self.last = last
         self.reads: dict[str, tuple[Any, FeatureMap | None]] = {}
 
@@ -311,6 +314,13 @@ class _Planner:
         whole = getattr(accountant, "epsilon", None)
         # nobody hears of it, not even a callback of the step's own
         copy = muted(self.units[name].with_budget(accountant, whole))
+        if is_limited(copy.scenario):
+            # of as many rows by themselves, as ids are not made up
+            count = getattr(copy.scenario, "count", 1)
+            single = {"unit": None, "max_rows": None, "sizes": "private", "k": count}
+            known = copy.scenario.get_params(deep=False).keys() & single
+            made = {name: single[name] for name in known}
+            copy.scenario = clone(copy.scenario).set_params(**made)
         before = AS_IT_IS if flow.steps or flow.is_cut else None
         if before is not None:
             # between zero and one, where most functions have values
@@ -335,11 +345,13 @@ class _Planner:
         base, features = self.reads[name]
         estimator = self.units[name].with_budget(accountant, epsilon)
         copy = clone(estimator)
+        by_units = is_limited(copy.scenario) and copy._reads_units()
+        n_records = self.n_units if by_units else self.n_records
         with silence():
             plan = copy._plan_unread(
                 base,
                 self.y,
-                n_records=self.n_records,
+                n_records=n_records,
                 groups=self.groups,
                 feature_map=features,
             )
@@ -354,6 +366,7 @@ def plan_steps(
     y: Any,
     n_records: int,
     groups: Any = None,
+    n_units: int | None = None,
 ) -> PipelinePlan:
     """Split one budget among the private steps, before any of it is spent.
 
@@ -368,6 +381,8 @@ def plan_steps(
     n_records : int
         Number of records of the table.
     groups : array-like of shape (n_records,), default=None
+    n_units : int, default=None
+        Number of units of privacy, where they have several records.
 
     Raises
     ------
@@ -378,7 +393,7 @@ def plan_steps(
     ValueError
         If the steps with a budget of their own cost more than the whole.
     """
-    planner = _Planner(units, budget, y, n_records, groups, steps[-1][0])
+    planner = _Planner(units, budget, y, n_records, groups, steps[-1][0], n_units)
     settle_all(steps, flow, planner)
     found = {
         n: planner.planned(n, None, None) for n, unit in units.items() if unit.is_fixed
@@ -625,9 +640,8 @@ def call_last(pipeline: Any, name: str, X: Any, *args: Any, **kwargs: Any) -> An
             if not is_passed_over(step):
                 X = step.inverse_transform(X)
         return X
-    raw = as_table(X)
-    for _, step in private_steps(pipeline.steps_):
-        raw = without_step_secret(step, raw, pipeline.n_features_in_)
+    fitted = [step for _, step in private_steps(pipeline.steps_)]
+    raw = without_step_secrets(fitted, as_table(X), pipeline.n_features_in_)
     raw = pipeline._validate(raw, reset=False)
     *before, (_, last) = pipeline.steps_
     rows = Chain(
@@ -708,14 +722,16 @@ def tags_of_steps(tags: Tags, steps: Any) -> Tags:
     return tags
 
 
-def split_step_secret(step: Any, X: Any, secret: Any) -> tuple[Any, Any]:
-    """Raw rows without the secret of a step's scenario, and its values."""
-    scenario, _ = scenario_and_accountant(step)
-    return split_secret(scenario, X, secret)
+def split_step_secrets(
+    steps: Iterable[Any], X: Any, secret: Any = None
+) -> tuple[Any, Any]:
+    """Raw rows without the secrets of the steps' scenarios, and their values."""
+    scenarios = [scenario_and_accountant(step)[0] for step in steps]
+    return split_secrets(scenarios, X, secret)
 
 
-def without_step_secret(step: Any, X: Any, width: int) -> Any:
-    """Raw rows without the secret, if it is there."""
+def without_step_secrets(steps: Iterable[Any], X: Any, width: int) -> Any:
+    """Raw rows without the secrets, if they are there."""
     if matching_names(X) is None and getattr(X, "shape", ())[1:] == (width,):
         return X
-    return split_step_secret(step, X, None)[0]
+    return split_step_secrets(steps, X)[0]

@@ -19,6 +19,8 @@ from sklearn.utils.validation import (
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer._template._preview import _labels, _made_up_target
 from skpuffer._template._reading import declared_classes
+from skpuffer._template._steps import StepAudit, audited
+from skpuffer._template._units import kept_rows, with_sizes
 from skpuffer.accountants import Accountant
 from skpuffer.base import (
     all_or_nothing,
@@ -51,7 +53,6 @@ from skpuffer.utils._sklearn import (
     linked_to_docs,
 )
 
-from ._audit_pipeline import StepAudit, audited
 from ._delegation import delegates, offered
 from ._pipeline_plan import (
     Budget,
@@ -66,11 +67,11 @@ from ._pipeline_plan import (
     offers,
     plan_steps,
     private_steps,
-    split_step_secret,
+    split_step_secrets,
     step_or_slice,
     tags_of_steps,
     visual_block,
-    without_step_secret,
+    without_step_secrets,
 )
 from ._public_preprocessing import is_same, rows_like, share_records
 from ._settled_steps import (
@@ -313,8 +314,19 @@ class PrivatePipeline(
         callback = self._init_callback_context(max_subtasks=len(opening.units))
         callback.call_on_fit_task_begin(estimator=self)
         given = as_table(X)
+        rng, _ = noise_generator(self.random_state)
+        n_units = None
+        for step in opening.estimators:
+            if step.scenario is not None:
+                step.scenario = with_sizes(step.scenario, given, groups)
+            # once for all of them: their plan counts the rows that are kept
+            given, y, secret, groups, _, ids = kept_rows(
+                step.scenario, given, y, secret, groups, rng
+            )
+            if ids is not None:
+                n_units = len(np.unique(ids))
         flow, secret = self._flow(opening, given, secret)
-        plan = self._plan_fit(opening, flow, y, groups, callback.root_uuid)
+        plan = self._plan_fit(opening, flow, y, groups, callback.root_uuid, n_units)
         fitted: dict[str, Any] = {}
 
         def release(name: str, node: Any, flow: Flow) -> Any:
@@ -434,8 +446,7 @@ class PrivatePipeline(
         if self.reference is not None and is_same(self.reference, X):
             raise ValueError(_SAME)
         given = X
-        for step in opening.estimators:
-            X, secret = split_step_secret(step, X, secret)
+        X, secret = split_step_secrets(opening.estimators, X, secret)
         base = self._validate(X, reset=True)
         public = None
         if self.reference is not None:
@@ -447,13 +458,19 @@ class PrivatePipeline(
 
     def _public(self, opening: _Opening, base: Any) -> Any:
         """Public rows with the columns of the data."""
-        public = as_table(self.reference)
-        for step in opening.estimators:
-            public = without_step_secret(step, public, self.n_features_in_)
+        public = without_step_secrets(
+            opening.estimators, as_table(self.reference), self.n_features_in_
+        )
         return rows_like(public, base, _OWNER)
 
     def _plan_fit(
-        self, opening: _Opening, flow: Flow, y: Any, groups: Any, root: Any
+        self,
+        opening: _Opening,
+        flow: Flow,
+        y: Any,
+        groups: Any,
+        root: Any,
+        n_units: int | None,
     ) -> PipelinePlan | None:
         """Plan all private steps, before one of them spends anything.
 
@@ -472,7 +489,14 @@ class PrivatePipeline(
         rows = chosen_rows(flow.base, places)
         part = replace(flow, base=rows, rows=rows)
         plan = plan_steps(
-            opening.steps, opening.units, opening.budget, part, y, n_records, groups
+            opening.steps,
+            opening.units,
+            opening.budget,
+            part,
+            y,
+            n_records,
+            groups,
+            n_units,
         )
         # before the first release: where warnings are errors, nothing is spent
         for name, step in plan.copies.items():
@@ -580,8 +604,7 @@ class PrivatePipeline(
         )
         y = _made_up_target(model, n_rows, labels, target_name)
         given = X
-        for step in opening.estimators:
-            X, _ = split_step_secret(step, X, None)
+        X, _ = split_step_secrets(opening.estimators, X)
         base = copy._validate(X, reset=True)
         public = None if self.reference is None else copy._public(opening, base)
         plan = plan_steps(
@@ -664,6 +687,31 @@ class PrivatePipeline(
         """
         fitted: Any = self.fit(X, y, secret=secret, groups=groups)
         return fitted.transform(X)
+
+    @offered("fit_predict")
+    def fit_predict(
+        self,
+        X: Table,
+        y: ArrayLike | None = None,
+        *,
+        secret: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Any:
+        """Fit, then predict the same table. What comes out is not private.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_columns)
+        y : array-like of shape (n_records,), default=None
+        secret, groups : array-like of shape (n_records,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        array
+        """
+        fitted: Any = self.fit(X, y, secret=secret, groups=groups)
+        return fitted.predict(X)
 
     @property
     def classes_(self) -> Array:

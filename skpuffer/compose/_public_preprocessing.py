@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from skpuffer._template._reading import (
     split_secret,
     without_secret,
 )
+from skpuffer._template._steps import StepAudit, audited, step_of, under
 from skpuffer.base import (
     PrivateEstimatorMixin,
     all_or_nothing,
@@ -509,3 +511,14 @@ def is_same(public: Any, X: Any) -> bool:
         return any(np.shares_memory(a, b, max_work=most) for a, b in pairs)
     except np.exceptions.TooHardError:
         return False  # equal records are looked for besides
+
+
+@audited.register
+def _(node: PublicPreprocessing, name: str) -> Iterator[StepAudit]:
+    yield step_of(
+        node,
+        under(name, "transformer"),
+        "public",
+        Statement("pipeline.step_fitted_on_public"),
+    )
+    yield from audited(node.estimator, under(name, "estimator"))

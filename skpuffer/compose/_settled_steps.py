@@ -14,21 +14,25 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
+from skpuffer._template._steps import (
+    CHOSEN_COLUMNS,
+    StepAudit,
+    audited,
+    chooses_by_rows,
+    is_known,
+)
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, value_error
 from skpuffer.utils._reading import bounded, matching_names, row_count
 from skpuffer.utils._silence import muted, unquoted
 from skpuffer.utils._sklearn import safe_indexing
 
-from ._audit_pipeline import CHOSEN_COLUMNS, StepAudit, audited
 from ._feature_map import FeatureMap, subject_of
 from ._fixed_steps import (
     Chain,
     ColumnSelection,
     as_read,
-    chooses_by_rows,
     foreign_frozen,
-    is_known,
 )
 
 #: The map of rows that reach a private step as they are.

@@ -157,19 +157,21 @@ class PublishedTable:
         columns: dict[Any, Category | Number] = {}
         for name in frame.columns:
             # "?" is how the files of the repository write a missing value
-            common: dict[str, Any] = {
-                "missing": ("?",) if name in self.gaps else (),
-                "missing_level": name in self.gaps,
-                "unit": self.units.get(name),
-            }
+            has_gaps, unit = name in self.gaps, self.units.get(name)
             if name in self.categories:
-                columns[name] = Category(tuple(self.categories[name]), **common)
+                columns[name] = Category(
+                    tuple(self.categories[name]),
+                    missing=("?",) if has_gaps else (),
+                    missing_level=has_gaps,
+                    unit=unit,
+                )
             else:
                 columns[name] = Number(
                     *self.bounds[name],
                     integer=bool(pd.api.types.is_integer_dtype(frame[name])),
                     amount=name in self.amounts,
-                    **common,
+                    missing=("?",) if has_gaps else False,
+                    unit=unit,
                 )
         return Schema(columns, target=self.target)
 

@@ -593,7 +593,7 @@ class SecondMoments:
         moves: Floats = factor * np.sqrt(square)
         return moves
 
-    def moments(self, value: Floats, n_records: int) -> tuple[Floats, Floats]:
+    def moments(self, value: Floats, n_records: float) -> tuple[Floats, Floats]:
         """Mean of the rows and of their products, from a sum of contributions.
 
         Parameters

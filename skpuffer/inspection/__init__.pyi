@@ -7,6 +7,7 @@ from ._noise_family import (
     lightest_tail,
 )
 from ._shape_display import ShapeDisplay
+from ._summary_display import SummaryDisplay
 from ._utility import PrivacyUtilityDisplay
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "MarginalDisplay",
     "PrivacyUtilityDisplay",
     "ShapeDisplay",
+    "SummaryDisplay",
     "audit_belief",
     "equivalent_noises",
     "lightest_tail",

@@ -13,7 +13,12 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
-from skpuffer.exceptions import SeededNoiseWarning, Statement, value_error
+from skpuffer.exceptions import (
+    SeededNoiseWarning,
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_option
 from skpuffer.scenarios import RecordScenario
 from skpuffer.schema import Schema
@@ -324,6 +329,88 @@ class PrivacyUtilityDisplay:
             errorbar_kw=errorbar_kw,
             ceiling_kw=ceiling_kw,
         )
+
+    @classmethod
+    def from_preview(
+        cls,
+        estimator: Any,
+        n_records: int,
+        *,
+        epsilons: ArrayLike = (0.1, 0.3, 1, 3, 10),
+        param_name: str | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **known: Any,
+    ) -> Self:
+        """Draw the error that the noise causes at several budgets, before any is spent.
+
+        It reads no rows, and no warning of the class applies.
+
+        Parameters
+        ----------
+        estimator : private estimator
+            With a budget.
+        n_records : int
+            How many records the table has, or a public guess at it.
+        epsilons : array-like of shape (n_epsilons,), default=(0.1, 0.3, 1, 3, 10)
+            Budgets.
+        param_name : str, default=None
+            Parameter that holds the budget. None finds it.
+        name : str, default=None
+            Name of the curve. None is that of the estimator.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a figure.
+        **known : dict
+            What else ``estimator.preview`` has to know, such as ``n_features``.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            `scores` are standard deviations of what is released, a column for each
+            entry, in the units of the data.
+
+        Raises
+        ------
+        UnsupportedError
+            If no deviations are known, as of models that are trained by noisy steps.
+
+        Examples
+        --------
+        >>> from skpuffer.inspection import PrivacyUtilityDisplay
+        >>> from skpuffer.summary import PrivateMean
+        >>> display = PrivacyUtilityDisplay.from_preview(
+        ...     PrivateMean(bounds=(0, 100)), 5000, n_features=1, epsilons=[0.5, 1]
+        ... )
+        >>> display.scores.round(3).tolist()
+        [[0.028], [0.014]]
+        """
+        pyplot(f"{cls.__name__}.from_preview")
+        budgets = check_budgets(epsilons)
+        if param_name is None:
+            param_name = budget_parameter(estimator)
+        errors = []
+        for epsilon in budgets.tolist():
+            told = clone(estimator).set_params(**{param_name: epsilon})
+            found = [
+                np.ravel(np.asarray(part, dtype=float))
+                for held in told.preview(n_records, **known).std.values()
+                for part in (held.values() if isinstance(held, Mapping) else [held])
+            ]
+            errors.append(np.concatenate([np.empty(0), *found]))
+        scores = np.array(errors)
+        if not scores.size:
+            raise unsupported_error(
+                "release.no_confidence_intervals", owner=type(estimator).__name__
+            )
+        display = cls(
+            epsilons=budgets,
+            scores=scores,
+            estimator_name=owner_name(estimator, param_name) if name is None else name,
+            score_name="Standard deviation of the noise",
+        )
+        display.plot(ax=ax, std_display_style=None)
+        display.ax_.set_yscale("log")
+        return display
 
     @classmethod
     def from_search(
@@ -679,8 +766,8 @@ def baselines_of(
     public: dict[str, Any] = {}
     if scenario is not None:
         table = as_table(X)
-        at = scenario.secret_position(matching_names(table), table.shape[1])
-        X = X if at is None else drop_position(table, at)[0]
+        for at in reversed(scenario.left_out(matching_names(table), table.shape[1])):
+            X = table = drop_position(table, at)[0]
         # steps that are fitted on the prior's rows have no prior any more
         rows = scenario.public_table()
         public = {
@@ -706,8 +793,9 @@ def baselines_of(
 
 def _without_secret(scenario: Any, schema: Schema) -> Schema:
     """Return the code book of the table without the secret."""
-    at = scenario.secret_position(schema.names, len(schema))
-    return schema if at is None else schema.without(schema.names[at])
+    for at in reversed(scenario.left_out(schema.names, len(schema))):
+        schema = schema.without(schema.names[at])
+    return schema
 
 
 def _plain(accountant: Any) -> PrivacyLoss | RenyiDP:

@@ -51,7 +51,7 @@ _ABOVE, _BELOW = 1e-6, 1e-2
 
 #: What the data of a certificate says it is, and the version of its fields and curves.
 #: A field, a notion or a kind of curve that is new is a new version.
-SCHEMA, VERSION = "skpuffer.certificate", 4
+SCHEMA, VERSION = "skpuffer.certificate", 5
 
 #: What a certificate says of noise that can be drawn again.
 SEEDED = Statement("assume.noise_from_seed")
@@ -61,7 +61,7 @@ _SEEDED = "the noise was drawn from a seed: whoever knows it can remove the nois
 
 #: Fields by the version that they came with, if not the first. Left out in an older one
 #: they are at their defaults, which promise nothing.
-_SINCE = {"events": 2, "seeded": 3}
+_SINCE = {"events": 2, "seeded": 3, "errors": 5}
 
 #: The version from which on there is a digest.
 _DIGESTED = 2

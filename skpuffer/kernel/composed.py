@@ -12,7 +12,7 @@ from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.composed_curves import CountLawCurve, RenyiCurve
 from skpuffer.kernel.curves import GaussianCurve, PrivacyCurve, TradeOffs
 from skpuffer.kernel.distribution import LOOSE, PrivacyLossCurve
-from skpuffer.kernel.facts import Adjacency, arbitrary_coupling
+from skpuffer.kernel.facts import Adjacency
 from skpuffer.kernel.noise import Noise
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import Floats, check_probability
@@ -243,7 +243,7 @@ def _grounds(
     if is_mean:
         # a mean over tables, which holds for this run alone
         return Notion.APPROXIMATE_PUFFERFISH, 0.0, None, ()
-    if steps.event:
+    if steps.event and steps.event_of_tables:
         # what rests on an event is about the prior, and on this coupling of it
         notion = Notion.APPROXIMATE_PUFFERFISH
     elif steps.moves is not None:
@@ -251,7 +251,7 @@ def _grounds(
         notion, moved = notion.pufferfish, steps.statements(fact.move)
     elif not math.isinf(fact.move) or fact.relabelled:
         # the bound takes clipped gradients of any records, not how far each moves
-        coupling = arbitrary_coupling(steps.relation, fact.count)
+        coupling = fact.any_coupling(steps.relation)
     # teachers were counted by where the records are: not so of any as many
     if getattr(steps.release, "groups", None) and fact.sequences is not None:
         coupling = fact.together(coupling)

@@ -287,8 +287,8 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
     # curves of noise are known at order infinity too, where pure costs add
     if not tabulated:
         orders = np.append(orders, math.inf)
-    costs = [sum(times * float(c.renyi(a)) for c, times in counted) for a in orders]
-    return RenyiCurve(tuple(orders), tuple(costs))
+    of_each = [times * np.array(costs_at(c, tuple(orders))) for c, times in counted]
+    return RenyiCurve(tuple(orders), tuple(np.sum(of_each, axis=0).tolist()))
 
 
 def _counted(curve: PrivacyCurve) -> tuple[PrivacyCurve, int]:

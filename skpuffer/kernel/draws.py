@@ -20,15 +20,17 @@ von Neumann (1951), Various techniques used in connection with random digits. Ka
 
 import math
 import operator
+import os
 import secrets
+import threading
 from collections.abc import Callable
 from fractions import Fraction
 from functools import singledispatch
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from skpuffer.exceptions import value_error
+from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import Floats, Indices
 
 __all__ = [
@@ -250,6 +252,64 @@ def exact_normal(n: int, rng: np.random.Generator) -> tuple[Indices, np.ndarray]
         whole[left[kept]], words[left[kept]] = k[kept], x
         left = np.delete(left, kept)
     return whole, words
+
+
+#: What draws so many magnitudes, as `exact_normal` does.
+Draw = Callable[[int, np.random.Generator], tuple[Indices, np.ndarray]]
+
+
+class Ahead:
+    """Magnitudes that one run draws ahead of their use, as many cost little more.
+
+    How many depends on how many were asked for, which is public. Each is handed out
+    once, to the process, the thread and the generator that it was drawn for, and is
+    overwritten then.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Of the run.
+    expected : int, default=0
+        How many the run will ask for, as far as is known.
+    """
+
+    #: Drawn at once, at most, beyond what is asked for.
+    block = 2**16
+
+    def __init__(self, rng: np.random.Generator, expected: int = 0) -> None:
+        self._expected = expected
+        self._rng, self._owner = rng, (os.getpid(), threading.get_ident())
+        self._held: dict[Draw, tuple[Indices, np.ndarray]] = {}
+        self._asked: dict[Draw, int] = {}
+
+    def __reduce__(self) -> NoReturn:
+        raise type_error("draws.ahead_not_pickled")
+
+    def take(
+        self, draw: Draw, n: int, rng: np.random.Generator
+    ) -> tuple[Indices, np.ndarray]:
+        """Return so many magnitudes, that nobody has been given before."""
+        if rng is not self._rng or self._owner != (os.getpid(), threading.get_ident()):
+            return draw(n, rng)
+        asked = self._asked[draw] = self._asked.get(draw, 0) + n
+        empty = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+        whole, words = self._held.pop(draw, empty)
+        if whole.size < n:
+            # what is expected, or as many again as there were: few draws of few numbers
+            # take no block, and many take hardly more than they use
+            further = max(asked - n, self._expected - asked)
+            more = draw(n + min(further, self.block), rng)
+            whole, words = np.append(whole, more[0]), np.append(words, more[1])
+        taken = whole[:n].copy(), words[:n].copy()
+        whole[:n], words[:n] = 0, 0
+        self._held[draw] = whole[n:], words[n:]
+        return taken
+
+    def wipe(self) -> None:
+        """Overwrite what was not used."""
+        for whole, words in self._held.values():
+            whole[:], words[:] = 0, 0
+        self._held.clear()
 
 
 def _half_coins(n: int, rng: np.random.Generator) -> np.ndarray:

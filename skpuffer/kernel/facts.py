@@ -37,13 +37,15 @@ __all__ = [
 ]
 
 
-def arbitrary_coupling(relation: str, count: int) -> str:
+def arbitrary_coupling(relation: str, count: int, units: str | None = None) -> str:
     """Name, as a coupling, of any two tables that differ in `count` records.
 
     Such a statement is about no coupling in particular, so those of one relation and
-    count may be added up whichever scenario they come from.
+    count may be added up whichever scenario they come from. Of units the rows that are
+    kept are drawn, and as many records of other units may differ in more: what holds
+    for units adds up with what holds for the same ones alone.
     """
-    return f"{relation}:{count}"
+    return f"{relation}:{count}" if units is None else f"{relation} of units:{units}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,6 +356,9 @@ class Adjacency(Fact):
         Bounds of the probability that more than 0, 1, ... records differ, under a
         coupling that need not be that of the other fields. Zero only where it cannot
         happen, and not where it is rarer than any float.
+    units : str or None
+        How many units of privacy differ, and by which ids; `count` is then of their
+        records. None is records by themselves.
     settled : bool
         Whether the pair of secrets alone says which records differ, or of which `count`
         records those are some: they are not drawn with the tables.
@@ -390,6 +395,7 @@ class Adjacency(Fact):
     survival: Floats | None = field(default=None, repr=False)
     # means over batches rest on it
     settled: bool = False
+    units: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -437,7 +443,7 @@ class Adjacency(Fact):
             # where they are was said of as many as the event leaves
             sequences=self.sequences if sure else None,
             window=self.window if sure else None,
-            coupling_id=arbitrary_coupling(self.relation, count),
+            coupling_id=arbitrary_coupling(self.relation, count, self.units),
             delta=0.0,
             confidence=1.0,
             assumptions=(
@@ -445,6 +451,20 @@ class Adjacency(Fact):
                 Statement("assume.delta_no_room_for_event", delta=self.delta),
             ),
         )
+
+    def any_coupling(self, relation: str | None = None) -> str:
+        """Return the name of any tables that differ in so many records, or units.
+
+        Parameters
+        ----------
+        relation : {'add_remove', 'replace'}, default=None
+            None is that of the fact.
+
+        Returns
+        -------
+        str
+        """
+        return arbitrary_coupling(relation or self.relation, self.count, self.units)
 
     def together(self, coupling: str | None) -> str | None:
         """Return the name of a coupling of tables that differ in these places only.
@@ -460,7 +480,7 @@ class Adjacency(Fact):
         """
         # what holds for any so many records has an arbitrary name; a coupling with a
         # name of its own knows where they are
-        if coupling != arbitrary_coupling(self.relation, self.count):
+        if coupling != self.any_coupling():
             return coupling
         places = [np.asarray(one, dtype=np.int64) for one in self.sequences or ()]
         # with the lengths, as others may have the same numbers one after the other
@@ -477,6 +497,7 @@ class Adjacency(Fact):
         assumptions: Iterable[Statement],
         relation: str = "replace",
         any_records: bool = False,
+        units: str | None = None,
     ) -> Adjacency:
         """Return the fact that `count` records may become any others.
 
@@ -487,6 +508,8 @@ class Adjacency(Fact):
         relation : {'add_remove', 'replace'}, default='replace'
         any_records : bool, default=False
             Whether these are any records of the table; see the class.
+        units : str, default=None
+            As of the class.
 
         Returns
         -------
@@ -498,7 +521,8 @@ class Adjacency(Fact):
             # no bound by the prior: the release's own sensitivity takes its place
             move=float("inf"),
             relation=relation,
-            coupling_id=arbitrary_coupling(relation, count),
+            coupling_id=arbitrary_coupling(relation, count, units),
+            units=units,
             assumptions=tuple(assumptions),
         )
 

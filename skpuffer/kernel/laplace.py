@@ -255,7 +255,8 @@ class DiscreteLaplaceNoise(MagnitudeNoise):
         t = math.exp(-1 / self.scale)
         tail = math.log((1 - level) * (1 + t) / 2) * -self.scale
         whole = max(0, math.ceil(tail * (1 - 1e-12)) - 1)
-        return whole / math.sqrt(self._variance())
+        # of a tiny scale the variance is no float
+        return whole / math.sqrt(self._variance()) if whole else 0.0
 
     # -- the magnitude is the displacement itself, an integer z (inf without noise) ----
 

@@ -428,7 +428,8 @@ def _masses(height: Floats, zero: int, step: float) -> Floats:
     # With x_i = exp(loss i) the mass at i is x_i times the change of slope there, and
     # x_(i+1) - x_i = x_i growth, x_i - x_(i-1) = x_i growth / (1 + growth).
     rise = np.diff(height)
-    growth = math.expm1(step)
+    # of wide steps: one part in it is nothing beside one
+    growth = math.expm1(min(step, 600.0))
     masses = np.zeros(len(height))
     masses[:-1] += rise / growth
     masses[1:] -= rise * (1 + 1 / growth)
@@ -932,6 +933,9 @@ class Tail:
         # between the last point above and the next, linear in exp(epsilon)
         left, right = height[i], height[i + 1]
         part = (left - target) / (left - right)
-        beyond = math.log1p(part * math.expm1(self.step))
+        if self.step < 600:
+            beyond = math.log1p(part * math.expm1(self.step))
+        else:  # whose exponential is beyond floats
+            beyond = max(0.0, self.step + math.log(max(part, 1e-300)))
         epsilon: float = self.step * (self.low + i) + beyond
         return epsilon

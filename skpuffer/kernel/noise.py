@@ -797,6 +797,11 @@ class ShiftCurve(Plain, kind="shifted_noise"):
         cost: Number = plain(self._costs._renyi(alpha, self.magnitude))
         return cost
 
+    def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
+        """Return the Rényi costs at many orders, of one shift."""
+        costs: list[float] = self.renyi(np.array(orders)).tolist()
+        return costs
+
     def delta(self, epsilon: Number) -> Number:
         """Return the hockey-stick divergence at one epsilon or an array of them."""
         epsilon = check_each(check_real, epsilon=epsilon)
@@ -885,7 +890,7 @@ def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
     """Return a finite scale >= 0 as a float, or one for each coordinate as a tuple."""
     array = np.asarray(check_each(check_non_negative, scale=scale))
     # each distinct value once: there may be a scale for each of many coordinates
-    for value in np.unique(array).tolist():
+    for value in {*array.ravel().tolist()}:
         if math.isinf(check_extent(scale=value)):
             raise value_error("noise.scale_not_finite", scale=scale)
     if array.ndim == 0:

@@ -7,6 +7,7 @@ at every calibration.
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from typing import Any, TypeVar, overload
@@ -398,6 +399,11 @@ def largest_argument(
     -------
     u : float
         Below the root by the relative margin `MARGIN`.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
     """
 
     def excess(u: float) -> Numbers:
@@ -409,6 +415,9 @@ def largest_argument(
     # a bracket with excess(low) <= 0 < excess(high)
     while excess(low) > 0:
         low, high = low / 4, low
+        # above the target everywhere, as far as floats go
+        if low < sys.float_info.min:
+            raise value_error("noise.no_finite_scale")
     while excess(high) <= 0:
         low, high = high, high * 4
         # the target is met as far as floats go

@@ -1100,7 +1100,8 @@ class PurePair(Plain, kind="pure_pair"):
         e, alpha = self.epsilon, np.asarray(orders, dtype=float)
         pure = np.isinf(alpha)
         alpha = np.where(pure, 2.0, alpha)  # any order will do there
-        with np.errstate(over="ignore"):
+        # where it is not read it may overflow, also to no number
+        with np.errstate(over="ignore", invalid="ignore"):
             # as a product of sines, which keeps the digits of small costs
             excess = 2 * np.sinh(alpha * e / 2) * np.sinh((alpha - 1) * e / 2)
             small = np.log1p(excess / np.cosh(e / 2))

@@ -75,7 +75,8 @@ def of_each_record(contribution: Contribution, X: ArrayLike) -> Floats:
     with np.errstate(over="ignore"):
         parts = contribution.parts(list(X.T))
     # a record is a sum of one
-    alone = np.column_stack([np.asarray(part.values) for part in parts]).astype(float)
+    values = [np.asarray(part.values) for part in parts]
+    alone = np.reshape(values, (len(parts), len(X))).T.astype(float)
     sums: Floats = contribution.from_parts(alone, np.ones((len(X), 1)))
     return sums
 
@@ -161,9 +162,15 @@ class PublicContext:
         a table, applied to data and prior alike.
     empirical : tuple or None
         The private rows ``(X, y, secret)``: only under ``prior='empirical'``.
+    of_units : bool
+        Whether a record of the release is a unit of privacy with all its rows, of
+        which the mean contributes as one record.
     pool : tuple or None
         The rows ``(X, y)`` that the table is drawn from, as a query reads them: only
         under a scenario that takes them as known to the attacker.
+    size : {'public', 'declared', 'private'}
+        What `n_records` is: the number of records of the table, which is public; a
+        number declared in its place; or, where the number is private, a public bound.
 
     Examples
     --------
@@ -189,6 +196,7 @@ class PublicContext:
     # as parameters say it, or read off the data where the certificate says so
     bounds: object = None
     groups: tuple[int, ...] | None = field(default=None, repr=False)
+    of_units: bool = False
     feature_map: Callable[..., object] | None = None
     # Left out of comparisons and of the text: arrays do not compare to one truth value,
     # and a printed context must not show private rows.
@@ -196,6 +204,7 @@ class PublicContext:
         default=None, repr=False, compare=False
     )
     pool: tuple[object, ...] | None = field(default=None, repr=False, compare=False)
+    size: str = "public"
 
 
 #: What is taken for granted where a scenario bounds how far features move, and only

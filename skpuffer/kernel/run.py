@@ -12,13 +12,16 @@ ones can be reached from both.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from skpuffer.exceptions import Statement, UncertifiedError, value_error
 from skpuffer.kernel.draws import (
+    Ahead,
+    Draw,
     exact_exponential,
     exact_normal,
     is_secret,
@@ -52,6 +55,25 @@ __all__ = [
 
 #: What an execution returns.
 Output = TypeVar("Output")
+
+
+#: Generator of the run at hand, how many magnitudes are expected, and those ahead.
+_AHEAD: ContextVar[tuple[np.random.Generator, int, list[Ahead]] | None] = ContextVar(
+    "ahead", default=None
+)
+
+
+def _magnitudes(
+    draw: Draw, n: int, rng: np.random.Generator
+) -> tuple[Indices, np.ndarray]:
+    """Draw magnitudes, or take those that were drawn for this run."""
+    held = _AHEAD.get()
+    if held is None:
+        return draw(n, rng)
+    of_run, expected, ahead = held
+    if not ahead:
+        ahead.append(Ahead(of_run, expected))
+    return ahead[0].take(draw, n, rng)
 
 
 def run(
@@ -92,7 +114,19 @@ def run(
             Statement("proof.other_release", release=release.name, other=certificate)
         )
     tell()
-    return execute(noise, rng)
+    # of several sums in turn it is public how many numbers there are
+    stages: Iterable[Any] = getattr(release, "stages", ())
+    expected = 0
+    for stage in stages:
+        expected += stage.dim * stage.times
+    ahead: list[Ahead] = []
+    token = _AHEAD.set((rng, expected, ahead))
+    try:
+        return execute(noise, rng)
+    finally:
+        _AHEAD.reset(token)
+        for drawn in ahead:
+            drawn.wipe()
 
 
 def noisy_value(
@@ -181,10 +215,9 @@ MOST_ROOM = 2.0**-7
 #: Largest scale over grid of which products are rounded in double precision.
 _LARGEST_RATIO = 2.0**40
 
-_Draw = Callable[[int, np.random.Generator], tuple[Indices, np.ndarray]]
 
 # By the very type: a subclass may have another distribution.
-_MAGNITUDES: dict[type[Noise], _Draw] = {
+_MAGNITUDES: dict[type[Noise], Draw] = {
     GaussianNoise: exact_normal,
     LaplaceNoise: exact_exponential,
 }
@@ -293,12 +326,14 @@ def sample_on_grid(
     if type(noise) is DiscreteLaplaceNoise:
         # The integer part of an exponential number of mean rho is geometric.
         first, second = (
-            rounded_multiple(noise.scale, *exact_exponential(n, rng), rng, down=True)
+            rounded_multiple(
+                noise.scale, *_magnitudes(exact_exponential, n, rng), rng, down=True
+            )
             for _ in range(2)
         )
         return (first - second).astype(float).reshape(shape)
     ratio = np.broadcast_to(np.asarray(noise.scale) / grid, shape).ravel()
-    magnitudes = _MAGNITUDES[type(noise)](n, rng)
+    magnitudes = _magnitudes(_MAGNITUDES[type(noise)], n, rng)
     steps = rounded_multiple(ratio, *magnitudes, rng)
     signs = 1 - 2 * rng.integers(0, 2, n)
     return (signs * steps).reshape(shape) * grid

@@ -124,6 +124,9 @@ class StepsOfRelease(ABC):
     law: tuple[float, ...] | None = None
     moves: tuple[float, ...] | None = None
 
+    #: Whether the event is about the tables, and not about coins of the mechanism.
+    event_of_tables: ClassVar[bool] = True
+
     #: Subclasses by the kind of release they read.
     # filled by `__init_subclass__`, so that accountants need no list of releases
     kinds: ClassVar[dict[type, type["StepsOfRelease"]]] = {}

@@ -22,7 +22,6 @@ from skpuffer.kernel.facts import (
     OutputDistributions,
     OutputSensitivity,
     RecordDistributions,
-    arbitrary_coupling,
 )
 from skpuffer.kernel.laplace import LaplaceNoise
 from skpuffer.kernel.noise import GaussianNoise, Noise, Shift, ShiftCurve
@@ -264,7 +263,7 @@ def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
                 count=fact.count,
             )
         # what holds for any records needs no coupling that knows of targets
-        coupling = arbitrary_coupling(fact.relation, fact.count)
+        coupling = fact.any_coupling()
     radius, each_as_far = _records_move(fact, release, norm, one)
     radius += slack
     known: dict[str, Any] = {
@@ -284,7 +283,7 @@ def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
         # the sensitivity to arbitrary records: no prior is needed to be certain of that
         known |= {
             "relation": "replace",
-            "coupling_id": arbitrary_coupling("replace", fact.count),
+            "coupling_id": fact.any_coupling("replace"),
             "arbitrary": True,
         } | _CERTAIN
     return _trusted_bound(fact, radius, norm, **known)

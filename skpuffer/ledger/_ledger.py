@@ -420,6 +420,32 @@ class PrivacyLedger:
                 ]
             )
 
+    def add_note(self, note: str, *, first: bool = False) -> None:
+        """Keep a text beside the entries, such as a table that was released.
+
+        A note costs nothing and is never changed. Anyone who reads the file can read
+        its notes, so write only what was released or is public.
+
+        Parameters
+        ----------
+        note : str
+        first : bool, default=False
+            Write the note only if the ledger has none yet.
+        """
+        with self._opened() as store, store.writing():
+            if not (first and store.notes()):
+                store.add_note(note)
+
+    def notes(self) -> list[str]:
+        """Return all notes, in the order in which they were written.
+
+        Returns
+        -------
+        list of str
+        """
+        with self._opened() as store:
+            return store.notes()
+
     def set_limits(self, limits: Mapping[str | Notion, Any]) -> None:
         """Change the ceilings from now on; the file keeps those before.
 

@@ -53,6 +53,17 @@ _TABLES = (
     f"PRAGMA user_version = {_VERSION}",
 )
 
+#: Texts beside the entries. Files of earlier versions are without this table.
+_NOTES = (
+    """CREATE TABLE IF NOT EXISTS notes (
+        id INTEGER PRIMARY KEY, time TEXT NOT NULL, note TEXT NOT NULL)""",
+    *(
+        f"""CREATE TRIGGER IF NOT EXISTS notes_{event} BEFORE {event} ON notes
+        BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"""
+        for event in ("UPDATE", "DELETE")
+    ),
+)
+
 #: File systems of other machines, on which locks may not hold.
 _NETWORK = frozenset(
     {
@@ -294,6 +305,22 @@ class Store:
         self._connection.execute(
             "INSERT INTO limits (time, limits) VALUES (?, ?)", (now(), limits)
         )
+
+    def add_note(self, note: str) -> None:
+        """Write a text, within :meth:`writing`."""
+        for statement in _NOTES:
+            self._connection.execute(statement)
+        self._connection.execute(
+            "INSERT INTO notes (time, note) VALUES (?, ?)", (now(), note)
+        )
+
+    def notes(self) -> list[str]:
+        """Return all texts, in the order in which they were written."""
+        with _said_of(self._path):
+            run = self._connection.execute
+            if not run("SELECT 1 FROM sqlite_master WHERE name = 'notes'").fetchone():
+                return []
+            return [row[0] for row in run("SELECT note FROM notes ORDER BY id")]
 
     def entries(self) -> list[Entry]:
         """Return all releases, in the order in which they were entered."""

@@ -13,20 +13,26 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
 from skpuffer._template._classes import linear_scores, mark_noisy
-from skpuffer._template._lazy_tables import clipped
+from skpuffer._template._lazy_tables import clipped, number
 from skpuffer._template._reading import target_values
-from skpuffer.exceptions import ScaleWarning, Statement, value_error
+from skpuffer.exceptions import (
+    ScaleWarning,
+    Statement,
+    unsupported_error,
+    value_error,
+)
 from skpuffer.kernel.numbers import check_real
 from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.utils._bounds import check_interval
 from skpuffer.utils._clipping import clip_rows
-from skpuffer.utils._reading import validate_rows
+from skpuffer.utils._reading import COLLECT, validate_rows
 from skpuffer.utils._silence import warn
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
+    from skpuffer._template._lazy_tables import LazyColumn, LazyTable
     from skpuffer.base import Task
     from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
@@ -114,6 +120,23 @@ class LinearRegressorMixin(BoundedTargetMixin, RegressorMixin):  # type: ignore[
 
     def __sklearn_tags__(self) -> Tags:
         return mark_noisy(super().__sklearn_tags__())
+
+
+def lazy_regression(
+    self: Any, table: LazyTable, y: Any, encoding: Any
+) -> tuple[list[LazyColumn], None, tuple[str, ...]]:
+    """Return features and target of a lazy data frame, and names of the former.
+
+    A method of regressions.
+    """
+    if encoding is not None:
+        raise unsupported_error("linear.schema_on_lazy_table", collect=COLLECT)
+    # of an array `in` would compare each entry
+    known = isinstance(y, str) and y in table.names
+    if not known or len(table.names) < 2:
+        raise value_error("linear.lazy_target_not_a_column", names=list(table.names))
+    names = tuple(name for name in table.names if name != y)
+    return [number(table, name) for name in (*names, y)], None, names
 
 
 def with_intercept(rows: Matrix, value: float) -> Matrix:

@@ -17,6 +17,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from skpuffer._template import _plan
 from skpuffer._template._reading import known_targets
+from skpuffer._template._weights import without_weights
 from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -52,6 +53,8 @@ class Objective:
         Class indices or numbers, as the loss reads them.
     n_outputs : int, default=1
         Scores of a record. The parameters are the weights of each in turn.
+    shares : ndarray of shape (n_records,), default=None
+        By which the loss of each record of one score is multiplied; None is one.
     """
 
     rows: Matrix
@@ -59,6 +62,7 @@ class Objective:
     loss: SmoothLoss
     C: float
     n_outputs: int = 1
+    shares: Floats | None = None
 
     @property
     def size(self) -> int:
@@ -69,7 +73,8 @@ class Objective:
     def __call__(self, w: Floats) -> tuple[float, Floats]:
         """Return value and gradient at `w`."""
         scores = self._scores(w)
-        value: float = self.C * self.loss.value(scores, self.y).sum() + w @ w / 2
+        losses = self._shared(self.loss.value(scores, self.y))
+        value: float = self.C * losses.sum() + w @ w / 2
         return value, self._sum(self.loss.derivative(scores, self.y)) + w
 
     def gradient(self, w: Floats) -> Floats:
@@ -88,13 +93,22 @@ class Objective:
         scores: Array = safe_sparse_dot(self.rows, weights, dense_output=True)
         return scores.ravel() if self.n_outputs == 1 else scores
 
+    def _shared(self, of_records: Array) -> Array:
+        return of_records if self.shares is None else self.shares * of_records
+
     def _sum(self, by_score: Array) -> Floats:
+        by_score = self._shared(by_score)
         summed: Floats = safe_sparse_dot(self.rows.T, by_score, dense_output=True)
         return self.C * summed.T.ravel()
 
 
 def minimise(
-    rows: Matrix, y: Array, constants: MinimiserConstants, tol: float, max_iter: int
+    rows: Matrix,
+    y: Array,
+    constants: MinimiserConstants,
+    tol: float,
+    max_iter: int,
+    shares: Floats | None = None,
 ) -> Floats:
     """Minimise the objective until its gradient is no longer than a tolerance.
 
@@ -107,6 +121,8 @@ def minimise(
         the exact minimiser.
     max_iter : int
         Iterations of the first, rough stage.
+    shares : ndarray of shape (n_records,), default=None
+        By which the loss of each record is multiplied, in [0, 1]; None is one.
 
     Returns
     -------
@@ -118,7 +134,9 @@ def minimise(
     steps are quick and all that is needed as a rule. What they leave is done by
     accelerated gradient descent, in a number of steps that `constants` alone bound.
     """
-    objective = Objective(rows, y, constants.loss, constants.C, constants.n_outputs)
+    objective = Objective(
+        rows, y, constants.loss, constants.C, constants.n_outputs, shares
+    )
     # The objective is 1-strongly convex, so where its gradient is at most this long the
     # exact minimiser is no further away: that is what the release counts as slack.
     gradient_tol = tol * constants.C * constants.lipschitz
@@ -221,6 +239,7 @@ def minimiser_release(
     tol: float,
     max_iter: int = OUTPUT_ITERATIONS,
     assumptions: tuple[Statement, ...],
+    weighted: bool = False,
 ) -> QueryRelease:
     """Release of the coefficients that minimise a regularised sum of losses.
 
@@ -234,6 +253,9 @@ def minimiser_release(
         Public tolerance of the solver, as a share of the sensitivity.
     max_iter : int, default=1000
         Iterations of its first, rough stage.
+    weighted : bool, default=False
+        Whether rows end with weights, as :func:`with_weights` appends them. A record
+        of a smaller weight than one moves the minimiser by less.
 
     Raises
     ------
@@ -258,10 +280,11 @@ def minimiser_release(
     def query(X: Matrix, y: Array) -> Floats:
         # the loss of a record without a target is constant: it adds nothing
         X, y = known_targets(X, record.given(y))
+        X, shares = without_weights(X) if weighted else (X, None)
         # clipped in float32, rows may be longer by more than the tolerance is
         X = X if sparse.issparse(X) else np.asarray(X)
         rows = record.rows(X.astype(np.float64, copy=False))
-        return minimise(rows, record.targets(y), constants, tol, max_iter)
+        return minimise(rows, record.targets(y), constants, tol, max_iter, shares)
 
     n_features: Any = context.n_features  # known in a fit
     return QueryRelease(
@@ -270,7 +293,8 @@ def minimiser_release(
         n_records=context.n_records,
         dim=constants.n_outputs * (n_features + bool(record.rows.intercept)),
         contribution=record,
-        modulus=constants.move,
+        # of a record and its weight nothing but the largest move is known
+        modulus=None if weighted else constants.move,
         shift_ceiling=constants.shift_ceiling,
         sensitivity=Sensitivity(
             add_remove={2: move}, relabel={2: constants.C * constants.label_move}

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from skpuffer._template import _classes
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer._template._reading import counted, map_by_schema
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import (
     CompositionError,
     EstimatedGuaranteeWarning,
@@ -203,6 +203,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     _default_parts = {"training": Training}
 
+    fit = WeightedFit()
+
     #: Why a record may become any other though a scenario says how far it moves.
     _only_clipped = Statement("assume.clipping_only_network")
 
@@ -343,7 +345,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         if not accountant.last_iterate_only:
             return probe
         # an accountant that reads the steps is asked about such as it takes, if any
-        record = self._record(probe.clip_order)
+        record = self._record_of(task, probe.clip_order)
         norm = 1.0 if record is None else least_clip_norm(record, accountant)
         probe = replace(
             probe, published="result", record=record, clip_norm=max(1.0, norm)
@@ -351,9 +353,17 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         step = min(1.0, accountant.longest_step(probe)) or 1.0
         return replace(probe, optimiser=Optimiser(learning_rate=step))
 
+    def _reads_units(self) -> bool:
+        by_gradients = getattr(self, "solver", "gradient") in ("auto", "gradient")
+        return by_gradients and not getattr(self, "_norm_from_data", False)
+
     def _record(self, order: float) -> RecordGradient | None:
         """Return how far a record moves its gradient, clipped in a norm, if known."""
         return None
+
+    def _record_of(self, task: Task, order: float) -> RecordGradient | None:
+        """Return the same for the records of a task, of which units are none."""
+        return None if task.context.of_units else self._record(order)
 
     def _look(self, task: Task) -> Look:
         """Return a sum of all gradients at once, with how noisy the budget makes it."""
@@ -363,7 +373,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         bound = scenario.bind(task.context)
         # nothing moves less than its clip norm where a record may become any other
         if scenario.is_coded or not any_records:
-            known = self._record(probe.clip_order)
+            known = self._record_of(task, probe.clip_order)
         if known is not None:
             decided: dict[str, Any] = {
                 "clip_norm": run.clip_norm,
@@ -392,6 +402,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         weights = self._class_weights()
         # trained are weights in units of the largest, and so is the penalty beside them
         unit = 1.0 if weights is None else float(weights.max())
+        if task.weighting is not None:
+            unit *= task.weighting.largest
         l2, loss = self._l2(context) / unit, self._loss()
         # norm, as of the gradients, of features that are equal and of l2 norm one
         width = self.n_features_in_ ** max(0.0, 1 / order - 1 / 2)
@@ -409,7 +421,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             asked = task.accountant._asked(GradientRelease)
             last = last or any(other.last_iterate_only for other in asked)
         if last and record is None:
-            record = self._record(order)
+            record = self._record_of(task, order)
         if record is not None and least_clip_norm(record, task.accountant) > 0:
             clip = probe.total_clip_norm
         # the rule for what was not said
@@ -588,6 +600,13 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             # float32 would round away what a record moves
             X = X.astype(np.float64, copy=False)
         gradients = self._gradients(X, task.y)
+        if self._weight_bounds is not None:
+            # those of a unit's rows are divided by their number below
+            gradients = gradients.weighted(
+                task.weights[:, 0] / task.weights.sum(axis=1)
+            )
+        if task.units is not None:
+            gradients = gradients.of_units(task.units)
         if task.start is not None:
             _check_start(task.start, gradients)
         return train(
@@ -677,8 +696,10 @@ class LinearTraining(PrivateTrainingMixin):
 
     def _record(self, order: float) -> RecordGradient | None:
         """Return how far a record moves its gradient, where it is clipped in l2."""
-        # a weight changes with the label, and the gradient by more than is known of one
-        if order != 2 or self._class_weights() is not None:
+        # a weight changes with the label or by itself, and the gradient by more than is
+        # known of one
+        weighs = self._class_weights() is not None or self._weight_bounds is not None
+        if order != 2 or weighs:
             return None
         return RecordGradient(
             loss=self._loss(),

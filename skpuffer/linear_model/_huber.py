@@ -6,7 +6,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from skpuffer._template import _plan
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.training import Huber
@@ -66,6 +66,10 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
         them, and `target_bounds` are those of its target. Numbers are scaled by their
         bounds, levels become a column each, and rows lie in the unit ball. See
         :class:`~skpuffer.schema.Schema`.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -100,13 +104,13 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
 
     Notes
     -----
-    With C = 1 / alpha, k = epsilon * sigma and R the largest norm of a row, the
-    intercept's column included, one record more or less moves the minimiser by at most
-    ``C k R``, and one whose features and target move by b in all, in the units above,
-    by at most ``C * min(2 k R, (k + R sqrt(D^2 + 1)) b)``. Here D = sqrt(2 l n C)
-    bounds the minimiser's norm, and l is the loss of a residual of one. Several records
-    add up. A scenario under which the secret moves a record only a little thus needs
-    less noise than differential privacy.
+    With C = 1 / alpha, or the largest weight over alpha, k = epsilon * sigma and R the
+    largest norm of a row, the intercept's column included, one record more or less
+    moves the minimiser by at most ``C k R``, and one whose features and target move by
+    b in all, in the units above, by at most ``C * min(2 k R, (k + R sqrt(D^2 + 1))
+    b)``. Here D = sqrt(2 l n C) bounds the minimiser's norm, and l is the loss of a
+    residual of one. Several records add up. A scenario under which the secret moves a
+    record only a little thus needs less noise than differential privacy.
 
     References
     ----------
@@ -149,6 +153,7 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
         intercept_scaling: float = 1.0,
         tol: float = 1e-3,
         schema: Schema | None = None,
+        weight_bounds: tuple[float, float] | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -162,7 +167,14 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
         self.intercept_scaling = intercept_scaling
         self.tol = tol
         self.schema = schema
+        self.weight_bounds = weight_bounds
         self.random_state = random_state
+
+    fit = WeightedFit()
+
+    def _check_weighted(self, task: Task, release: Any) -> None:
+        # the minimiser weighs losses by itself, and units are no records of it
+        pass
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
@@ -181,6 +193,7 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
         intercept = float(self.intercept_scaling) if self.fit_intercept else 0.0
         rows = ModelRows(norm, intercept, unit=norm)
         low, high = map(float, self._bounds_of_target)
+        weighting = self._weighting(False)
         return minimiser_release(
             task.context,
             RegressionConstants(
@@ -189,7 +202,8 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
                 loss=Huber(float(self.epsilon) * float(self.sigma)),
                 n_records=task.context.n_records,
                 radius=rows.radius,
-                C=1 / float(self.alpha),
+                # losses are in units of the largest weight, and so is the penalty
+                C=weighting.largest / float(self.alpha),
             ),
             TargetRecord(rows, self._target),
             name="Huber regression coefficients",
@@ -199,6 +213,7 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
                     "assume.huber_rows_targets_clipped", norm=norm, low=low, high=high
                 ),
             ),
+            weighted=task.weighting is not None,
         )
 
     _affine_attributes = ("coef_", "intercept_")

@@ -108,6 +108,10 @@ class PrivateLogisticRegression(OutputClassifier):
         them, and `classes` are those of its target. Numbers are scaled by their bounds,
         levels become a column each, and rows lie in the unit ball. See
         :class:`~skpuffer.schema.Schema`.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`, by gradients alone. Weights are clipped to them, and noise
+        covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -231,6 +235,7 @@ class PrivateLogisticRegression(OutputClassifier):
         max_iter: int | None = None,
         training: Training | None = None,
         schema: Schema | None = None,
+        weight_bounds: tuple[float, float] | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -246,6 +251,7 @@ class PrivateLogisticRegression(OutputClassifier):
         self.max_iter = max_iter
         self.training = training
         self.schema = schema
+        self.weight_bounds = weight_bounds
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:
@@ -278,7 +284,12 @@ class PrivateLogisticRegression(OutputClassifier):
         if self.solver == "output" or self._norm_from_data:
             return False
         # what is for gradients is not left out by a choice
-        if self.solver == "gradient" or self._of_gradients():
+        # the minimiser on the output weighs records alike
+        weighted = self.weight_bounds is not None
+        if self.solver == "gradient" or weighted or self._of_gradients():
+            return True
+        # a unit of several rows is one record of a run of gradients
+        if task.context.of_units:
             return True
         # whoever reads no query says why it refuses gradients, if it does
         if QueryRelease not in task.accountant.reads:

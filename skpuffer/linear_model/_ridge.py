@@ -12,29 +12,30 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skpuffer._template._lazy_tables import in_unit_ball, number
+from skpuffer._template._lazy_tables import in_unit_ball
 from skpuffer._template._reading import counted, known_targets
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import (
     Statement,
-    unsupported_error,
-    value_error,
 )
 from skpuffer.kernel.numbers import check_non_negative, check_option
 from skpuffer.kernel.releases import PUBLIC_TARGET, Part
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
 from skpuffer.training import make_loss
 from skpuffer.utils._clipping import clip_rows
-from skpuffer.utils._reading import COLLECT
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._base_linear import TargetScale, warn_of_scale, with_intercept
+from ._base_linear import (
+    TargetScale,
+    lazy_regression,
+    warn_of_scale,
+    with_intercept,
+)
 from ._base_sgd import LinearRegressor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer._template._lazy_tables import LazyColumn, LazyTable
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.kernel.numbers import Floats, Indices
@@ -244,6 +245,10 @@ class PrivateRidge(LinearRegressor):
         them, and `target_bounds` are those of its target. Numbers are scaled by their
         bounds, levels become a column each, and rows lie in the unit ball. See
         :class:`~skpuffer.schema.Schema`.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`, by gradients alone. Weights are clipped to them, and noise
+        covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -329,6 +334,7 @@ class PrivateRidge(LinearRegressor):
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         schema: Schema | None = None,
+        weight_bounds: tuple[float, float] | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -340,22 +346,10 @@ class PrivateRidge(LinearRegressor):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.schema = schema
+        self.weight_bounds = weight_bounds
         self.random_state = random_state
 
-    def _lazy_columns(
-        self, table: LazyTable, y: Any, encoding: Any
-    ) -> tuple[list[LazyColumn], None, tuple[str, ...]]:
-        """Return features and target of a lazy data frame, and names of the former."""
-        if encoding is not None:
-            raise unsupported_error("linear.schema_on_lazy_table", collect=COLLECT)
-        # of an array `in` would compare each entry
-        known = isinstance(y, str) and y in table.names
-        if not known or len(table.names) < 2:
-            raise value_error(
-                "linear.lazy_target_not_a_column", names=list(table.names)
-            )
-        names = tuple(name for name in table.names if name != y)
-        return [number(table, name) for name in (*names, y)], None, names
+    _lazy_columns = lazy_regression
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
@@ -369,10 +363,17 @@ class PrivateRidge(LinearRegressor):
         # sum of squared errors + alpha |w|^2, of which half the mean is trained
         return float(self.alpha) / context.n_records
 
+    def _reads_units(self) -> bool:
+        # moments of rows are sums, of which a unit moves as many as it has rows
+        return bool(self.solver == "gradient")
+
     def _by_gradients(self, task: Task) -> bool:
         # from parameters and public facts alone
         if self.solver != "auto":
             return bool(self.solver == "gradient")
+        # moments of records with weights are not released
+        if self.weight_bounds is not None:
+            return True
         # who reads no query says why it refuses gradients, if it does
         if QueryRelease not in task.accountant.reads:
             return True

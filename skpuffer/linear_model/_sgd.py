@@ -84,6 +84,10 @@ class PrivateSGDClassifier(LinearClassifier):
         them, and `classes` are those of its target. Numbers are scaled by their bounds,
         levels become a column each, and rows lie in the unit ball. See
         :class:`~skpuffer.schema.Schema`.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`, by gradients alone. Weights are clipped to them, and noise
+        covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -173,6 +177,7 @@ class PrivateSGDClassifier(LinearClassifier):
         max_iter: int | None = None,
         training: Training | None = None,
         schema: Schema | None = None,
+        weight_bounds: tuple[float, float] | None = None,
         random_state: RandomState = None,
     ):
         # stored as given: None is resolved at each fit, so that clones stay equal
@@ -189,6 +194,7 @@ class PrivateSGDClassifier(LinearClassifier):
         self.max_iter = max_iter
         self.training = training
         self.schema = schema
+        self.weight_bounds = weight_bounds
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:
@@ -272,6 +278,10 @@ class PrivateSGDRegressor(LinearRegressor):
         them, and `target_bounds` are those of its target. Numbers are scaled by their
         bounds, levels become a column each, and rows lie in the unit ball. See
         :class:`~skpuffer.schema.Schema`.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`, by gradients alone. Weights are clipped to them, and noise
+        covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -354,6 +364,7 @@ class PrivateSGDRegressor(LinearRegressor):
         max_iter: int | None = None,
         training: Training | None = None,
         schema: Schema | None = None,
+        weight_bounds: tuple[float, float] | None = None,
         random_state: RandomState = None,
     ):
         # stored as given: None is resolved at each fit, so that clones stay equal
@@ -369,6 +380,7 @@ class PrivateSGDRegressor(LinearRegressor):
         self.max_iter = max_iter
         self.training = training
         self.schema = schema
+        self.weight_bounds = weight_bounds
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:

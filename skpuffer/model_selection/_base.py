@@ -15,7 +15,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._template import RELEASING
 from skpuffer._template._preview import _labels, _made_up_target
+from skpuffer._template._units import is_limited, kept_rows
 from skpuffer.accountants import Accountant, OverlapAmplification, PrivacyLoss
 from skpuffer.base import (
     DEFAULT_DELTA,
@@ -27,10 +29,9 @@ from skpuffer.base import (
     unnoised_steps,
 )
 from skpuffer.compose import PublicPreprocessing
-from skpuffer.compose._audit_pipeline import StepAudit, _step, audited
 from skpuffer.compose._delegation import delegates, inherit_tags
 from skpuffer.compose._settled_steps import declared_steps
-from skpuffer.exceptions import Statement, type_error, value_error
+from skpuffer.exceptions import Statement, scenario_error, type_error, value_error
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.numbers import check_count, check_probability
 from skpuffer.privacy import Preview
@@ -72,8 +73,6 @@ from ._candidates import (
 from ._scores import Score, score_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
@@ -220,9 +219,15 @@ class BasePrivateSearch(
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
         candidates, assumed = self._made_candidates(rng), ASSUMED
+        scenario = innermost(candidates[0].estimator).scenario
+        if is_limited(scenario) and scenario.unit is None:
+            raise scenario_error("search.ids_without_column")
+        X, y, *_ = kept_rows(scenario, X, y, None, None, rng)
         runs = runs_of(len(candidates))
         # all of the table by one of them: what is no table is refused in its words
         found = candidates[0].reading(X, y, rng if seeded else None)
+        if y is None:  # of what needs none there is nothing to score by
+            _score_for(self.scoring, found.inner)
         if not all(one.declares_labels for one in candidates):
             # of all of it, as a part may lack a class
             labels = found.inner.classes_
@@ -235,8 +240,7 @@ class BasePrivateSearch(
         certificate = _stated(plan.certificate, runs, assumed)
         if seeded:
             certificate = certificate.as_seeded()
-        # what scikit-learn tells of the steps before this one
-        leaks = unnoised_steps(callback)
+        leaks = unnoised_steps()
         for leak in leaks:
             certificate = certificate.as_estimate(leak)
         # before a ledger hears of it: where warnings are errors, nothing is spent
@@ -573,9 +577,7 @@ class BasePrivateSearch(
         return tags
 
 
-@audited.register(BasePrivateSearch)
-def _(node: Any, name: str) -> Iterator[StepAudit]:
-    yield _step(node, name, "private", Statement("pipeline.step_has_certificate"))
+RELEASING.append(BasePrivateSearch)
 
 
 def _stated(

@@ -19,6 +19,8 @@ from skpuffer._template._reading import (
     read_table,
     target_values,
 )
+from skpuffer._template._units import by_units, is_limited, unit_codes
+from skpuffer._template._weights import read_weights
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import PublicPreprocessing, audit_pipeline
 from skpuffer.compose._feature_map import refuse_mixing, subject_of
@@ -301,7 +303,16 @@ class Reading:
         """
         rows = UnreadRows(type(self.inner).__name__)
         n = self.table.n_given if n_records is None else n_records
-        table = replace(self.table, X=rows, y=rows, n_given=n, leaks=tuple)
+        table = replace(
+            self.table,
+            X=rows,
+            y=rows,
+            secret=None,
+            units=None,
+            weights=None,
+            n_given=n,
+            leaks=tuple,
+        )
         return replace(self, table=table)
 
 
@@ -314,7 +325,8 @@ def held_out_context(plan: FitPlan, n_records: int) -> PublicContext:
         Number of held-out records.
     """
     context: PublicContext = plan.release.context
-    return replace(context, n_records=n_records, groups=None)
+    # a score adds up rows, whatever a fit makes of units
+    return replace(context, n_records=n_records, groups=None, of_units=False)
 
 
 def check_held_out(reading: Reading, plan: FitPlan) -> None:
@@ -389,13 +401,20 @@ def read_part(
         If what is read of the rows sets the noise.
     """
     made = with_parameters(estimator, random_state=rng)
-    inner, features, given = made, None, X
+    inner, secret, features, given = made, None, None, X
     if isinstance(made, PublicPreprocessing):
-        inner, X, _, features = made._mapped(X, None, made_up=made_up)
+        inner, X, secret, features = made._mapped(X, None, made_up=made_up)
     inner._validate_params()
     opening = inner._opening(y)
     refuse_unread(inner, opening.scenario, opening.leaks)
-    table = read_table(inner, opening.scenario, X, y, None, None, features, given)
+    table = read_table(inner, opening.scenario, X, y, secret, None, features, given)
+    # as the fits that are made are planned
+    is_read = is_limited(opening.scenario) and not made_up
+    units = unit_codes(opening.scenario, given) if is_read else None
+    table = by_units(inner, opening.scenario, table, units)
+    if inner._weight_bounds is not None or table.by_units:
+        weighting = inner._weighting(table.by_units)
+        table = read_weights(None, table, weighting, inner._weight_bounds)
     if table.has_target and getattr(table.y, "ndim", 1) > 1:
         raise value_error("search.target_not_one_column")
     return Reading(inner=inner, opening=opening, table=table)

@@ -13,18 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._template._classes import PrivateClassifierMixin
 from skpuffer._template._raw_tables import check_records
 from skpuffer._template._reading import class_indices, declared_classes, without_secret
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.queries import NORMS, grouped_sensitivity
 from skpuffer.kernel.releases import PUBLIC_TARGET
 from skpuffer.releases import Sensitivity
+from skpuffer.summary._mean import relation_of, weighting_in
+from skpuffer.summary._weighted import weighted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.base import Task
     from skpuffer.kernel.numbers import Floats
-    from skpuffer.summary._cells import Stacked
+    from skpuffer.summary._gaps import Stacked
     from skpuffer.utils._types import Array, Table
 
 
@@ -60,6 +62,20 @@ class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):
             else "assume.values_clipped_labels_public",
             classes=task.context.classes,
         )
+
+    fit = WeightedFit()
+
+    def _weighted(self, task: Task, contribution: ByClass) -> tuple[Any, Any]:
+        """Return a contribution, times weights where there are any, and its sum."""
+        if task.weighting is None:
+            return contribution, contribution.total
+        found = weighted(
+            contribution,
+            weighting=task.weighting,
+            relation=relation_of(task.scenario),
+            norm=task.accountant.unit_order,
+        )
+        return found, found.of_targets
 
     # -- post-processing ----------------------------------------------------------
 
@@ -126,6 +142,31 @@ class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):
         return probabilities
 
 
+def without_lack(value: Floats, release: Any) -> tuple[Floats, float, float]:
+    """Return a noisy sum, how many records of the largest weight it is of, and that.
+
+    Parameters
+    ----------
+    value : ndarray of shape (dim,)
+        With what weights lack of the largest as the last number, where they differ.
+
+    Returns
+    -------
+    value : ndarray of shape (dim,) or (dim - 1,)
+    n_records : float
+        Public, or noisy where weights differ.
+    largest : float
+        Weight, one without any.
+    """
+    weighting, n = weighting_in(release), float(release.n_records)
+    if weighting is None:
+        return value, n, 1.0
+    if not weighting.varies:
+        return value, n, weighting.largest
+    lacking = value[-1] / release.contribution.lack
+    return value[:-1], float(np.clip(n - lacking, 1.0, n)), weighting.largest
+
+
 # -- contribution of a record in the block of its class --------------------------------
 
 
@@ -180,14 +221,23 @@ class ByClass:
         blocks: Floats = self.block(X)
         return blocks
 
-    def total(self, X: Floats, y: ArrayLike) -> Floats:
-        """Sum of the contributions, of shape (dim,), without making them."""
+    def total(self, X: Floats, y: ArrayLike, weights: Floats | None = None) -> Floats:
+        """Sum of the contributions, of shape (dim,), without making them.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n,), default=None
+            By which they are multiplied; None is one.
+        """
         y = np.asarray(y)
         out = np.zeros((self.n_classes, self.block.dim))
         for code in range(self.n_classes):
             mine = np.flatnonzero(y == code)
             if len(mine):
-                out[code] = self._blocks(X[mine]).sum(axis=0)
+                blocks = self._blocks(X[mine])
+                out[code] = (
+                    blocks.sum(axis=0) if weights is None else weights[mine] @ blocks
+                )
         return out.ravel()
 
     def move(self, gaps: Floats, norm: float) -> Floats:

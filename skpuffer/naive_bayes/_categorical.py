@@ -13,12 +13,14 @@ from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_count, check_non_negative
 from skpuffer.releases import QueryRelease
 from skpuffer.schema import Schema
-from skpuffer.summary._cells import Levels, Stacked
+from skpuffer.summary._cells import Levels
+from skpuffer.summary._gaps import Stacked
+from skpuffer.summary._mean import weighting_in
 from skpuffer.utils._bounds import check_bounds
 from skpuffer.utils._checks import noise_deviation, project_on_simplex
 from skpuffer.utils._sklearn import Interval
 
-from ._base import ByClass, PrivateNaiveBayes
+from ._base import ByClass, PrivateNaiveBayes, without_lack
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -59,16 +61,17 @@ class CellCounts(ByClass):
     def _blocks(self, X: Any) -> Floats:
         return super()._blocks(self._codes(X))  # type: ignore[arg-type] # cells are numbers
 
-    def total(self, X: Any, y: ArrayLike) -> Floats:
+    def total(self, X: Any, y: ArrayLike, weights: Floats | None = None) -> Floats:
         """Sum of the contributions, of shape (dim,), by counting."""
         codes, y = self._codes(X), np.asarray(y).astype(np.intp)
         known = y >= 0
         if not known.all():
             codes, y = codes[known], y[known]
+            weights = None if weights is None else weights[known]
         tables = []
         for column, levels in zip(codes.T, self.block.blocks, strict=True):
             joint = y * levels.dim + column.astype(np.intp, copy=False)
-            counts = np.bincount(joint, minlength=self.n_classes * levels.dim)
+            counts = np.bincount(joint, weights, self.n_classes * levels.dim)
             tables.append(counts.reshape(self.n_classes, levels.dim))
         return np.hstack(tables).astype(float).ravel()
 
@@ -93,7 +96,7 @@ def cell_counts(
 
 
 def class_tables(
-    value: Floats, n_cells: Sequence[int], n_records: int, n_classes: int
+    value: Floats, n_cells: Sequence[int], n_records: float | None, n_classes: int
 ) -> tuple[Floats, list[Floats]]:
     """Sizes of the classes, and counts of cells that agree with them.
 
@@ -105,13 +108,15 @@ def class_tables(
     Parameters
     ----------
     value : ndarray of shape (n_classes * sum(n_cells),)
-    n_records, n_classes : int
+    n_records : float or None
+        Public, or the noisy sum of weights. None is as many as were counted.
+    n_classes : int
         Public.
 
     Returns
     -------
     sizes : ndarray of shape (n_classes,)
-        Not negative, with sum `n_records`.
+        Not negative, with sum `n_records`, if it is given.
     tables : list of ndarray of shape (n_classes, n_cells[k])
         Not negative, each row with the sum of its class.
     """
@@ -120,6 +125,8 @@ def class_tables(
     # the variance of a sum is that of a cell times the number of cells
     sums = np.column_stack([part.sum(axis=1) for part in parts])
     sizes = (sums / cells).sum(axis=1) / (1 / cells).sum()
+    if n_records is None:
+        n_records = max(float(sizes.sum()), 1.0)
     sizes = n_records * project_on_simplex(sizes / n_records)
     # A class without mass has no distribution: all cells are as likely. The divisor is
     # one there, and the result zero.
@@ -192,6 +199,10 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
     classes : array-like, default=None
         Public class labels. A record with any other label counts as nothing. None takes
         those of the schema's target or, without one, those of `y` as public.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest; counts are then sums of weights, and noise is that of real numbers.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -203,7 +214,7 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
     feature_log_prob_ : list of ndarray of shape (n_classes, n_cells)
         Smoothed log-probabilities of the cells given the class.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy sizes of the classes, whose sum is the public number of records.
+        Noisy sizes of the classes. Their sum is the number of records, if it is public.
     class_prior_ : ndarray of shape (n_classes,)
         Smoothed probabilities of the classes.
     n_categories_ : ndarray of shape (n_features,)
@@ -273,6 +284,7 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         bounds: BoundsLike = None,
         categories: Mapping[Hashable, Sequence[Any]] | None = None,
         classes: ArrayLike | None = None,
+        weight_bounds: tuple[float, float] | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -283,9 +295,13 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         self.bounds = bounds
         self.categories = categories
         self.classes = classes
+        self.weight_bounds = weight_bounds
         self.random_state = random_state
 
     # -- fit ----------------------------------------------------------------------
+
+    # what is released is counts, whose sum is the number of records
+    _takes_any_size = True
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
@@ -327,11 +343,12 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         counts = cell_counts(
             binning.n_cells, len(classes), binning=binning if raw else None
         )
+        counts, query = self._weighted(task, counts)
         return QueryRelease(
-            query=counts.total,
+            query=query,
             contribution=counts,
             is_sum=True,
-            is_integer=True,
+            is_integer=task.weighting is None,
             dim=counts.dim,
             sensitivity=counts.sensitivity,
             n_records=context.n_records,
@@ -341,16 +358,24 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         )
 
     def _publish(self, value: Floats, release: Any) -> None:
-        binning = release.contribution.binning or release.context.feature_map
+        counts = release.contribution
+        # of records with weights
+        counts = getattr(counts, "block", counts) if weighting_in(release) else counts
+        binning = counts.binning or release.context.feature_map
         self.binning_ = getattr(binning, "then", binning)
         n_cells, n_classes = self.binning_.n_cells, len(self.classes_)
-        sizes, tables = class_tables(value, n_cells, release.n_records, n_classes)
+        deviation = noise_deviation(self.noise_, value.size)
+        value, n, unit = without_lack(value, release)
+        known = None if release.context.size == "private" else n
+        sizes, tables = class_tables(value, n_cells, known, n_classes)
+        # what is smoothed by records is in weights, where there are any
+        sizes, tables = unit * sizes, [unit * table for table in tables]
+        deviation = unit * deviation
         self.n_categories_ = np.array(n_cells)
         self.class_count_ = sizes
         self.category_count_ = tables
         [shares] = smoothed([sizes[None]], self.alpha, 0.0)
         self.class_prior_ = shares[0]
-        deviation = noise_deviation(self.noise_, value.size)
         with np.errstate(divide="ignore"):  # of cells without mass, where alpha is zero
             self.feature_log_prob_ = [
                 np.log(shares) for shares in smoothed(tables, self.alpha, deviation)

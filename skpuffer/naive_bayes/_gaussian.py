@@ -15,7 +15,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.numbers import floats
 from skpuffer.releases import QueryRelease
-from skpuffer.summary._cells import Ones, Stacked
+from skpuffer.summary._gaps import Ones, Stacked
 from skpuffer.summary._mean import Moments
 from skpuffer.utils._bounds import (
     BOUNDS_LEAK,
@@ -27,7 +27,7 @@ from skpuffer.utils._checks import noise_deviation
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import StrOptions
 
-from ._base import ByClass, PrivateNaiveBayes
+from ._base import ByClass, PrivateNaiveBayes, without_lack
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -75,7 +75,7 @@ def shrunk(values: Floats, centre: Floats, noise: Floats, shares: Floats) -> Flo
     return kept
 
 
-def shrunk_counts(counts: Floats, deviation: float, n_records: int) -> Floats:
+def shrunk_counts(counts: Floats, deviation: float, n_records: float) -> Floats:
     """Sizes of classes from noisy counts: positive, and with the public sum.
 
     Parameters
@@ -125,7 +125,7 @@ def class_moments(bounds: Bounds, n_classes: int) -> ByClass:
 
 
 def class_gaussians(
-    value: Floats, deviation: float, n_records: int, n_classes: int
+    value: Floats, deviation: float, n_records: float, n_classes: int
 ) -> tuple[Floats, Floats, Floats]:
     """Sizes, means and variances of the classes from noisy moments.
 
@@ -208,6 +208,10 @@ class PrivateGaussianNB(PrivateNaiveBayes):
     priors : array-like of shape (n_classes,), default=None
         Public probabilities of the classes in sorted order. None takes their noisy
         shares.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest. The sum of all weights is then a noisy number as well.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -219,7 +223,8 @@ class PrivateGaussianNB(PrivateNaiveBayes):
     var_ : ndarray of shape (n_classes, n_columns)
         Variances, positive; they include what noise leaves unknown of the means.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy sizes of the classes, whose sum is the public number of records.
+        Noisy sizes of the classes, whose sum is the public number of records, or the
+        noisy sum of weights.
     class_prior_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     classes_ : ndarray of shape (n_classes,)
@@ -287,6 +292,7 @@ class PrivateGaussianNB(PrivateNaiveBayes):
         bounds: BoundsLike = None,
         classes: ArrayLike | None = None,
         priors: ArrayLike | None = None,
+        weight_bounds: tuple[float, float] | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -295,6 +301,7 @@ class PrivateGaussianNB(PrivateNaiveBayes):
         self.bounds = bounds
         self.classes = classes
         self.priors = priors
+        self.weight_bounds = weight_bounds
         self.random_state = random_state
 
     # -- fit ----------------------------------------------------------------------
@@ -341,9 +348,9 @@ class PrivateGaussianNB(PrivateNaiveBayes):
         )
         if bounds is None:
             raise unsupported_error("bayes.scenario_declares_no_bounds")
-        moments = class_moments(bounds, n_classes)
+        moments, query = self._weighted(task, class_moments(bounds, n_classes))
         return QueryRelease(
-            query=moments.total,
+            query=query,
             contribution=moments,
             is_sum=True,
             dim=moments.dim,
@@ -357,13 +364,12 @@ class PrivateGaussianNB(PrivateNaiveBayes):
 
     def _publish(self, value: Floats, release: Any) -> None:
         bounds = release.context.bounds
+        deviation = noise_deviation(self.noise_, value.size)
+        value, n, unit = without_lack(value, release)
         counts, means, variances = class_gaussians(
-            value,
-            noise_deviation(self.noise_, value.size),
-            release.n_records,
-            len(self.classes_),
+            value, deviation, n, len(self.classes_)
         )
-        self.class_count_ = counts
+        self.class_count_ = unit * counts
         shares = counts / counts.sum() if self.priors is None else self.priors
         self.class_prior_ = np.asarray(shares, dtype=float)
         # from [-1, 1] to the units of the data

@@ -94,6 +94,10 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         them, and `classes` are those of its target. Numbers are scaled by their bounds,
         levels become a column each, and rows lie in the unit ball. See
         :class:`~skpuffer.schema.Schema`.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`, by gradients alone. Weights are clipped to them, and noise
+        covers a record of the largest.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -179,6 +183,7 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         max_iter: int | None = None,
         training: Training | None = None,
         schema: Schema | None = None,
+        weight_bounds: tuple[float, float] | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -194,6 +199,7 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
         self.max_iter = max_iter
         self.training = training
         self.schema = schema
+        self.weight_bounds = weight_bounds
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:

@@ -19,11 +19,11 @@ from skpuffer.schema import Category, Number, Schema
 from skpuffer.schema._cells import (
     UNLISTED,
     cell_key,
+    cell_numbers,
     is_missing,
     level_codes,
     level_places,
     numbers,
-    plain_numbers,
 )
 from skpuffer.utils._bounds import check_bounds, resolve_bounds
 from skpuffer.utils._clipping import check_clipping, clip_rows
@@ -215,9 +215,7 @@ class PublicBinner(PublicColumnTransformer):
                     "preprocessing.bins_too_few_edges", name=name, given=given
                 )
             try:
-                found[name] = Number(
-                    edges[0], edges[-1], bins=tuple(edges), missing_level=True
-                )
+                found[name] = Number(edges[0], edges[-1], bins=tuple(edges))
             except ValueError as error:
                 raise value_error(
                     "preprocessing.bins_column_invalid", name=name, error=error
@@ -342,8 +340,10 @@ class PublicImputer(PublicColumnTransformer):
         if isinstance(fact, Category):
             return _levels_of(fact, values)
         if type(fact.value) is not bool and isinstance(fact.value, Real):
-            found = plain_numbers(values, fact.missing)
-            return np.where(np.isfinite(found), found, float(fact.value))
+            found = cell_numbers(values)
+            codes = level_places(fact.missing, values) != UNLISTED
+            known = np.isfinite(found) & ~codes
+            return np.where(known, found, float(fact.value))
         # what was written: a text beside numbers must not make texts of them
         held = object_cells(map(cell_key, values))
         held[level_places(fact.missing, values) != UNLISTED] = fact.value

@@ -20,7 +20,7 @@ from skpuffer.schema._cells import (
     level_places,
     refuse_ambiguous,
 )
-from skpuffer.utils._reading import held_as_codes
+from skpuffer.utils._reading import distinct_names, held_as_codes
 from skpuffer.utils._sklearn import linked_to_docs
 
 from ._columns import as_number, by_name, read_columns
@@ -177,7 +177,8 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
         Returns
         -------
         names : ndarray of str
-            ``race_White`` for the category White of the column race.
+            ``race_White`` for the category White of the column race; the second of two
+            that would be the same has a number behind it.
         """
         before = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         # `categories` names columns as the data does, whatever they are called here
@@ -191,7 +192,8 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
             for category in [*given, *last]
         ]
         order = self._order(len(before), encoded)
-        names: Array = np.array([*plain, *coded], dtype=object)[order]
+        made = distinct_names([*plain, *coded])
+        names: Array = np.array(made, dtype=object)[order]
         return names
 
     # -- its parts ----------------------------------------------------------------

@@ -16,7 +16,7 @@ from skpuffer.privacy_loss import (
 from skpuffer.privacy_loss._overlap import OverlapCurve
 
 from ._compose import promise_of
-from ._robustness import arbitrary_count
+from ._robustness import arbitrary_count, is_of_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,11 +161,9 @@ def _plain(certificate: Certificate) -> PrivacyCurve:
     return curve.curve if isinstance(curve, OverlapCurve) else curve
 
 
-def _count(trials: Sequence[Trial]) -> int:
-    """How many records neighbouring tables differ in."""
-    count = arbitrary_count(trials[0].fit)
-    assert count is not None  # as has been seen to
-    return count
+def _count(trials: Sequence[Trial]) -> int | None:
+    """How many records neighbouring tables differ in, None of units of several."""
+    return arbitrary_count(trials[0].fit)
 
 
 def _belief(certificate: Certificate) -> tuple[object, ...] | None:
@@ -199,7 +197,8 @@ def _refuse_unfit(trials: Sequence[Trial]) -> None:
         part._refuse_sum()
         # In a part of the table may be any of the records that a coupling moves, and a
         # chain or a block with gaps is another table.
-        if not part.composable or arbitrary_count(part) is None:
+        known = arbitrary_count(part) is not None or is_of_units(part)
+        if not (part.composable and known):
             raise CompositionError(
                 Statement(
                     "compose.best_run_table_coupling", part=part, release=part.release
@@ -252,6 +251,7 @@ def _certificate(
         norm=None,
         record_sensitivity=None,
         noise_gain=None,
+        errors=(),
         source=Statement(
             "source.with_parts",
             source=source,

@@ -1,7 +1,8 @@
 """The certificate: what one release promised, in which notion, assuming what."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from skpuffer.exceptions import (
     Statement,
@@ -18,8 +19,14 @@ from skpuffer.information import (
 from skpuffer.kernel import certificates as certificates
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_probability
+from skpuffer.utils._versions import with_version, without_version
 
-from ._display import certificate_card, certificate_html, certificate_text
+from ._display import (
+    certificate_card,
+    certificate_details,
+    certificate_html,
+    certificate_text,
+)
 from ._information import processed, sliced_approximate
 from ._robustness import shifted
 
@@ -32,6 +39,9 @@ class Certificate(certificates.Certificate):
 
     Parameters
     ----------
+    errors : tuple of (str, float, float)
+        What was released, and the least and the largest standard deviation of the noise
+        of its entries, in units of the data; of a fit, where they are known.
     **fields
         As of the certificate of the kernel.
 
@@ -53,6 +63,15 @@ class Certificate(certificates.Certificate):
     >>> round(certificate.to_approximate(1e-5).epsilon, 3)
     2.943
     """
+
+    # no part of the promise, and so of whether two are the same
+    errors: tuple[tuple[str, float, float], ...] = field(default=(), compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return with_version(vars(self))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(without_version(self, state))
 
     def to_sliced_approximate(self, delta: float) -> "Certificate":
         """Return the (epsilon, delta) promise about slices that follows.
@@ -428,6 +447,25 @@ class Certificate(certificates.Certificate):
 
     def __str__(self) -> str:
         return certificate_text(self)
+
+    def details(self) -> str:
+        """Return all that is stated, as text: the theorem, the noise, the assumptions.
+
+        Returns
+        -------
+        str
+            To be printed; ``print(certificate)`` shows no more than what everybody has
+            to know.
+
+        Examples
+        --------
+        >>> from skpuffer.privacy import Certificate
+        >>> print(Certificate(notion="pure_dp", epsilon=1.0).details())
+        Certificate
+          promise      pure differential privacy: ε = 1
+          composition  must not be added to any other release about these people
+        """
+        return certificate_details(self)
 
     def _repr_html_(self) -> str:
         return certificate_html(self)

@@ -411,6 +411,7 @@ def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
         accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
         choice=_choices(certificates),
         release=" + ".join(c.release for c in certificates),
+        errors=tuple(e for c in certificates for e in c.errors),
         n_releases=sum(c.n_releases for c in certificates),
     )
 
@@ -606,6 +607,7 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
         scenario="; ".join(dict.fromkeys(c.scenario for c in certificates)),
         accountant="; ".join(dict.fromkeys(c.accountant for c in certificates)),
         release=" | ".join(c.release for c in certificates),
+        errors=tuple(e for c in certificates for e in c.errors),
         n_releases=sum(c.n_releases for c in certificates),
     )
 

@@ -3,10 +3,15 @@
 import html
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skpuffer.exceptions import UncertifiedError
+import numpy as np
+
+from skpuffer.exceptions import Statement, UncertifiedError
 from skpuffer.information import dp_equivalent, posterior_success
+from skpuffer.kernel.composed_curves import compose_curves
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.privacy_loss._overlap import OverlapCurve, WorstOverlapCurve
 
@@ -83,22 +88,27 @@ def certificate_rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
         norm = "∞" if math.isinf(c.norm) else f"{c.norm:g}"
         yield "shift covered", f"{c.sensitivity:.6g} (l{norm}, in units of the release)"
     if c.gain is not None:
-        plain = "RecordScenario(relation='replace')"
-        # against as many records as are believed of together
-        if isinstance(c.curve, OverlapCurve):
-            plain = str(plain_privacy(c))
-        if c.gain <= 1 + 1e-9:
-            text = f"none: {plain} would have needed no more noise"
-        elif math.isinf(c.gain):
-            text = "complete: the pairs of secrets do not move it, and it has no noise"
-        else:
-            text = f"{c.gain:.3g} times less noise than {plain}"
-        yield "gain", text
+        yield "gain", _gain(c, c.gain)
     if isinstance(c.curve, OverlapCurve | WorstOverlapCurve):
         yield from _of_belief(c, c.curve)
     yield "composition", _composition(c)
     if c.source:
         yield "source", str(c.source)
+
+
+def _gain(c: "Certificate", gain: float) -> str:
+    """How much more noise plain differential privacy would need."""
+    plain = "RecordScenario(relation='replace')"
+    # against as many records as are believed of together
+    if isinstance(c.curve, OverlapCurve):
+        plain = str(plain_privacy(c))
+    if math.isinf(gain):
+        return "complete: the pairs of secrets do not move it, and it has no noise"
+    if gain > 1 + 1e-9:
+        return f"{gain:.3g} times less noise than {plain}"
+    if any(a.code in _DEPENDENT for a in c.assumptions):
+        return str(Statement("shown.no_gain_of_dependent", plain=plain))
+    return f"none: {plain} would have needed no more noise"
 
 
 def _of_vector(c: "Certificate") -> str:
@@ -162,6 +172,8 @@ def _of_belief(
 
 
 def _composition(c: "Certificate") -> str:
+    if c.seeded:
+        return str(Statement("shown.seeded"))
     if c.notion == Notion.MUTUAL_INFORMATION and c.certified:
         return "adds up with budgets about the whole table under this scenario"
     if not c.composable:
@@ -176,38 +188,210 @@ def _composition(c: "Certificate") -> str:
     )
 
 
+# -- what everybody has to know, in five lines -----------------------------------------
+
+#: Assumptions by which records depend on each other, or the secret is about several.
+_DEPENDENT = frozenset(
+    f"assume.{name}"
+    for name in (
+        "blocks_of_sizes_independent",
+        "dependence_distance_bounded",
+        "diffusion_langevin_states",
+        "gaussian_stated_covariance",
+        "group_secret_of_table",
+        "joint_secret_whole_table",
+        "markov_secret_state",
+        "network_of_records",
+        "prevalence_secret_counts",
+        "prevalence_secret_rates",
+    )
+)
+
+#: Assumptions that say what is secret.
+_SECRETS = frozenset(
+    f"assume.{name}"
+    for name in (
+        "attribute_secret_column",
+        "belief_secret_column",
+        "belief_secret_position",
+        "dependence_secret_any_record",
+        "diffusion_secret_start",
+        "gaussian_secret",
+        "gaussian_secret_in_columns",
+        "group_secret_of_table",
+        "joint_secret_record_value",
+        "joint_secret_whole_table",
+        "markov_secret_state",
+        "prevalence_secret_counts",
+        "prevalence_secret_rates",
+        "subsample_secret_functions",
+        "subsample_secret_record_drawn",
+        "subsample_secret_who_drawn",
+    )
+)
+
+_OF_BLOCK = "assume.within_a_block"
+
+#: And those that say how neighbouring tables differ, and what is public of their size.
+_NEIGHBOURS = {
+    "assume.neighbouring_tables": Statement("shown.size_public"),
+    "assume.neighbouring_tables_size_declared": "",
+    "assume.neighbouring_tables_size_private": "",
+}
+
+#: False positive rate at which a guess is measured.
+_FALSE_ALARMS = 0.01
+
+#: Epsilons at which a curve is read for that.
+_READ_AT = (*np.linspace(0, 8, 49), 10.0, 14.0, 20.0)
+
+
+def five_lines(certificate: "Certificate") -> Iterator[tuple[str, str]]:
+    """Name and value of the lines that stand before all details."""
+    c = certificate
+    # those of a block are said of it
+    of_block = [a.parameters["text"] for a in c.assumptions if a.code == _OF_BLOCK]
+    said = (*c.assumptions, *of_block)
+    codes = {a.code: a for a in said}
+    secret = next((a for a in said if a.code in _SECRETS), None)
+    near = next((codes[code] for code in _NEIGHBOURS if code in codes), None)
+    if not c.certified:
+        yield "protected", str(Statement("shown.estimate_protects_nothing"))
+    elif near is not None and secret is None:
+        yield "protected", str(Statement("shown.whether_records", **near.parameters))
+        size = _NEIGHBOURS[near.code]
+        yield "not protected", str(Statement("shown.open_to_all", size=size))
+    else:
+        secret = secret or Statement("shown.secret_of_scenario", scenario=c.scenario)
+        yield "protected", str(Statement("shown.from_believers", secret=secret))
+        rest = ""
+        if c.fallback is not None:
+            rest = str(Statement("shown.fallback", epsilon=c.fallback))
+        yield "not protected", str(Statement("shown.other_secrets", rest=rest))
+    yield "budget", f"{c.notion.title}: {promise(c)}{_equivalent(c)}{_guess(c)}"
+    yield "noise", _noise(c)
+    yield "next", _next(c)
+
+
+def _guess(c: "Certificate") -> str:
+    """What the budget means for somebody's guess."""
+    if not c.certified:
+        return ""
+    if c.mutual_information is not None:
+        if c.prior_success is None:
+            return ""
+        after = posterior_success(c.mutual_information, c.prior_success)
+        said = Statement("shown.success", before=c.prior_success, after=after)
+    elif c.epsilon is None or c.notion.approximate is None or c.profile is not None:
+        return ""
+    elif not c.delta and (c.alpha is None or math.isinf(c.alpha)):
+        if c.epsilon > 50:
+            return ""
+        said = Statement("shown.odds", factor=math.exp(c.epsilon))
+    else:
+        found = _true_positives(c)
+        if found is None:
+            return ""
+        right, wrong = 100 * found, 100 * _FALSE_ALARMS
+        said = Statement("shown.best_guess", right=right, wrong=wrong)
+    return f". {said}"
+
+
+def _true_positives(c: "Certificate") -> float | None:
+    """Largest rate of true positives at so few false ones."""
+    points = [] if c.epsilon is None or c.alpha is not None else [(c.epsilon, c.delta)]
+    if c.curve is not None:
+        with suppress(NotImplementedError):
+            points += [(e, c.curve.delta(e) + c.event_delta) for e in _READ_AT]
+    if not points:
+        return None
+    # on either side of the curve
+    bounds = [math.exp(min(e, 50.0)) * _FALSE_ALARMS + d for e, d in points]
+    bounds += [1 - math.exp(-e) * (1 - d - _FALSE_ALARMS) for e, d in points]
+    return min(1.0, *bounds)
+
+
+def _noise(c: "Certificate") -> str:
+    """Deviations of the noise, in units of the data."""
+    gain = "" if c.gain is None else f"; gain {_gain(c, c.gain)}"
+    if not c.errors:
+        return f"{Statement('shown.noise_unknown')}{gain}"
+    said = (
+        Statement("shown.deviation", name=name, least=least)
+        if most - least <= 1e-3 * most
+        else Statement("shown.deviations", name=name, least=least, most=most)
+        for name, least, most in c.errors
+    )
+    return f"{', '.join(map(str, said))}{gain}"
+
+
+def _next(c: "Certificate") -> str:
+    """What may be released beside it, and what two such releases would cost."""
+    believed = isinstance(c.curve, OverlapCurve | WorstOverlapCurve)
+    if not c.composable or c.seeded or believed or c.curve is None:
+        return _composition(c)
+    curve, event = compose_curves([c.curve, c.curve]), 2 * c.event_delta
+    if c.alpha is None:
+        # of the part that noise can buy back, as much as of one
+        noise = c.delta - c.event_delta
+        epsilon = float(curve.epsilon(noise))
+    else:
+        noise, epsilon = 0.0, float(curve.renyi(c.alpha))
+    both = replace(c, epsilon=epsilon, delta=event + noise, event_delta=event)
+    return str(Statement("shown.adds_up", promise=promise(both)))
+
+
+def _caption(certificate: "Certificate") -> str:
+    return "Certificate" if certificate.certified else "Certificate (ESTIMATE ONLY)"
+
+
 def certificate_text(certificate: "Certificate") -> str:
-    """Return the certificate as readable text."""
+    """Return the certificate in five lines."""
+    rows = list(five_lines(certificate))
+    width = max(len(name) for name, _ in rows)
+    lines = [_caption(certificate)]
+    lines += [f"  {name:<{width}}  {value}" for name, value in rows]
+    if not certificate.certified:
+        # why it is none
+        return "\n".join([*lines, *_assuming(certificate)])
+    said = Statement("shown.details", n_assumptions=len(certificate.assumptions))
+    return "\n".join([*lines, f"  {said}"])
+
+
+def _assuming(certificate: "Certificate") -> list[str]:
+    if not certificate.assumptions:
+        return []
+    return ["  assuming", *(f"    - {text}" for text in certificate.assumptions)]
+
+
+def certificate_details(certificate: "Certificate") -> str:
+    """Return the whole certificate as readable text."""
     rows = list(certificate_rows(certificate))
     width = max(len(name) for name, _ in rows)
-    lines = ["Certificate" if certificate.certified else "Certificate (ESTIMATE ONLY)"]
+    lines = [_caption(certificate)]
     lines += [f"  {name:<{width}}  {value}" for name, value in rows]
-    if certificate.assumptions:
-        lines.append("  assuming")
-        lines += [f"    - {text}" for text in certificate.assumptions]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_assuming(certificate)])
 
 
 def certificate_html(certificate: "Certificate") -> str:
-    """Return the certificate as an HTML table."""
-    rows = "".join(
+    """Return the certificate as an HTML table, the details folded."""
+    details = list(certificate_rows(certificate))
+    details += [("assuming", str(text)) for text in certificate.assumptions]
+    return (
+        "<div class='skpuffer-certificate'>"
+        f"<b>{_caption(certificate)}</b>{_table(five_lines(certificate))}"
+        f"<details><summary>details</summary>{_table(details)}</details></div>"
+    )
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    """Return rows as an HTML table."""
+    cells = "".join(
         f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
         f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>"
-        for name, value in certificate_rows(certificate)
+        for name, value in rows
     )
-    assumptions = "".join(
-        f"<li>{html.escape(str(a))}</li>" for a in certificate.assumptions
-    )
-    if assumptions:
-        rows += (
-            "<tr><th style='text-align:left'>assuming</th><td style='text-align:left'>"
-            f"<ul style='margin:0;padding-left:1.2em'>{assumptions}</ul></td></tr>"
-        )
-    caption = "Certificate" if certificate.certified else "Certificate: estimate only"
-    return (
-        "<table class='skpuffer-certificate'>"
-        f"<caption style='text-align:left'><b>{caption}</b></caption>{rows}</table>"
-    )
+    return f"<table>{cells}</table>"
 
 
 # -- A certificate as sections of a model card -----------------------------------------
@@ -217,11 +401,8 @@ def certificate_card(certificate: "Certificate") -> dict[str, str]:
     """Return sections of a model card, as Markdown by title."""
     kind = "This is a guarantee." if certificate.certified else _ESTIMATE
     card = {
-        "Privacy": kind,
-        "Privacy/Certificate": _bullets(
-            f"**{name}**: {_plain(value)}"
-            for name, value in certificate_rows(certificate)
-        ),
+        "Privacy": f"{kind}\n\n{_named(five_lines(certificate))}",
+        "Privacy/Certificate": _named(certificate_rows(certificate)),
     }
     if certificate.assumptions:
         card["Privacy/Assumptions"] = _bullets(map(_plain, certificate.assumptions))
@@ -237,6 +418,10 @@ others, by a second path, and names those that cannot be recomputed. Whether the
 assumptions are true is not checked, nor who wrote the file."""
 
 _ESTIMATE = "**This is an estimate, no guarantee.**"
+
+
+def _named(rows: Iterable[tuple[str, str]]) -> str:
+    return _bullets(f"**{name}**: {_plain(value)}" for name, value in rows)
 
 
 def _bullets(lines: Iterable[str]) -> str:

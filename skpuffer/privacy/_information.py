@@ -184,6 +184,7 @@ def _together(certificates: "Sequence[Certificate]", total: float) -> "Certifica
         sensitivity=None,
         record_sensitivity=None,
         release=" + ".join(c.release for c in certificates),
+        errors=tuple(e for c in certificates for e in c.errors),
         accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
         n_releases=sum(c.n_releases for c in certificates),
     )
@@ -268,6 +269,7 @@ def sum_of_averages(
         source=Statement("source.fixed_batch_sums_averaged", source=first.source),
         accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
         release=" + ".join(c.release for c in certificates),
+        errors=tuple(e for c in certificates for e in c.errors),
         n_releases=sum(c.n_releases for c in certificates),
     )
 

@@ -57,11 +57,29 @@ class Preview:
 
     def _rows(self) -> list[tuple[str, str]]:
         """Name and value of each line before the certificate."""
-        return [("noise", _size(self.noise)), ("error", _spread(self.error))]
+        rows = [("noise", _size(self.noise)), ("error", _spread(self.error))]
+        # a table has numbers of several units, and is shown below
+        rows += [
+            (f"standard deviation of {name}", _range(np.asarray(std, dtype=float)))
+            for name, std in self.std.items()
+            if not hasattr(std, "to_string") and not isinstance(std, Mapping)
+        ]
+        return rows
+
+    def _tables(self) -> list[tuple[str, Any]]:
+        """Standard deviations of tables of statistics, each with its title."""
+        return [
+            (f"standard deviation of {name}", std.T)
+            for name, std in self.std.items()
+            if hasattr(std, "to_string")
+        ]
 
     def __str__(self) -> str:
         lines = [f"Preview of {self.estimator}: nothing has been spent"]
         lines += [f"  {name:<6} {value}" for name, value in self._rows()]
+        for title, table in self._tables():
+            shown = table.to_string(float_format="{:.4g}".format)
+            lines += [f"  {title}", *(f"    {line}" for line in shown.splitlines())]
         return "\n".join([*lines, str(self.certificate)])
 
     def _repr_html_(self) -> str:
@@ -71,10 +89,14 @@ class Preview:
             for name, value in self._rows()
         )
         caption = f"Preview of {html.escape(self.estimator)}: nothing has been spent"
+        tables = "".join(
+            f"<p>{html.escape(title)}</p>{table.to_html(escape=True)}"
+            for title, table in self._tables()
+        )
         return (
             "<table class='skpuffer-preview'>"
             f"<caption style='text-align:left'><b>{caption}</b></caption>{rows}"
-            f"</table>{self.certificate._repr_html_()}"
+            f"</table>{tables}{self.certificate._repr_html_()}"
         )
 
 
@@ -90,7 +112,11 @@ def _spread(error: Floats | None) -> str:
     """Return errors of coordinates in a few words."""
     if error is None:
         return "depends on the rows: what leaves is a choice, not a number with noise"
-    low, high = float(np.min(error)), float(np.max(error))
     size = "each coordinate" if error.size == 1 else f"each of {error.size} coordinates"
-    text = f"{low:.4g}" if np.isclose(low, high) else f"{low:.4g} to {high:.4g}"
-    return f"{text} (root mean square, {size} of what is noised)"
+    return f"{_range(error)} (root mean square, {size} of what is noised)"
+
+
+def _range(values: Floats) -> str:
+    """Return the least and the largest of some numbers in a few words."""
+    low, high = float(np.min(values)), float(np.max(values))
+    return f"{low:.4g}" if np.isclose(low, high) else f"{low:.4g} to {high:.4g}"

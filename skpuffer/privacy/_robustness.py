@@ -387,6 +387,12 @@ def arbitrary_count(certificate: "Certificate") -> int | None:
     return int(count)
 
 
+def is_of_units(certificate: "Certificate") -> bool:
+    """Whether any neighbouring tables differ in units of privacy, with all rows."""
+    named = f"{certificate.relation} of units:"
+    return str(certificate.coupling_id).startswith(named)
+
+
 def plain_privacy(certificate: "Certificate") -> Statement | str:
     """Return whose differential privacy a promise under a belief falls back to.
 
@@ -396,6 +402,9 @@ def plain_privacy(certificate: "Certificate") -> Statement | str:
         Under a declared belief.
     """
     count = certificate.coupling_count
+    if is_of_units(certificate):
+        _, _, ids = str(certificate.coupling_id).partition(" of units:1 of ")
+        return Statement("neighbours.records_of_one_unit", ids=ids)
     # one record is taken by itself, wherever it is
     if count == 1:
         return "RecordScenario(relation='replace')"

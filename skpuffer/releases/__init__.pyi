@@ -1,6 +1,7 @@
 from skpuffer.kernel.gradients import GradientRelease as GradientRelease
 from skpuffer.kernel.gradients import Optimiser as Optimiser
 from skpuffer.kernel.gradients import Recalibration as Recalibration
+from skpuffer.kernel.partitions import PartitionRelease as PartitionRelease
 from skpuffer.kernel.queries import AdaptiveRelease as AdaptiveRelease
 from skpuffer.kernel.queries import QueryRelease as QueryRelease
 from skpuffer.kernel.queries import Sensitivity as Sensitivity
@@ -28,6 +29,7 @@ __all__ = [
     "FullBatchSampling",
     "GradientRelease",
     "Optimiser",
+    "PartitionRelease",
     "PoissonSampling",
     "PublicContext",
     "QueryRelease",

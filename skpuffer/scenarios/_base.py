@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 import joblib
@@ -13,7 +14,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skpuffer.distributions._weak_cache import share_life
-from skpuffer.exceptions import ScenarioError, Statement, scenario_error
+from skpuffer.exceptions import (
+    ScenarioError,
+    Statement,
+    scenario_error,
+    unsupported_error,
+)
 from skpuffer.kernel.facts import Adjacency, Fact
 from skpuffer.kernel.numbers import Floats, Indices, check_count, check_option
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, VoteRelease
@@ -87,8 +93,20 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
     #: Whether calibration reads the private rows; only an empirical prior does.
     needs_empirical: bool = False
 
+    #: Whether records are taken to be drawn independently, as the errors of an estimate
+    #: of a population need them to be.
+    independent_records: bool = False
+
     #: What it is for, as a clause, where the facts it offers are read by few.
     _purpose: Statement | None = None
+
+    # Column of ids, whose equal ones are one unit of privacy, and how many rows of a
+    # unit are read at most. None where records are by themselves.
+    unit: Hashable | None = None
+    max_rows: int | None = None
+
+    #: Whether `max_rows` is still to be read off public ids; see :meth:`of_sizes`.
+    reads_sizes: bool = False
 
     #: Whether the table given is a pool, known to the attacker, of which what a query
     #: is run on is drawn; see :meth:`table_size` and :meth:`BoundScenario.realise`.
@@ -187,6 +205,48 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """
         return None
 
+    def unit_position(
+        self, feature_names: Sequence[Hashable] | None, n_features: int
+    ) -> int | None:
+        """Position of the column of ids among the columns of a table, or None.
+
+        Parameters
+        ----------
+        feature_names : tuple of str or None
+        n_features : int
+
+        Returns
+        -------
+        int or None
+        """
+        unit: Any = self.unit
+        if unit is None:
+            return None
+        if feature_names is not None:
+            names = list(feature_names)
+            return names.index(unit) if unit in names else None
+        there = isinstance(unit, Integral) and unit < n_features
+        return int(unit) if there else None
+
+    def left_out(
+        self, feature_names: Sequence[Hashable] | None, n_features: int
+    ) -> list[int]:
+        """Return the positions of the columns that are no features, in their order.
+
+        Parameters
+        ----------
+        feature_names : tuple of str or None
+        n_features : int
+
+        Returns
+        -------
+        list of int
+            Of the secret, and of the ids of units.
+        """
+        at = feature_names, n_features
+        found = {self.secret_position(*at), self.unit_position(*at)}
+        return sorted(position for position in found if position is not None)
+
     def check_numbers(self, labels: Sequence[int] | None, position: int | None) -> None:
         """Refuse a frame with numbers for names by which a position is in doubt.
 
@@ -202,7 +262,10 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         ScenarioError
             If a number may mean another column than the position does.
         """
-        return
+        held = [*(labels or ())]
+        if self.unit is None or position is None or held == [*range(len(held))]:
+            return
+        raise scenario_error("units.numbered_columns_ambiguous", unit=self.unit)
 
     def check_secret(self, secret: ArrayLike) -> None:
         """Refuse secret values that no prior speaks of.
@@ -210,6 +273,31 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         secret : ndarray of shape (n_records,)
+        """
+        return
+
+    def of_sizes(self, largest: int) -> "Scenario":
+        """Return the scenario of units of public sizes, once these are known.
+
+        Parameters
+        ----------
+        largest : int
+            Rows of the largest unit.
+
+        Returns
+        -------
+        Scenario
+        """
+        return self
+
+    def check_secret_of_units(self, secret: ArrayLike, units: Indices) -> None:
+        """Refuse secret values that the rows of a unit should share and do not.
+
+        Parameters
+        ----------
+        secret : ndarray of shape (n_records,)
+        units : ndarray of int of shape (n_records,)
+            Number of each record's unit.
         """
         return
 
@@ -547,6 +635,48 @@ def refuse_repeated(groups: Indices, scenario: Scenario) -> None:
         )
 
 
+def check_units(scenario: Scenario) -> None:
+    """Check the parameters `unit` and `max_rows` of a scenario.
+
+    Raises
+    ------
+    ScenarioError
+        If `unit` is no name and no position of a column, or has no limit beside it.
+    """
+    unit: Any = scenario.unit
+    is_limited = scenario.max_rows is not None or scenario.reads_sizes
+    counted = isinstance(unit, Integral) and not isinstance(unit, bool)
+    if unit is not None and not (isinstance(unit, str) or (counted and unit >= 0)):
+        raise scenario_error("units.unit_is_no_column", unit=unit)
+    if scenario.max_rows is not None:
+        check_count(max_rows=scenario.max_rows)
+    elif unit is not None and not is_limited:
+        raise scenario_error("units.max_rows_missing", unit=unit)
+
+
+def name_of_units(scenario: Scenario) -> Hashable:
+    """Return the column of ids, or 'groups' where ids come beside the table."""
+    return "groups" if scenario.unit is None else scenario.unit
+
+
+def kind_of_units(scenario: Scenario, k: int = 1) -> str | None:
+    """Return how many units differ, and by which ids: two kinds of them do not add up.
+
+    Parameters
+    ----------
+    k : int, default=1
+
+    Returns
+    -------
+    str or None
+        None where records are by themselves.
+    """
+    if scenario.max_rows is None:
+        return None
+    ids = "groups" if scenario.unit is None else repr(scenario.unit)
+    return f"{k} of {ids}"
+
+
 def stated(check: Callable[..., Floats], **named: Any) -> Floats:
     """Return what a check makes of a scenario's parameter; its error is a scenario's.
 
@@ -677,22 +807,45 @@ def resolve_pairs(
 
 
 class RecordScenario(Scenario):
-    """The secret is everything about any `k` records; all else may be known.
+    """The secret is everything about any `k` records, or units; all else may be known.
 
     This is differential privacy (`k=1`) and group privacy (`k>1`): the promise holds
     for each pair of tables that differ in `k` records, so for every prior of
-    independent groups.
+    independent groups. Where a person, a household or a plant has several rows, name
+    the `unit`: the promise is then about all rows of one.
 
     Parameters
     ----------
     k : int, default=1
-        How many records may belong together, such as the members of a household.
+        How many records may belong together, such as the members of a household. It is
+        taken on trust: where there are ids, name them as the `unit`.
     relation : {'add_remove', 'replace', 'relabel'}, default='add_remove'
         Whether a record's presence is secret or its content. A replaced record leaves
         and another comes, which costs up to twice as much. 'relabel' is for a secret
         target (label differential privacy): the features may be known, and are not
         hidden. It costs less where a release states what a target alone moves, as the
         coefficients of linear models and their gradients do.
+    unit : str or int, default=None
+        Column of ids: all rows with one id are one unit of privacy. It is dropped
+        before fitting and ignored in prediction; rows without an id are left out. With
+        `max_rows` and no `unit`, the `groups` given to `fit` are the ids. Certificates
+        add up with those of the same unit alone.
+    max_rows : int, default=None
+        Rows of a unit that count at most. Others are dropped at random before anything
+        else is read; an engine that holds the table weighs all rows of such a unit so
+        that they count as many. It must be known without the table, as the sizes of
+        units are private. Noise grows with it, and so does what of the table is read.
+    sizes : {'private', 'public'}, default='private'
+        Whether the grouping of rows into units is public, and so their sizes. Then
+        `max_rows` may be left out, and is the size of the largest unit. It takes
+        another `relation` than 'add_remove', by which sizes of units would change.
+    size : {'public', 'private'} or int, default=None
+        What may be known of the number of records. 'public' reads it off the table, and
+        certificates say so. With 'private', for records that are added or removed, it
+        leaves with noise alone: in one release with the sums that it divides. A number
+        is declared in its place: sums are divided by it, and the true one is not read.
+        Estimators that cannot do without the exact number refuse the latter two. None
+        is that of the estimator's `schema`, or 'public'.
 
     References
     ----------
@@ -704,11 +857,37 @@ class RecordScenario(Scenario):
     >>> from skpuffer.scenarios import RecordScenario
     >>> RecordScenario(k=4, relation="replace")
     RecordScenario(k=4, relation='replace')
+
+    Of each patient two visits at most are read, and both are hidden together:
+
+    >>> import pandas as pd
+    >>> from skpuffer.summary import PrivateMean
+    >>> visits = pd.DataFrame(
+    ...     {"patient": [1, 1, 1, 2, 3, 3], "days": [3.0, 5, 1, 2, 8, 4]}
+    ... )
+    >>> mean = PrivateMean(RecordScenario(unit="patient", max_rows=2), bounds=(0, 9))
+    >>> mean.fit(visits).feature_names_in_
+    array(['days'], dtype=object)
     """
 
-    def __init__(self, k: int = 1, relation: str = "add_remove") -> None:
+    independent_records = True
+
+    def __init__(
+        self,
+        k: int = 1,
+        relation: str = "add_remove",
+        *,
+        unit: Hashable | None = None,
+        max_rows: int | None = None,
+        sizes: str = "private",
+        size: int | str | None = None,
+    ) -> None:
         self.k = k
         self.relation = relation
+        self.unit = unit
+        self.max_rows = max_rows
+        self.sizes = sizes
+        self.size = size
 
     @property
     def any_records(self) -> bool:  # type: ignore[override] # read, never assigned
@@ -717,10 +896,39 @@ class RecordScenario(Scenario):
         # influence
         return self.relation != "relabel"
 
+    @property
+    def count(self) -> int:
+        """How many records may differ."""
+        return int(self.k) * int(self.max_rows or 1)
+
+    @property
+    def reads_sizes(self) -> bool:  # type: ignore[override] # read, never assigned
+        """Whether sizes of units are public, and no limit is given."""
+        # read before it is checked
+        named = isinstance(self.sizes, str) and self.sizes == "public"
+        return named and self.max_rows is None
+
+    def of_sizes(self, largest: int) -> "RecordScenario":
+        """Return the scenario of units of public sizes, once these are known."""
+        return RecordScenario(
+            self.k,
+            self.relation,
+            unit=self.unit,
+            max_rows=largest,
+            sizes=self.sizes,
+            size=self.size,
+        )
+
     def check(self) -> None:
         """Check the parameters; see the class."""
+        check_units(self)
         check_count(k=self.k)
         check_option(("add_remove", "replace", "relabel"), relation=self.relation)
+        check_option(("private", "public"), sizes=self.sizes)
+        if self.sizes == "public" and self.relation == "add_remove":
+            raise scenario_error("units.public_sizes_need_replace")
+        if self.size is not None:
+            check_size_said(self.size, self.relation)
 
     def check_groups(self, groups: Indices) -> None:
         """Refuse ids that repeat: any records may be secret, of any groups."""
@@ -730,7 +938,44 @@ class RecordScenario(Scenario):
         """Bind to the public facts of a table; see :class:`Scenario`."""
         # parameters may have been set since they were last checked
         self.check()
+        if self.reads_sizes:
+            # of one row nothing would be said of the others
+            raise scenario_error("units.sizes_not_read")
+        # what was made without regard to it has the exact number in it
+        if self.size not in (None, "public") and context.size == "public":
+            raise unsupported_error("size.release_with_number", size=self.size)
         return _BoundRecord(self, context)
+
+
+def check_size_said(size: int | str, relation: str) -> None:
+    """Check what is said of the number of records.
+
+    Parameters
+    ----------
+    size : {'public', 'private'} or int
+    relation : {'add_remove', 'replace', 'relabel'}
+
+    Raises
+    ------
+    ValueError
+        If it is nothing of these.
+    ScenarioError
+        If neighbouring tables have the same number, so that none is hidden.
+    """
+    if not isinstance(size, str):
+        check_count(size=size)
+        return
+    said = check_option(("public", "private"), size=size)
+    if said == "private" and relation != "add_remove":
+        raise scenario_error("size.relation_without", relation=relation)
+
+
+#: What neighbouring tables have in common, by what is said of their size.
+_NEIGHBOURS = {
+    "public": "assume.neighbouring_tables",
+    "declared": "assume.neighbouring_tables_size_declared",
+    "private": "assume.neighbouring_tables_size_private",
+}
 
 
 class _BoundRecord(BoundScenario):
@@ -740,44 +985,70 @@ class _BoundRecord(BoundScenario):
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
-        k, relation = int(self.scenario.k), self.scenario.relation
+        count, relation = self.scenario.count, self.scenario.relation
+        if self.context.of_units:
+            # a unit is one record of the release, whatever its rows
+            count = int(self.scenario.k)
+        units = kind_of_units(self.scenario, int(self.scenario.k))
+        who = self._who()
         # what is taken as public, in the words of the relation: the certificate quotes
         # it
+        of_rows = self.scenario.max_rows is not None and not self.context.of_units
         what = {
             "add_remove": Statement("assume.record_added_or_removed"),
-            "replace": Statement("assume.record_replaced"),
+            # their number is public, of all units together
+            "replace": Statement("assume.records_of_units_replaced")
+            if of_rows
+            else Statement("assume.record_replaced"),
             "relabel": Statement("assume.record_given_another_target"),
         }[relation]
-        who = (
-            Statement("assume.record_one")
-            if k == 1
-            else Statement("assume.record_up_to_k", k=k)
-        )
         public = Statement(
-            "assume.neighbouring_tables",
+            _NEIGHBOURS[self.context.size],
             who=who,
             what=what,
             n_records=self.context.n_records,
         )
+        assumptions: tuple[Statement, ...] = (public,)
+        if self.scenario.sizes == "public":
+            assumptions += (Statement("assume.sizes_of_units_public"),)
         if relation == "relabel":
             return Adjacency(
-                count=k,
+                count=count,
                 move=float("inf"),
                 relation="replace",
                 relabelled=True,
                 settled=True,
-                coupling_id=relabelling(self.context, k),
-                assumptions=(public,),
+                coupling_id=relabelling(self.context, count, units),
+                units=units,
+                assumptions=assumptions,
             )
         # a record may become any other: only the release's own sensitivity bounds the
         # move
-        return Adjacency.arbitrary(k, (public,), relation, any_records=True)
+        return Adjacency.arbitrary(
+            count, assumptions, relation, any_records=True, units=units
+        )
+
+    def _who(self) -> Statement:
+        """Whose records may differ."""
+        scenario = self.scenario
+        if scenario.max_rows is not None:
+            return Statement(
+                "assume.record_of_units",
+                k=int(scenario.k),
+                unit=name_of_units(scenario),
+                max_rows=int(scenario.max_rows),
+            )
+        if scenario.k == 1:
+            return Statement("assume.record_one")
+        return Statement("assume.record_up_to_k", k=int(scenario.k))
 
 
 # -- names of couplings that several releases of one table share -----------------------
 
 
-def relabelling(context: PublicContext, count: int) -> str | None:
+def relabelling(
+    context: PublicContext, count: int, units: str | None = None
+) -> str | None:
     """Name of the coupling of tables in which so many targets differ, or None.
 
     The target of one release may be a feature of another, which hides it from nobody:
@@ -786,7 +1057,8 @@ def relabelling(context: PublicContext, count: int) -> str | None:
     columns = context.feature_names, context.target_name
     if None in columns:
         return None
-    return f"relabel:{count}:{joblib.hash(columns)}"
+    who = count if units is None else units
+    return f"relabel:{who}:{joblib.hash(columns)}"
 
 
 def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:

@@ -125,6 +125,9 @@ class BlocksScenario(Scenario):
         self.scenario.check()
         if self.scenario.needs_empirical:
             raise scenario_error("scenario.block_prior_is_private")
+        if getattr(self.scenario, "max_rows", None) is not None:
+            # nobody drops rows of units within a block
+            raise scenario_error("blocks.of_units")
         if self.sizes is None:
             return
         refuse_mask(self.sizes, "sizes")
@@ -297,6 +300,12 @@ class _BoundBlocks(BoundScenario):
         self.members = scenario.members(context)
         # blocks of one size are alike
         self.sizes = sorted(set(map(len, self.members)))
+        inner = scenario.scenario
+        if isinstance(inner, RecordScenario) and inner.count < self.sizes[-1]:
+            # one record of a block would be hidden, and not the block
+            raise scenario_error(
+                "blocks.larger_than_k", k=inner.count, largest=self.sizes[-1]
+            )
         self.blocks: list[BoundScenario] = [
             scenario.scenario.bind(replace(context, n_records=size, groups=None))
             for size in self.sizes

@@ -22,7 +22,15 @@ from skpuffer.scenarios._attribute import AttributeScenario
 from skpuffer.schema._cells import cell_key
 
 from ._attribute._bound import BoundAttribute, positions
-from ._base import AnyRelease, BoundScenario, Pairs, Scenario, offers
+from ._base import (
+    AnyRelease,
+    BoundScenario,
+    Pairs,
+    Scenario,
+    check_units,
+    name_of_units,
+    offers,
+)
 from ._priors._overlap import Belief
 from ._priors._tables import ReferenceTable
 from ._simulator import check_running, run_tables, simulated_once
@@ -123,6 +131,8 @@ class GroupScenario(Scenario):
     >>> mean.noise_.std(1).round(2)  # of a distance of 15 years, times sqrt(2)
     array([21.21])
     """
+
+    independent_records = True
 
     def __init__(
         self,
@@ -421,6 +431,12 @@ class DependenceScenario(Scenario):
     pairs : {'same_index', 'all'}, default='same_index'
         Which secrets must look alike: two values of the same record, or also values of
         different ones, for which what a record moves counts twice.
+    unit : str or int, default=None
+        Column of ids, as in :class:`RecordScenario`: the secret is then all rows of one
+        unit, and `distance` is from a table of independent units.
+    max_rows : int, default=None
+        Rows of a unit that are read at most, as there. What one record moves counts so
+        many times.
 
     Notes
     -----
@@ -450,11 +466,19 @@ class DependenceScenario(Scenario):
     """
 
     def __init__(
-        self, distance: float, norm: float = 2, pairs: str = "same_index"
+        self,
+        distance: float,
+        norm: float = 2,
+        pairs: str = "same_index",
+        *,
+        unit: Hashable | None = None,
+        max_rows: int | None = None,
     ) -> None:
         self.distance = distance
         self.norm = norm
         self.pairs = pairs
+        self.unit = unit
+        self.max_rows = max_rows
 
     def check(self) -> None:
         """Check the parameters; see the class."""
@@ -463,6 +487,7 @@ class DependenceScenario(Scenario):
             raise scenario_error("dependence.distance_infinite")
         check_at_least_one(norm=self.norm)
         check_option(("same_index", "all"), pairs=self.pairs)
+        check_units(self)
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
@@ -483,6 +508,17 @@ class _BoundDependence(BoundScenario):
         assert release.sensitivity is not None  # or the fact is not on offer
         # across independent records: one record replaced (twice between two records)
         one = release.sensitivity.value("replace", norm, release.dim)
+        of_units: tuple[Statement, ...] = ()
+        if scenario.max_rows is not None:
+            of_units = (
+                Statement(
+                    "assume.dependence_of_units",
+                    unit=name_of_units(scenario),
+                    max_rows=int(scenario.max_rows),
+                ),
+            )
+            # one row after the other, unless a unit is one record of the release
+            one *= 1 if self.context.of_units else int(scenario.max_rows)
         # Triangle inequality for W_inf: to independent records, across, and back. In
         # units, a displacement grows at most as much as in the smallest one.
         distance = float(scenario.distance)
@@ -509,5 +545,6 @@ class _BoundDependence(BoundScenario):
                 Statement(
                     "assume.dependence_count_public", n_records=self.context.n_records
                 ),
+                *of_units,
             ),
         )

@@ -130,6 +130,8 @@ class PrevalenceScenario(Scenario):
     2
     """
 
+    independent_records = True
+
     def __init__(
         self,
         column: str | int | None,

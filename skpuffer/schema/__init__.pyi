@@ -1,5 +1,16 @@
-from ._columns import Binning, Category, Number
+from ._binning import Binning
+from ._check import TableCheck
+from ._columns import Category, Date, Number, Time
 from ._encoding import Encoding
 from ._schema import Schema
 
-__all__ = ["Binning", "Category", "Encoding", "Number", "Schema"]
+__all__ = [
+    "Binning",
+    "Category",
+    "Date",
+    "Encoding",
+    "Number",
+    "Schema",
+    "TableCheck",
+    "Time",
+]

@@ -131,7 +131,7 @@ def _check_categories(schema: Schema, given: Mapping[Any, Any]) -> None:
     for name, listed in given.items():
         # None among them is the level of missing values, which the schema has as such
         said = tuple(level for level in listed if not is_missing(level))
-        lacking = len(said) < len(list(listed)) and not schema[name].missing_level
+        lacking = len(said) < len(list(listed)) and not schema[name].has_gaps
         same = list(map(cell_key, said)) == list(map(cell_key, levels[name]))
         if not same or lacking:
             raise _disagreement("categories", listed, levels[name], name)

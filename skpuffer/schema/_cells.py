@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Hashable, Sequence
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -83,9 +83,10 @@ def cell_key(value: Any) -> float | str | None:
     Returns
     -------
     float, str or None
-        A number; truth values are 1 and 0, as words too. A text without the space
-        around it; dates are written in one way, in UTC where they have a zone. None if
-        it is missing, which all texts are that some reader of files takes for missing.
+        A number, a whole one from 2**53 on as the text of its digits; truth values are
+        1 and 0, as words too. A text without the space around it; dates are written in
+        one way, in UTC where they have a zone. None if it is missing, which all texts
+        are that some reader of files takes for missing.
     """
     try:
         return _key(value)
@@ -104,7 +105,9 @@ def _key(value: Any) -> float | str | None:
     if isinstance(value, complex) and value.imag == 0:
         # a single complex number makes such of all numbers of a column
         value = value.real
-    if isinstance(value, Real | Decimal | np.bool_):
+    if isinstance(value, Integral | Decimal):
+        return _whole_key(value)
+    if isinstance(value, Real | np.bool_):
         return _float(value)
     if is_missing(value):
         return None
@@ -113,6 +116,36 @@ def _key(value: Any) -> float | str | None:
     if isinstance(value, datetime.date | datetime.time):
         return _text_key(value.isoformat())
     return _text_key(str(value).strip())
+
+
+#: From here on whole numbers are not all floats.
+EXACT = 2**53
+
+#: Whole number as it is written in digits, and the key of one that is not exact.
+_DIGITS = re.compile(r"[+-]?[0-9]{16,309}")
+
+
+def _whole_key(value: Any) -> float | str | None:
+    """Key of a number that may be whole and of more digits than a float has."""
+    number = _float(value)
+    if number is None or not EXACT <= abs(number) < math.inf or value % 1 != 0:
+        return number
+    return str(int(value))
+
+
+def _level_key(level: Any) -> float | str | None:
+    """Key of a public level: a whole number that is written as a float is whole too."""
+    key = cell_key(level)
+    if isinstance(key, float) and EXACT <= abs(key) < math.inf:
+        return str(int(key))
+    return key
+
+
+def _as_float(key: float | str) -> float | None:
+    """Float that a cell of the number of a key may have been rounded to, if any."""
+    if isinstance(key, float):
+        return key
+    return _float(int(key)) if _DIGITS.fullmatch(key) else None
 
 
 def _float(value: Any) -> float | None:
@@ -140,6 +173,8 @@ def _text_key(text: str) -> float | str | None:
     # Python reads more as numbers than readers of files do
     if not text.isascii() or "_" in text:
         return text
+    if _DIGITS.fullmatch(text):
+        return _whole_key(int(text))
     try:
         return _float(text)
     except ValueError:
@@ -148,7 +183,7 @@ def _text_key(text: str) -> float | str | None:
         return TRUTH[word]
     if text[0].isdigit():
         if _WHOLE.fullmatch(text):
-            return _float(int(text, 0))
+            return _whole_key(int(text, 0))
         if found := DATE.fullmatch(text):
             return _date_key(text, *found.group(1, 3, 4, 5, 6, 7, 8, 9))
         if found := _TIME.fullmatch(text):
@@ -207,7 +242,7 @@ def refuse_ambiguous(levels: Sequence[Any], parameter: str = "levels") -> None:
     """
     known: dict[Any, Any] = {}
     for level in levels:
-        key = cell_key(level)
+        key = _level_key(level)
         if key is None:
             raise value_error(
                 "schema.level_reads_as_missing", parameter=parameter, level=level
@@ -249,29 +284,58 @@ def level_places(levels: Sequence[Any], values: Any) -> Indices:
     -------
     ndarray of int of shape (n,)
         `MISSING` if a cell is missing, `UNLISTED` if it is none of the levels.
+
+    Raises
+    ------
+    ValueError
+        If the column is of floats to which two levels round. Its type is public.
     """
     known = level_table(levels)
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        return _number_places(known, _widened(values))
-    places, keys = _distinct_keys(values)
+        if values.dtype.kind == "f" and round_alike(levels, values.dtype):
+            raise value_error("schema.levels_round_alike", type=str(values.dtype))
+        places = _number_places(known, _widened(values))
+        if values.dtype.kind in "iu" and any(map(is_digits, known)):
+            large = (values >= EXACT) | (values <= -EXACT)
+            places[large] = level_places(levels, values[large].astype(object))
+        return places
+    places, keys = distinct_keys(values)
     found = [MISSING if k is None else known.get(k, UNLISTED) for k in keys]
     return np.array([*found, MISSING], dtype=np.intp)[places]
 
 
+def round_alike(levels: Sequence[Any], kind: Any) -> bool:
+    """Whether two levels are one number in a type of floats."""
+    numbers = [_as_float(key) for level in levels if (key := _level_key(level))]
+    with np.errstate(over="ignore"):
+        held = np.array([n for n in numbers if n is not None], dtype=kind)
+    return len(np.unique(held)) < len(held)
+
+
+def is_digits(key: float | str | None) -> bool:
+    """Whether a key is that of a whole number which may not be a float."""
+    return isinstance(key, str) and _DIGITS.fullmatch(key) is not None
+
+
 def level_table(levels: Sequence[Any]) -> dict[float | str, int]:
-    """Return the place of each key that is a level's, in single precision too."""
+    """Return the place of each key that is a level's, rounded to floats too.
+
+    In double and in single precision, where the float is that of one level only: one
+    that two round to is of neither.
+    """
     known = {
         key: place
         for place, level in enumerate(levels)
-        if (key := cell_key(level)) is not None
+        if (key := _level_key(level)) is not None
     }
-    # numbers in single precision, where that is of one level only
-    single: dict[float, set[int]] = {}
+    rounded: dict[float, set[int]] = {}
     for key, place in known.items():
-        if isinstance(key, float):
+        number = _as_float(key)
+        if number is not None:
             with np.errstate(over="ignore"):
-                single.setdefault(float(np.float32(key)), set()).add(place)
-    alone = {key: place for key, (place, *others) in single.items() if not others}
+                for held in {number, float(np.float32(number))}:
+                    rounded.setdefault(held, set()).add(place)
+    alone = {key: place for key, (place, *others) in rounded.items() if not others}
     return alone | known
 
 
@@ -286,18 +350,37 @@ def _number_places(known: dict[Any, int], values: Floats) -> Indices:
     return np.where(held[places] == values, codes[places], missing)
 
 
-def _distinct_keys(values: Any) -> tuple[Indices, list[float | str | None]]:
+def distinct_keys(values: Any) -> tuple[Indices, list[float | str | None]]:
     """Place of each cell among distinct ones, -1 if missing; and the keys of these."""
     if isinstance(values, pd.Categorical):
         places, cells = values.codes, values.categories
     elif isinstance(values, np.ndarray) and values.dtype.kind in "SU":
-        return _distinct_keys(values.astype(object))
+        return distinct_keys(values.astype(object))
     else:
         places, cells = pd.factorize(_comparable(values))
     # dates as such: as objects the finest would be whole numbers
     dates = isinstance(cells, np.ndarray) and cells.dtype.kind in "mM"
     held = list(cells) if dates else np.asarray(cells, dtype=object).tolist()
     return places, [cell_key(cell) for cell in held]
+
+
+def cell_codes(values: Any) -> Indices:
+    """Number the cells of a column such that equal ones have one number.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+
+    Returns
+    -------
+    ndarray of int of shape (n,)
+        Negative where a cell is missing.
+    """
+    places, keys = distinct_keys(values)
+    numbers: dict[Any, int] = {None: -1}
+    codes = [numbers.setdefault(key, len(numbers)) for key in keys]
+    found: Indices = np.array([*codes, -1], dtype=np.intp)[places]
+    return found
 
 
 def _comparable(values: Any) -> Any:
@@ -312,16 +395,41 @@ def _comparable(values: Any) -> Any:
         except Exception:  # of lists, or structures, in Arrow
             values = object_cells(values)
     values = np.asarray(values)
-    if not set(map(type, values)) <= _COMPARED:
-        odd = [i for i, cell in enumerate(values) if type(cell) not in _COMPARED]
+    types = set(map(type, values))
+    if not types <= _COMPARED or (int in types and any(map(_is_large, values))):
+        # a whole number may equal a float that it is not the only one to round to
+        odd = [
+            i
+            for i, cell in enumerate(values)
+            if type(cell) not in _COMPARED or _is_large(cell)
+        ]
         values = values.copy()
         values[odd] = object_cells(cell_key(cell) for cell in values[odd])
     return values
 
 
+def missing_keys(values: Any) -> Booleans:
+    """Tell which cells hold nothing, texts that mean a gap among them."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return np.isnan(_widened(values))
+    places, keys = distinct_keys(values)
+    return np.array([*(key is None for key in keys), True])[places]
+
+
+def _is_large(cell: Any) -> bool:
+    return type(cell) is int and abs(cell) >= EXACT
+
+
 def _widened(values: Array) -> Floats:
     with np.errstate(over="ignore"):  # of more than double precision
         return values.astype(float, copy=False)
+
+
+#: Seconds of the units of dates and times.
+SECONDS = {"day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+
+#: Seconds of all moments and times that are written in one way: four digits of a year.
+RANGES = {"date": (-62_135_596_800, 253_402_300_800), "time": (0, 86_400)}
 
 
 def cell_numbers(values: Any) -> Floats:
@@ -335,11 +443,11 @@ def cell_numbers(values: Any) -> Floats:
     Returns
     -------
     ndarray of float of shape (n,)
-        NaN where there is none. A date counts the days since the beginning of 1970.
+        NaN where there is none. A date is none.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         return _widened(values)
-    places, keys = _distinct_keys(values)
+    places, keys = distinct_keys(values)
     found = [_number(key) for key in keys]
     return np.array([*found, math.nan])[places]
 
@@ -347,15 +455,74 @@ def cell_numbers(values: Any) -> Floats:
 def _number(key: float | str | None) -> float:
     if isinstance(key, float):
         return key
-    if key is not None and DATE.fullmatch(key):
+    digits = key is not None and _DIGITS.fullmatch(key)
+    return float(int(str(key))) if digits else math.nan
+
+
+def cell_seconds(values: Any, reads: str) -> Floats:
+    """Return the seconds of the moments that cells hold.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Of NumPy or pandas.
+    reads : {'date', 'time'}
+        Whether they are moments, counted since the beginning of 1970, or times of the
+        day, counted since midnight.
+
+    Returns
+    -------
+    ndarray of float of shape (n,)
+        Whole seconds; NaN where there is no such moment.
+    """
+    kind = getattr(getattr(values, "dtype", None), "kind", "O")
+    if kind in "biuf":
+        return np.full(len(values), np.nan)
+    # what a column of dates nearly always is, in one reading
+    if kind == {"date": "M", "time": "m"}[reads]:
+        unit, gap = f"{kind}8[s]", np.array("NaT", f"{kind}8[s]")[()]
+        moments = pd.Series(values, copy=False).to_numpy(unit, na_value=gap)
+        seconds = np.where(np.isnat(moments), np.nan, moments.astype(float))
+    else:
+        places, keys = distinct_keys(values)
+        found = [_seconds(key, reads) for key in keys]
+        seconds = np.array([*found, math.nan])[places]
+    # whichever type a malformed cell elsewhere has given to the column
+    first, end = RANGES[reads]
+    return np.where((seconds >= first) & (seconds < end), seconds, np.nan)
+
+
+def as_moments(seconds: Floats, unit: str = "M8[s]") -> Array:
+    """Return whole seconds as moments, or as lengths of time, of NumPy."""
+    moments: Array = np.array(seconds, dtype=float).round()
+    missing = np.isnan(moments)
+    moments = np.where(missing, 0.0, moments).astype(np.int64).astype(unit)
+    moments[missing] = "NaT"
+    return moments
+
+
+def _seconds(key: float | str | None, reads: str) -> float:
+    if isinstance(key, str) and reads == "time":
+        # of a length of time, as pandas writes it
+        key = key.removeprefix("0 days ")
+        if not _TIME.fullmatch(key):
+            return math.nan
+        hour, minute, second = (float(part) for part in key.split(":"))
+        is_time = hour < 24 and minute < 60 and second < 60
+        return 3600 * hour + 60 * minute + second // 1 if is_time else math.nan
+    if isinstance(key, str) and reads == "date":
+        found = DATE.fullmatch(key)
+        # a zone is left where there is no such moment in UTC
+        if found is None or found.group(9):
+            return math.nan
         try:
-            return float((np.datetime64(key[:19], "s") - _BEGINNING) / _DAY)
+            return float((np.datetime64(key[:19], "s") - _BEGINNING).astype(int))
         except (ValueError, OverflowError):  # no such day
             return math.nan
     return math.nan
 
 
-_BEGINNING, _DAY = np.datetime64("1970-01-01", "s"), np.timedelta64(1, "D")
+_BEGINNING = np.datetime64("1970-01-01", "s")
 
 
 # -- values of a column as its code book reads them ------------------------------------
@@ -420,6 +587,12 @@ def _array(X: Any, frame: Any, name: Hashable) -> Array:
         if isinstance(cells.dtype, pd.DatetimeTZDtype):
             # in UTC, as pandas refuses some objects with a zone
             cells = cells.dt.tz_convert(None)
+        if isinstance(cells.dtype, pd.ArrowDtype):
+            series = nw.from_native(cells, series_only=True)
+            if series.dtype.is_temporal():
+                # as Arrow has them: pandas makes objects, or refuses to
+                arrow = cells.array.__arrow_array__()
+                return cells_of(nw.from_native(arrow, series_only=True))
         held = held_as_codes(cells)
         values: Array = cells.to_numpy() if held is None else held
         return values
@@ -445,14 +618,14 @@ def numbers(column: Number, values: Array) -> tuple[Floats, Booleans]:
     missing : ndarray of bool of shape (n,)
         What is missing, or no number.
     """
-    found = plain_numbers(values, column.missing)
+    found = plain_numbers(column, values)
     missing = np.isnan(found)
     inside = np.clip(found, column.low, column.high)
     return np.where(missing, column.filling, inside), missing
 
 
-def plain_numbers(values: Array, missing: Sequence[Any] = ()) -> Floats:
-    """Read numbers, NaN for what is none or a code of missing values.
+def plain_numbers(column: Number, values: Array) -> Floats:
+    """Read a numeric column, NaN for what is no number or means a missing value.
 
     Parameters
     ----------
@@ -461,10 +634,18 @@ def plain_numbers(values: Array, missing: Sequence[Any] = ()) -> Floats:
     Returns
     -------
     ndarray of float of shape (n,)
+        Not clipped; of dates and times whole units.
     """
-    found = cell_numbers(values)
+    codes = object_cells(column.missing_codes)
+    if column.reads != "number":
+        unit = SECONDS[str(column.unit)]
+        found = cell_seconds(values, column.reads) // unit
+        codes = cell_seconds(codes, column.reads) // unit
+    else:
+        found = cell_numbers(values)
+        codes = cell_numbers(codes)
     # a code that is no number is missing anyhow
-    for code in cell_numbers(object_cells(missing)):
+    for code in codes:
         found = np.where(found == code, np.nan, found)
     return found
 
@@ -482,7 +663,7 @@ def level_codes(column: Category, values: Array) -> Indices:
         Position in `levels`; what is missing or not listed is ``len(levels)`` if it
         has a level of its own, and the `filling` otherwise.
     """
-    other = len(column.levels) if column.missing_level else column.filling
+    other = len(column.levels) if column.has_gaps else column.filling
     if isinstance(values, pd.api.extensions.ExtensionArray):
         places = level_places(column.levels, values)
         return np.where(places < 0, other, places)

@@ -5,33 +5,28 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import Statement, value_error
-from skpuffer.kernel.numbers import check_count, check_option, check_positive
+from skpuffer.kernel.numbers import Floats, check_count, check_option, check_positive
 from skpuffer.utils._bounds import check_bounds, check_interval, resolve_bounds
+from skpuffer.utils._reading import object_cells
 
 from ._cells import (
-    AT_ONCE,
+    DATE,
+    SECONDS,
+    as_moments,
     cell_key,
-    column_arrays,
+    cell_numbers,
+    cell_seconds,
     is_missing,
-    level_codes,
-    numbers,
     refuse_ambiguous,
 )
-
-if TYPE_CHECKING:
-    from skpuffer.kernel.numbers import Floats, Indices
-    from skpuffer.utils._types import Table
-
-    from ._schema import Schema
-
 
 #: Bins of a column at most: more are hardly met, and have to be held.
 MOST_BINS = 2**20
@@ -56,14 +51,20 @@ class Number:
     bins : int or tuple of float, default=None
         Number of equal cells, or the edges of the cells. None leaves it to whoever bins
         the column.
-    missing : tuple, default=()
-        Codes that mean a missing value, besides None and NaN.
-    missing_level : bool, default=False
-        Whether missing values have a level of their own; otherwise they are read as
+    missing : bool or tuple, default=True
+        Whether values may be missing, or the codes that mean a missing value besides
+        None and NaN. What is missing is no answer: statistics are of the values that
+        are there, and models know that one is missing. False declares that none is,
+        and then nothing is paid for it; one that is missing all the same is read as
         `fill`.
+    missing_level : bool, default=None
+        Whether missing values are told from others. None is so if they may be missing
+        and no `fill` is given. True beside a `fill` marks them as well, so that
+        statistics leave them out; False reads them as `fill`, given or not.
     fill : float, default=None
-        Public number that stands for a missing one; None is the middle of the bounds,
-        for an amount that of their logarithms.
+        Public number that a missing one is read as, also by statistics. None is none;
+        where a number is needed, it is the middle of the bounds, for an amount that of
+        their logarithms.
     unit : str, default=None
         Unit of the values, for people.
     centre, spread : float, default=None
@@ -79,6 +80,8 @@ class Number:
     Examples
     --------
     >>> from skpuffer.schema import Number
+    >>> Number(0, 100_000).has_gaps, Number(0, 100_000, fill=0).has_gaps
+    (True, False)
     >>> Number(17, 90, integer=True, unit="years")
     Number(low=17.0, high=90.0, integer=True, unit='years')
     """
@@ -88,8 +91,8 @@ class Number:
     integer: bool = False
     amount: bool = False
     bins: int | tuple[float, ...] | None = None
-    missing: tuple[Any, ...] = ()
-    missing_level: bool = False
+    missing: bool | tuple[Any, ...] = True
+    missing_level: bool | None = None
     fill: float | None = None
     unit: str | None = None
     centre: float | None = None
@@ -113,22 +116,42 @@ class Number:
         if self.centre is not None:
             _number(centre=self.centre)
             check_positive(spread=self.spread)
+        missing = self.missing
+        if not isinstance(missing, bool | np.bool_):
+            # no codes say as much as none given
+            missing = _codes(missing) or True
+        if self.missing_level is not None:
+            told = check_option((True, False), missing_level=self.missing_level)
+            if told and not missing:
+                raise value_error("schema.level_of_none_missing")
         _set(
             self,
             low=low,
             high=high,
             bins=bins,
-            missing=_codes(self.missing),
+            missing=missing if isinstance(missing, tuple) else bool(missing),
             fill=None if fill is None else float(fill),
             **{
                 name: check_option((True, False), **{name: getattr(self, name)})
-                for name in ("integer", "amount", "missing_level")
+                for name in ("integer", "amount")
             },
         )
 
     @property
+    def missing_codes(self) -> tuple[Any, ...]:
+        """Codes that mean a missing value."""
+        return self.missing if isinstance(self.missing, tuple) else ()
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether missing values are told from others."""
+        if self.missing_level is not None:
+            return self.missing_level
+        return self.missing is not False and self.fill is None
+
+    @property
     def filling(self) -> float:
-        """Number that stands for a missing one."""
+        """Number that stands for a missing one where a number is needed."""
         if self.fill is not None:
             return self.fill
         usual = self.centre
@@ -138,6 +161,34 @@ class Number:
             usual = low / 2 + high / 2
         middle = float(np.clip(self.unscale(np.array(usual)), self.low, self.high))
         return float(np.floor(middle)) if self.integer else middle
+
+    @property
+    def whole_range(self) -> tuple[float, float] | None:
+        """First and last whole number within the bounds, if all values are whole."""
+        low, high = float(np.ceil(self.low)), float(np.floor(self.high))
+        return (low, high) if self.integer and low < high else None
+
+    def whole_edges(self, most: int) -> Floats | None:
+        """Return edges about each whole number, if there are few.
+
+        Parameters
+        ----------
+        most : int
+            How many there may be.
+
+        Returns
+        -------
+        ndarray or None
+            None too where the column says how it is cut.
+        """
+        ends = self.whole_range
+        if ends is None or ends[1] - ends[0] >= most:
+            return None
+        if self.amount or self.bins is not None:
+            return None
+        edges: Floats = np.arange(ends[0], ends[1] + 2) - 0.5
+        # of numbers so large that nothing lies between them
+        return edges if np.all(np.diff(edges) > 0) else None
 
     def scale(self, values: Floats) -> Floats:
         """Return clipped values on the scale of the cells: the logarithm of amounts."""
@@ -157,6 +208,13 @@ class Number:
             raised = np.expm1(values) + min(self.low, 0.0)
         return np.clip(raised, self.low, self.high)
 
+    #: What cells are read as.
+    reads: ClassVar[str] = "number"
+
+    def text(self, value: float) -> str:
+        """Return a value as a text."""
+        return f"{value:g}"
+
     def __repr__(self) -> str:
         return _written(self, ("low", "high"))
 
@@ -164,6 +222,171 @@ class Number:
 def _log1p(column: Number, values: Floats) -> Floats:
     logarithms: Floats = np.log1p(values - min(column.low, 0.0))
     return logarithms
+
+
+@dataclass(frozen=True, repr=False)
+class Date(Number):
+    """Column of dates, or of moments, of a code book.
+
+    Values are whole days, hours, minutes or seconds. Earlier and later ones than the
+    bounds are read as the nearer bound. Cells may be of any type of dates, or texts
+    such as "2020-01-31" and "2020-01-31 17:05"; moments with a time zone are read in
+    UTC. Numbers are no dates, and missing.
+
+    Parameters
+    ----------
+    low, high : str, date, datetime or datetime64
+        First and last public value. A day as `high` is meant to its last moment.
+    unit : {'day', 'hour', 'minute', 'second'}, default='day'
+        What is told apart: the rest of a moment is cut off.
+    integer, amount : bool
+        True and False: values are whole units, and no amounts.
+    bins, missing, missing_level, fill, centre, spread : optional
+        As for a :class:`Number`; numbers among them count units since 1970.
+
+    Raises
+    ------
+    ValueError
+        If a bound is no date, or not ``low < high``.
+
+    Examples
+    --------
+    >>> from skpuffer.schema import Date
+    >>> Date("2020-01-01", "2024-12-31")
+    Date(low='2020-01-01', high='2024-12-31')
+    """
+
+    unit: str | None = "day"
+
+    #: What cells are read as, and how a code book's file calls the bounds.
+    reads: ClassVar[str] = "date"
+
+    def __post_init__(self) -> None:
+        check_option(tuple(SECONDS), unit=self.unit)
+        if self.amount:
+            raise value_error("schema.dates_are_no_amounts")
+        given = {"low": self.low, "high": self.high, "fill": self.fill}
+        found = {
+            name: value if isinstance(value, float) else self._units(name, value)
+            for name, value in given.items()
+            if value is not None
+        }
+        _set(self, integer=True, **found)
+        super().__post_init__()
+
+    @property
+    def seconds(self) -> int:
+        """Length of a unit."""
+        return SECONDS[str(self.unit)]
+
+    def _units(self, name: str, value: Any) -> float:
+        """Number of units of a bound."""
+        seconds = cell_seconds(object_cells([value]), self.reads)[0]
+        if math.isnan(seconds):
+            raise value_error(
+                "schema.not_a_moment", name=name, value=value, kind=self.reads
+            )
+        if name == "high" and DATE.fullmatch(str(cell_key(value))[:11]):
+            # to the last moment of a day
+            seconds += SECONDS["day"] - 1
+        return float(seconds // self.seconds)
+
+    def units(self, values: Any) -> Floats:
+        """Return dates as numbers of whole units, and numbers as they are.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            NaN for what is neither.
+        """
+        cells = object_cells(values)
+        seconds = cell_seconds(cells, self.reads) // self.seconds
+        found: Floats = np.where(np.isnan(seconds), cell_numbers(cells), seconds)
+        return found
+
+    def present(self, values: Any) -> Any:
+        """Return numbers of units as dates.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+
+        Returns
+        -------
+        pandas.DatetimeIndex
+        """
+        seconds = np.asarray(values, dtype=float) * self.seconds
+        return pd.DatetimeIndex(as_moments(seconds))
+
+    def lengths(self, values: Any) -> Any:
+        """Return numbers of units as lengths of time.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+
+        Returns
+        -------
+        pandas.TimedeltaIndex
+        """
+        seconds = np.asarray(values, dtype=float) * self.seconds
+        return pd.TimedeltaIndex(as_moments(seconds, "m8[s]"))
+
+    def text(self, value: float) -> str:
+        """Return a number of units as a text."""
+        written = str(self.present([value])[0])
+        return written.removesuffix(" 00:00:00")
+
+
+@dataclass(frozen=True, repr=False)
+class Time(Date):
+    """Column of times of the day of a code book; see :class:`Date`.
+
+    Parameters
+    ----------
+    low : str or time, default="00:00"
+        First public value.
+    high : str or time, default="23:59:59"
+        Last public value.
+    unit : {'hour', 'minute', 'second'}, default='minute'
+    integer, amount : bool
+        As for a :class:`Date`.
+    bins, missing, missing_level, fill, centre, spread : optional
+        As for a :class:`Number`; numbers among them count units since midnight.
+
+    Examples
+    --------
+    >>> from skpuffer.schema import Time
+    >>> Time("08:00", "18:00")
+    Time(low='08:00:00', high='18:00:00')
+    """
+
+    low: float = "00:00"  # type: ignore[assignment] # read as a number of units
+    high: float = "23:59:59"  # type: ignore[assignment] # as above
+    unit: str | None = "minute"
+
+    reads: ClassVar[str] = "time"
+
+    def present(self, values: Any) -> Any:
+        """Return numbers of units as times since midnight.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+
+        Returns
+        -------
+        pandas.TimedeltaIndex
+        """
+        return self.lengths(values)
+
+    def text(self, value: float) -> str:
+        """Return a number of units as a text."""
+        return str(self.present([value])[0]).rpartition(" ")[2]
 
 
 @dataclass(frozen=True)
@@ -206,6 +429,9 @@ class Category:
       any case of the letters. DuckDB reads "T" and "F" so as well.
     - Dates of any type and unit, and texts such as "2020-01-31", are one level for each
       day; those with a time and a zone for each moment.
+    - Whole numbers are compared digit by digit where the column holds whole numbers or
+      texts. A column of floats to which two levels round is refused: some readers make
+      one of whole numbers beyond 2**53 with a gap. Read such a column as text.
     - Other texts are compared without the space around them.
 
     Three kinds of levels are therefore refused: texts that some reader takes for
@@ -265,6 +491,16 @@ class Category:
         )
 
     @property
+    def missing_codes(self) -> tuple[Any, ...]:
+        """Codes that mean a missing value."""
+        return self.missing
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether missing values are told from levels."""
+        return self.missing_level
+
+    @property
     def filling(self) -> int:
         """Code of the level that stands for a missing one."""
         return 0 if self.fill is None else self.levels.index(self.fill)
@@ -313,12 +549,14 @@ def _read(given: Any) -> Column:
 
 
 def _from_dict(given: dict[str, Any]) -> Column:
-    if "bounds" in given:
-        bounds = given.pop("bounds")
-        if np.shape(bounds) != (2,) or {"low", "high"} & given.keys():
-            raise value_error("schema.bounds_not_a_pair", bounds=bounds)
-        given |= dict(zip(("low", "high"), bounds, strict=True))
-    kind = Category if "levels" in given else Number
+    kind: type[Column] = Category if "levels" in given else Number
+    for word, of_word in (("bounds", Number), ("dates", Date), ("times", Time)):
+        if word in given:
+            bounds = given.pop(word)
+            kind = kind if "levels" in given else of_word
+            if np.shape(bounds) != (2,) or {"low", "high"} & given.keys():
+                raise value_error("schema.bounds_not_a_pair", word=word, bounds=bounds)
+            given |= dict(zip(("low", "high"), bounds, strict=True))
     known = {field.name for field in fields(kind)}
     unknown = sorted(set(given) - known, key=str)
     if unknown:
@@ -330,20 +568,26 @@ def _from_dict(given: dict[str, Any]) -> Column:
         )
     if kind is Number and not {"low", "high"} <= given.keys():
         raise value_error("schema.entry_without_bounds_or_levels")
-    found: Column = kind(**given)
-    return found
+    return kind(**given)
 
 
 def differing_fields(column: Column) -> dict[str, Any]:
     """Fields of a column that are not at their defaults, as plain data."""
     held = asdict(column)
-    return {
+    plain = {
         field.name: list(held[field.name])
         if isinstance(held[field.name], tuple)
         else held[field.name]
         for field in fields(column)
         if held[field.name] != field.default
     }
+    if isinstance(column, Date):
+        for name in ("low", "high", "integer", "fill"):
+            plain.pop(name, None)
+        plain[f"{column.reads}s"] = [column.text(column.low), column.text(column.high)]
+        if column.fill is not None:
+            plain["fill"] = column.text(column.fill)
+    return plain
 
 
 def _written(column: Any, always: tuple[str, ...]) -> str:
@@ -352,7 +596,11 @@ def _written(column: Any, always: tuple[str, ...]) -> str:
         for field in fields(column)
         if field.name in always or getattr(column, field.name) != field.default
     ]
-    told = ", ".join(f"{name}={getattr(column, name)!r}" for name in names)
+    held = {name: getattr(column, name) for name in names}
+    if isinstance(column, Date):
+        held |= {name: column.text(held[name]) for name in ("low", "high")}
+        held.pop("integer")
+    told = ", ".join(f"{name}={value!r}" for name, value in held.items())
     return f"{type(column).__name__}({told})"
 
 
@@ -436,188 +684,9 @@ def entries(
     return {
         name: Category(tuple(categories[name]))
         if name in categories
-        else Number(pairs[name][0], pairs[name][1], amount=name in amounts)
+        # bounds alone do not say that a value may be missing
+        else Number(
+            pairs[name][0], pairs[name][1], amount=name in amounts, missing=False
+        )
         for name in names
     }
-
-
-# -- public cells of a table's columns -------------------------------------------------
-
-
-#: What cells are of.
-LEVELS, ORDERED, AMOUNT = "levels", "ordered", "amount"
-
-
-@dataclass(frozen=True)
-class Binning:
-    """Public map from the rows of a table to one cell a column.
-
-    Levels are cells as they are, and so are whole numbers of no more values than
-    `n_bins`; other numbers fall into equal cells of their bounds, amounts into equal
-    cells of the logarithm. A column with a level for missing values has it as its last
-    cell. Each row is read by itself, and whatever it holds has a cell.
-
-    Parameters
-    ----------
-    schema : Schema
-    n_bins : int, default=32
-        Cells of a number for which the schema does not say how many.
-    n_amount_bins : int, default=256
-        The same, of an amount.
-
-    Attributes
-    ----------
-    names : tuple
-        Of the columns.
-    n_cells : tuple of int
-        Number of cells of each column.
-    kinds : tuple of {'levels', 'ordered', 'amount'}
-        Whether the order of cells says something, and of what they are.
-    has_missing : tuple of bool
-        Whether the last cell is that of missing values.
-    edges : tuple of ndarray or None
-        Of the cells of numbers, one more than there are, in the column's unit.
-    values : tuple of list
-        What stands for each cell: a level, the middle of a cell, None if missing.
-
-    Examples
-    --------
-    >>> from skpuffer.schema import Schema
-    >>> schema = Schema({"age": (0, 100), "sex": ["F", "M"]})
-    >>> binning = schema.binning(n_bins=4)
-    >>> binning.n_cells
-    (4, 3)
-    >>> binning([[30, "M"], [170, None]])
-    array([[1, 1],
-           [3, 2]], dtype=uint8)
-    """
-
-    schema: Schema
-    n_bins: int = 32
-    n_amount_bins: int = 256
-    names: tuple[Any, ...] = field(init=False, repr=False, compare=False)
-    n_cells: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    kinds: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    has_missing: tuple[bool, ...] = field(init=False, repr=False, compare=False)
-    edges: tuple[Floats | None, ...] = field(init=False, repr=False, compare=False)
-    values: tuple[list[Any], ...] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        check_count(n_bins=self.n_bins, most=MOST_BINS)
-        check_count(n_amount_bins=self.n_amount_bins, most=MOST_BINS)
-        columns = [self.schema[name] for name in self.schema.names]
-        edges = tuple(self._edges_of(column) for column in columns)
-        missing = tuple(column.missing_level for column in columns)
-        values = tuple(map(_values, columns, edges))
-        found = {
-            "names": self.schema.names,
-            "edges": edges,
-            "has_missing": missing,
-            "kinds": tuple(map(_kind, columns)),
-            "values": values,
-            "n_cells": tuple(map(len, values)),
-        }
-        for name, value in found.items():
-            object.__setattr__(self, name, value)
-
-    def _edges_of(self, column: Column) -> Floats | None:
-        if isinstance(column, Category):
-            return None
-        if isinstance(column.bins, tuple):
-            return np.asarray(column.bins)
-        if column.bins is None and column.integer and not column.amount:
-            low, high = np.ceil(column.low), np.floor(column.high)
-            if high - low < self.n_bins and high > low:
-                return np.arange(low, high + 2) - 0.5
-        count = column.bins or (self.n_amount_bins if column.amount else self.n_bins)
-        low, high = column.scale(np.array([column.low, column.high]))
-        inner = column.unscale(np.linspace(low, high, count + 1)[1:-1])
-        # the ends are the bounds themselves, whatever a logarithm rounds to
-        return np.concatenate([[column.low], inner, [column.high]])
-
-    #: As of public preprocessing: what makes it public, and what it leaks.
-    assumption = Statement("assume.schema_fixed_beforehand")
-    leaks = ()
-
-    def __call__(self, X: Table) -> Indices:
-        """Return the cell of each value.
-
-        Parameters
-        ----------
-        X : {data frame, array-like} of shape (n, n_columns)
-            A frame may have other columns too.
-
-        Returns
-        -------
-        codes : ndarray of shape (n, n_columns)
-            Unsigned, in Fortran order: whoever counts reads column by column.
-
-        Raises
-        ------
-        ValueError
-            If a column is not there.
-        """
-        arrays = column_arrays(X, self.names)
-        largest = max(self.n_cells, default=1) - 1
-        kind = np.min_scalar_type(largest)
-        codes = np.empty((len(arrays[0]), len(arrays)), dtype=kind, order="F")
-        # some rows at a time: what is made on the way stays small
-        for start in range(0, len(codes), AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
-            for k, values in enumerate(arrays):
-                codes[rows, k] = self._codes_of(k, values[rows])
-        return codes
-
-    def _codes_of(self, k: int, values: Any) -> Indices:
-        column, edges = self.schema[self.names[k]], self.edges[k]
-        if isinstance(column, Category):
-            return level_codes(column, values)
-        assert edges is not None
-        found, missing = numbers(column, values)
-        # closed below and open above, the ends without end
-        codes = np.searchsorted(edges[1:-1], found, side="right")
-        if column.missing_level:
-            codes[missing] = self.n_cells[k] - 1
-        return codes
-
-    def labels(self, k: int) -> list[str]:
-        """Return a text for each cell of a column."""
-        column, edges = self.schema[self.names[k]], self.edges[k]
-        if edges is None or _whole(column, edges):
-            texts = [f"{v:g}" if isinstance(v, float) else str(v) for v in self._of(k)]
-        else:
-            texts = [
-                f"[{low:.4g}, {high:.4g})"
-                for low, high in zip(edges[:-1], edges[1:], strict=True)
-            ]
-            texts[-1] = texts[-1][:-1] + "]"
-        return texts + ["missing"] * self.has_missing[k]
-
-    def _of(self, k: int) -> list[Any]:
-        values = self.values[k]
-        return values[:-1] if self.has_missing[k] else values
-
-
-def _kind(column: Column) -> str:
-    if isinstance(column, Number):
-        return AMOUNT if column.amount else ORDERED
-    return ORDERED if column.ordered else LEVELS
-
-
-def _whole(column: Column, edges: Floats) -> bool:
-    """Whether each cell is one whole number."""
-    integer = isinstance(column, Number) and column.integer
-    return integer and bool(np.all(np.diff(edges) == 1) and edges[0] % 1 == 0.5)
-
-
-def _values(column: Column, edges: Floats | None) -> list[Any]:
-    if isinstance(column, Category):
-        found = list(column.levels)
-    else:
-        assert edges is not None
-        scaled = column.scale(edges)
-        if _whole(column, edges):
-            found = (edges[:-1] + 0.5).tolist()
-        else:
-            found = column.unscale((scaled[:-1] + scaled[1:]) / 2).tolist()
-    return found + [None] * column.missing_level

@@ -11,6 +11,7 @@ import numpy as np
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.numbers import check_option
 from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._reading import distinct_names
 
 from ._cells import column_arrays, level_codes, numbers
 from ._columns import Category, Number
@@ -49,22 +50,26 @@ class Encoding:
     Attributes
     ----------
     names : ndarray of str of shape (n_outputs,)
-        ``sex_F`` for the level F of the column sex.
+        ``sex_F`` for the level F of the column sex; the second of two that would be the
+        same has a number behind it.
     low, high : ndarray of shape (n_outputs,)
         Bounds of the result.
     norm : float
         Largest l2 norm of a row; infinity if raw.
+    marks : dict of {int: int}
+        For the position of each number that may be missing, that of the column that is
+        one where it is.
 
     Examples
     --------
     >>> from skpuffer.schema import Schema
     >>> schema = Schema({"age": (0, 100), "sex": ["F", "M"]})
     >>> encoding = schema.encoding("box")
-    >>> encoding.names
-    array(['age', 'sex_F', 'sex_M', 'sex_missing'], dtype=object)
+    >>> encoding.names.tolist()
+    ['age', 'age_missing', 'sex_F', 'sex_M', 'sex_missing']
     >>> encoding([[75, "M"], [None, "x"]])
-    array([[0.5, 0. , 1. , 0. ],
-           [0. , 0. , 0. , 1. ]])
+    array([[0.5, 0. , 0. , 1. , 0. ],
+           [0. , 1. , 0. , 0. , 1. ]])
     """
 
     schema: Schema
@@ -72,12 +77,14 @@ class Encoding:
     names: Array = field(init=False, repr=False, compare=False)
     low: Floats = field(init=False, repr=False, compare=False)
     high: Floats = field(init=False, repr=False, compare=False)
+    marks: dict[int, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_option(("unit_ball", "box", "raw"), scale=self.scale)
         names: list[str] = []
         low: list[float] = []
         high: list[float] = []
+        marks: dict[int, int] = {}
         for name in self.schema.names:
             column = self.schema[name]
             if isinstance(column, Category):
@@ -89,11 +96,14 @@ class Encoding:
                 names.append(str(name))
                 low.append(column.low if raw else -1.0)
                 high.append(column.high if raw else 1.0)
-            if column.missing_level:
+            if column.has_gaps:
+                if isinstance(column, Number):
+                    marks[len(names) - 1] = len(names)
                 names.append(f"{name}_missing")
                 low.append(0.0)
                 high.append(1.0)
-        object.__setattr__(self, "names", np.array(names, dtype=object))
+        object.__setattr__(self, "names", np.array(distinct_names(names), dtype=object))
+        object.__setattr__(self, "marks", marks)
         object.__setattr__(self, "low", np.array(low) / self._usual)
         object.__setattr__(self, "high", np.array(high) / self._usual)
 
@@ -118,6 +128,33 @@ class Encoding:
         if self.scale == "raw":
             return math.inf
         return 1.0 if self.scale == "unit_ball" else math.sqrt(len(self.schema))
+
+    @property
+    def whole_numbers(self) -> list[tuple[int, float, float]]:
+        """Places of whole numbers in a row, with the first and last within bounds."""
+        found, place = [], 0
+        for name in self.schema.names:
+            column = self.schema[name]
+            if isinstance(column, Category):
+                place += len(column.levels)
+            else:
+                if column.whole_range is not None and self.scale == "raw":
+                    found.append((place, *column.whole_range))
+                place += 1
+            place += column.has_gaps
+        return found
+
+    @property
+    def level_blocks(self) -> list[tuple[int, ...]]:
+        """Places of the levels of each category in a row, and of what is missing."""
+        found, place = [], 0
+        for column in map(self.schema.__getitem__, self.schema.names):
+            width = 1 + column.has_gaps
+            if isinstance(column, Category):
+                width = len(column.levels) + column.has_gaps
+                found.append(tuple(range(place, place + width)))
+            place += width
+        return found
 
     #: As of public preprocessing: what makes it public, and what it leaks.
     assumption = Statement("assume.schema_fixed_beforehand")
@@ -157,15 +194,17 @@ class Encoding:
 
     def _block(self, column: Column, values: Array) -> Floats:
         if isinstance(column, Category):
-            width = len(column.levels) + column.missing_level
-            block = np.eye(width)[level_codes(column, values)]
+            codes = level_codes(column, values)
+            width = len(column.levels) + column.has_gaps
+            block = np.zeros((len(codes), width))
+            block[np.arange(len(codes)), codes] = 1.0
             block[:, : len(column.levels)] -= self._shares(column)
             return block
         found, missing = numbers(column, values)
         if self.scale != "raw":
             middle, half = self._unit_of(column)
             found = np.clip((column.scale(found) - middle) / half, -1.0, 1.0)
-        if not column.missing_level:
+        if not column.has_gaps:
             return found[:, None]
         if self.scale != "raw":
             # one block of norm one at most: a number, or the mark that there is none

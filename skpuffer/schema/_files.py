@@ -15,8 +15,8 @@ import pandas as pd
 from skpuffer.exceptions import Statement, value_error
 from skpuffer.kernel.numbers import check_option
 
-from ._cells import cell_numbers
-from ._columns import Category, Column, Number
+from ._cells import as_moments, cell_numbers, cell_seconds
+from ._columns import Category, Column, Date, Number
 
 if TYPE_CHECKING:
     from ._schema import Schema
@@ -119,13 +119,16 @@ def told(column: Column) -> tuple[str, str, str]:
     else:
         kind = "integer" if column.integer else "number"
         kind = f"amount, {kind}" if column.amount else kind
-        values = f"{column.low:g} to {column.high:g}"
-        filled = f"{column.filling:g}"
-    if column.unit:
+        if column.reads != "number":
+            kind = f"{column.reads}, whole {column.unit}s"
+        values = f"{column.text(column.low)} to {column.text(column.high)}"
+        filled = column.text(column.filling)
+    if column.unit and not isinstance(column, Date):
         values += f" {column.unit}"
-    missing = "a level" if column.missing_level else f"as {filled}"
-    if column.missing:
-        missing += f" ({', '.join(map(str, column.missing))})"
+    told = "a level" if isinstance(column, Category) else "no answer"
+    missing = told if column.has_gaps else f"as {filled}"
+    if column.missing_codes:
+        missing += f" ({', '.join(map(str, column.missing_codes))})"
     return kind, values, missing
 
 
@@ -162,13 +165,11 @@ def read_csv(
     if engine == "pandas":
         texts = {"dtype": str, "keep_default_na": False, "na_values": [""]}
         frame = pd.read_csv(source, **texts | options)
-        return frame.assign(
-            **{n: cell_numbers(frame[n].array) for n in _numbers(schema, frame)}
-        )
+        return _assigned(schema, frame)
     polars = _polars()
     frame = polars.read_csv(source, **{"infer_schema_length": 0} | options)
     return frame.with_columns(
-        polars.Series(name, cell_numbers(frame[name].to_numpy()))
+        polars.Series(name, _read(schema[name], frame[name].to_numpy()))
         for name in _numbers(schema, frame)
     )
 
@@ -183,9 +184,22 @@ def read_parquet(
 ) -> pd.DataFrame:
     """Read a Parquet file; see :meth:`Schema.read_parquet`."""
     frame = pd.read_parquet(source, **options)
-    return frame.assign(
-        **{n: cell_numbers(frame[n].array) for n in _numbers(schema, frame)}
-    )
+    return _assigned(schema, frame)
+
+
+def _assigned(schema: Schema, frame: pd.DataFrame) -> pd.DataFrame:
+    numbers = _numbers(schema, frame)
+    return frame.assign(**{n: _read(schema[n], frame[n].array) for n in numbers})
+
+
+def _read(column: Any, values: Any) -> Any:
+    """Cells of a column as numbers, dates or times of the day."""
+    if column.reads == "number":
+        return cell_numbers(values)
+    kind = "M8" if column.reads == "date" else "m8"
+    # Polars does not know seconds
+    moments = as_moments(cell_seconds(values, column.reads), f"{kind}[s]")
+    return moments.astype(f"{kind}[ms]")
 
 
 def _numbers(schema: Schema, frame: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,9 @@ import pandas as pd
 
 from skpuffer.exceptions import type_error, value_error
 from skpuffer.kernel.numbers import check_count
-from skpuffer.utils._reading import column_names, to_pandas
+from skpuffer.utils._reading import column_names, object_cells, to_pandas
 
-from ._columns import Category, Column, Number
+from ._columns import Category, Column, Date, Number
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Table
@@ -63,6 +63,12 @@ def public_column(
         If there is no value, an infinite one, or too many levels.
     """
     check_count(max_levels=max_levels)
+    held = values
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        held = values.cat.categories
+    # what has parts of its own, or no order, is no level and no number
+    if held.dtype.kind not in "biufmM" and not all(map(_is_plain, held)):
+        raise value_error("schema.public_column_not_scalar", name=name)
     known = values[~(values.isna() | values.isin(missing))]
     codes = tuple(code for code in missing if values.eq(code).any())
     if known.empty:
@@ -101,14 +107,31 @@ def public_column(
         float(number.max()),
         integer=bool(np.all(number % 1 == 0)),
         amount=amount,
-        missing=codes,
-        missing_level=has_gaps,
+        missing=(codes or True) if has_gaps else False,
     )
     scaled = column.scale(number.to_numpy(dtype=float))
     return replace(column, centre=float(scaled.mean()), spread=float(scaled.std()))
+
+
+def _is_plain(value: Any) -> bool:
+    parts = bytes | complex | np.complexfloating
+    return bool(pd.api.types.is_scalar(value)) and not isinstance(value, parts)
 
 
 def _order(level: Any) -> tuple[str, Any]:
     # of one type in its own order, of several by type
     kind = "" if isinstance(level, int | float) else type(level).__name__
     return kind, level
+
+
+def drawn_rows(columns: Mapping[Hashable, Column], n: int, rng: Any) -> pd.DataFrame:
+    """Return rows whose cells are drawn evenly from what columns may hold."""
+    rows: dict[Hashable, Any] = {}
+    for name, column in columns.items():
+        if isinstance(column, Number):
+            values = rng.uniform(column.low, column.high, n)
+            values = np.round(values) if column.integer else values
+            rows[name] = column.present(values) if isinstance(column, Date) else values
+        else:
+            rows[name] = rng.choice(object_cells(column.levels), n)
+    return pd.DataFrame(rows)

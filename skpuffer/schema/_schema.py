@@ -10,11 +10,14 @@ import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import Statement, value_error
+from skpuffer.kernel.draws import noise_generator
+from skpuffer.kernel.numbers import check_count, check_option
 
 from . import _files, _public
+from ._binning import Binning
 from ._cells import column_arrays, level_places, numbers
+from ._check import TableCheck, check_table, column_types, draft, refuse_types
 from ._columns import (
-    Binning,
     Category,
     Column,
     Number,
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.kernel.numbers import Floats, Indices
-    from skpuffer.utils._types import Table
+    from skpuffer.utils._types import RandomState, Table
 
 
 class _UnknownColumnError(KeyError):
@@ -55,6 +58,12 @@ class Schema:
         Columns of a data frame go by name, those of an array in this order.
     target : str or int, default=None
         Which of the columns is the target. It is no feature.
+    size : {'public', 'private'} or int, default=None
+        What estimators may know of the number of records. None is 'public': they read
+        it off the table, and certificates say so. With 'private' it leaves with noise
+        alone, where an estimator needs it. A number is declared in its place, and the
+        true one is not read. Estimators that cannot do without the exact number refuse
+        the latter two.
 
     Attributes
     ----------
@@ -65,6 +74,7 @@ class Schema:
         Levels of the target, if it is a category.
     target_bounds : (float, float) or None
         Bounds of the target, if it is a number.
+    size : {'public', 'private'}, int or None
 
     Raises
     ------
@@ -90,7 +100,11 @@ class Schema:
     """
 
     def __init__(
-        self, columns: Mapping[Hashable, Any], *, target: Hashable | None = None
+        self,
+        columns: Mapping[Hashable, Any],
+        *,
+        target: Hashable | None = None,
+        size: int | str | None = None,
     ) -> None:
         if not isinstance(columns, Mapping) or not columns:
             raise value_error(
@@ -102,7 +116,11 @@ class Schema:
                 "schema.target_not_a_column", columns=list(held), target=target
             )
         self._columns: dict[Hashable, Column] = held
-        self._target = target
+        if isinstance(size, str):
+            check_option(("public", "private"), size=size)
+        elif size is not None:
+            size = check_count(size=size)
+        self._target, self._size = target, size
         self._names = tuple(name for name in held if name != target)
 
     # -- what it says -------------------------------------------------------------
@@ -128,6 +146,11 @@ class Schema:
         """Bounds of the target, if it is a number."""
         column = None if self._target is None else self._columns[self._target]
         return (column.low, column.high) if isinstance(column, Number) else None
+
+    @property
+    def size(self) -> int | str | None:
+        """What estimators may know of the number of records."""
+        return self._size
 
     def __getitem__(self, name: Hashable) -> Column:
         if name not in self._columns:
@@ -174,17 +197,17 @@ class Schema:
         kept = {name: self._columns[name] for name in names}
         if self._target is not None:
             kept[self._target] = self._columns[self._target]
-        return type(self)(kept, target=self._target)
+        return type(self)(kept, target=self._target, size=self._size)
 
     def without(self, *names: Hashable) -> Self:
         """Return the schema without some columns, whether or not it has them."""
         kept = {k: v for k, v in self._columns.items() if k not in names}
         target = None if self._target in names else self._target
-        return type(self)(kept, target=target)
+        return type(self)(kept, target=target, size=self._size)
 
     def with_target(self, target: Hashable | None) -> Self:
         """Return the schema with another of its columns as the target, or none."""
-        return type(self)(self._columns, target=target)
+        return type(self)(self._columns, target=target, size=self._size)
 
     def check_units(self, units: Mapping[Hashable, str]) -> None:
         """Refuse units that are not those of the columns.
@@ -218,13 +241,46 @@ class Schema:
 
     # -- how tables are read by it ------------------------------------------------
 
-    def binning(self, n_bins: int = 32, n_amount_bins: int = 256) -> Binning:
+    def binning(
+        self,
+        n_bins: int = 32,
+        n_amount_bins: int = 256,
+        n_halvings: int | None = None,
+    ) -> Binning:
         """Return the map to cells; see :class:`Binning`."""
-        return Binning(self, n_bins, n_amount_bins)
+        return Binning(self, n_bins, n_amount_bins, n_halvings)
 
     def encoding(self, scale: str = "unit_ball") -> Encoding:
         """Return the map to numbers; see :class:`Encoding`."""
         return Encoding(self, scale)
+
+    def check(self, X: Table, y: ArrayLike | None = None) -> TableCheck:
+        """Count how the cells of a table are read, before a budget is spent.
+
+        The counts are exact and as private as the table: look at them, and do not
+        release them.
+
+        Parameters
+        ----------
+        X : {data frame, lazy data frame, array-like} of shape (n, n_columns)
+        y : array-like of shape (n,), default=None
+            The target, if it is no column of the table.
+
+        Returns
+        -------
+        TableCheck
+            Per column, how many cells are missing, clipped, unlisted or unreadable,
+            and the position of one to look at. Nothing raises for what a cell holds.
+
+        Examples
+        --------
+        >>> from skpuffer.schema import Schema
+        >>> found = Schema({"age": (17, 90)}).check([[30], [95], ["old"]])
+        >>> found.to_frame()[["column", "clipped", "unreadable", "example"]]
+          column  clipped  unreadable  example
+        0    age        1            1        1
+        """
+        return check_table(self, X, y)
 
     def frame(self, X: Table) -> pd.DataFrame:
         """Return the features of a table by their names, and nothing else of it.
@@ -241,9 +297,10 @@ class Schema:
         Raises
         ------
         ValueError
-            If a column is not there.
+            If a column is not there, or of a type that its entry cannot hold.
         """
         arrays = column_arrays(X, self._names)
+        refuse_types(self, column_types(X), dict(zip(self._names, arrays, strict=True)))
         # columns as they are, as a copy would take as much memory as the table; what is
         # coded as plain values, without the levels that a table gave it; and texts as
         # objects, as one cell may be no text that Arrow takes
@@ -467,22 +524,88 @@ class Schema:
         )
         return cls(_public.columns_of(table, read, amounts), target=target)
 
+    def draw(self, n: int, random_state: RandomState = None) -> pd.DataFrame:
+        """Draw made-up rows, to try code on before there is a table.
+
+        Each cell is drawn by itself, evenly from what its column may hold.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        random_state : int, RandomState instance, Generator or None, default=None
+            None draws from the operating system's entropy.
+
+        Returns
+        -------
+        DataFrame of shape (n, n_columns)
+            Of the features and the target.
+
+        Examples
+        --------
+        >>> from skpuffer.schema import Number, Schema
+        >>> schema = Schema({"age": Number(17, 90, integer=True), "sex": ["F", "M"]})
+        >>> rows = schema.draw(1000)
+        >>> rows.shape, bool(rows["age"].between(17, 90).all())
+        ((1000, 2), True)
+        """
+        rng, _ = noise_generator(random_state)
+        return _public.drawn_rows(self._columns, check_count(n=n), rng)
+
+    @classmethod
+    def draft(cls, X: Table, *, target: Hashable | None = None) -> str:
+        """Return a code book to fill in, from names and types of columns alone.
+
+        No cell is read, so the draft tells nothing of the rows. Complete it from a
+        questionnaire, a standard or an earlier public release.
+
+        Parameters
+        ----------
+        X : {data frame, lazy data frame}
+        target : str, default=None
+
+        Returns
+        -------
+        str
+            Python code of a :class:`Schema` with ``...`` for what must be known.
+
+        Raises
+        ------
+        TypeError
+            If `X` is no data frame.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skpuffer.schema import Schema
+        >>> table = pd.DataFrame({"age": [30], "sex": ["F"]})
+        >>> print(Schema.draft(table))
+        Schema(
+            {
+                'age': Number(..., ..., integer=True),  # Int64
+                'sex': Category([...]),  # String
+            },
+        )
+        """
+        return draft(X, target)
+
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """Return a schema from ``{'columns': {...}, 'target': ...}``."""
+        """Return a schema from ``{'columns': {...}, 'target': ..., 'size': ...}``."""
         mapping = isinstance(given, Mapping)
-        unknown = set(given) - {"columns", "target"} if mapping else given
+        unknown = set(given) - {"columns", "target", "size"} if mapping else given
         if not mapping or unknown or "columns" not in given:
             raise value_error(
                 "schema.dict_form_invalid",
                 given=sorted(map(str, given)) if mapping else given,
             )
-        return cls(given["columns"], target=given.get("target"))
+        return cls(given["columns"], target=given.get("target"), size=given.get("size"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, which :meth:`from_dict` reads."""
         columns = {name: differing_fields(c) for name, c in self._columns.items()}
-        return {"columns": columns, "target": self._target}
+        size = {} if self._size is None else {"size": self._size}
+        return {"columns": columns, "target": self._target, **size}
 
     @classmethod
     def from_json(cls, source: str | PathLike[str]) -> Self:
@@ -515,10 +638,26 @@ class Schema:
         """Return it as YAML; written to a file too, if there is a path."""
         return _files.write(_files.yaml_text(self.to_dict()), path)
 
+    # -- what certificates say of it ----------------------------------------------
+
+    @property
+    def of_gaps(self) -> tuple[Statement, ...]:
+        """What a certificate says of numbers among the features that are missing."""
+        held = {n: c for n in self._names if isinstance(c := self._columns[n], Number)}
+        by_code = {
+            "assume.missing_numbers_told": [n for n, c in held.items() if c.has_gaps],
+            "assume.missing_numbers_read_as_public": [
+                n for n, c in held.items() if not c.has_gaps
+            ],
+        }
+        return tuple(
+            Statement(k, columns=names) for k, names in by_code.items() if names
+        )
+
     # -- comparison and display ---------------------------------------------------
 
     def _content(self) -> tuple[Any, ...]:
-        return tuple(self._columns.items()), self._target
+        return tuple(self._columns.items()), self._target, self._size
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self._content() == other._content()
@@ -531,7 +670,8 @@ class Schema:
 
     def __repr__(self) -> str:
         target = "" if self._target is None else f", target={self._target!r}"
-        return f"Schema({len(self)} columns{target})"
+        size = "" if self._size is None else f", size={self._size!r}"
+        return f"Schema({len(self)} columns{target}{size})"
 
     def __str__(self) -> str:
         return _files.table_text(self._rows())

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import Statement, scenario_error, value_error
-from skpuffer.kernel.numbers import check_count, check_finite, check_probability
+from skpuffer.kernel.numbers import (
+    check_count,
+    check_finite,
+    check_option,
+    check_probability,
+)
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.schema._columns import MOST_BINS
 from skpuffer.utils._sklearn import StrOptions
 
-from ._cells import Stacked
 from ._count_tree import CountTree, consistent_leaves
+from ._errors import quantile_errors
+from ._gaps import Gaps, Stacked
 from ._layout import quantile_bins
-from ._mean import BoundedColumnsMixin
+from ._mean import BoundedColumnsMixin, check_independent, divisor_of, marks_of
 from ._private_statistic import level_quantiles, level_values, monotone_levels
 
 if TYPE_CHECKING:
@@ -51,13 +59,16 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
     bins : int or array-like of shape (n_bins + 1,), default=None
         Public grid: a number of bins of equal width within the bounds of each feature,
         or edges for all of them, which need no bounds. For whole numbers, edges half
-        way between them tell them apart. None is 512, and 4096 from 50,000 records on.
+        way between them tell them apart. None is 512, and 4096 from 50,000 records on,
+        where their number is not private.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features, as for :class:`PrivateQuantile`.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. See :class:`~skpuffer.schema.Schema`.
+        them, and `bounds` are its own. Of dates, results are numbers of units, of which
+        :meth:`~skpuffer.schema.Date.present` makes dates. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -66,7 +77,11 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
     edges_ : list of ndarray of shape (n_bins + 1,)
         Public grid of each feature.
     levels_ : list of ndarray of shape (n_bins + 1,)
-        Share of records below each edge, from 0 to 1 and non-decreasing.
+        Share of records below each edge, from 0 to 1 and non-decreasing; of those that
+        have a value, where a number of the `schema` may be missing.
+    n_answers_ : ndarray of shape (n_features,)
+        Records that have a value: all of them without noise, where none is missing and
+        their number is public.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -75,7 +90,8 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
         The accountant that set it.
     feature_map_ : Encoding
         Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        ``feature_map_.names``; only with a `schema`. Features are all of them but the
+        marks of missing numbers, ``feature_map_.marks``.
     n_features_in_ : int
         Number of features, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -87,7 +103,8 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
 
     Notes
     -----
-    The number of records is public by assumption, as shares need it.
+    Shares need the number of records, which is public by assumption. Where it is
+    private, the sum of noisy bins takes its place.
 
     References
     ----------
@@ -130,6 +147,8 @@ atol=0.02))
         self.schema = schema
         self.random_state = random_state
 
+    _takes_any_size = True
+
     def _check_parameters(self, scenario: Scenario) -> None:
         # edges say what is clipped, so that no bounds are missed
         if self.bins is None or np.ndim(self.bins) == 0:
@@ -161,7 +180,7 @@ atol=0.02))
             raise value_error("summary.cdf_bounds_missing")
         n_bins = self.bins
         if n_bins is None:
-            n_bins = quantile_bins(context.n_records)
+            n_bins = quantile_bins(divisor_of(context))
         grids = [
             np.linspace(low, high, int(np.asarray(n_bins)) + 1)
             for low, high in zip(bounds.low, bounds.high, strict=True)
@@ -179,12 +198,19 @@ atol=0.02))
 
     def _release(self, task: Task) -> QueryRelease:
         context: Any = task.context
-        trees = Stacked(
-            tuple(
-                CountTree(position, tuple(grid.tolist()))
-                for position, grid in enumerate(self._grids(task))
+        marks = marks_of(context)
+        blocks: list[Any] = [
+            CountTree(position, tuple(grid.tolist()), mark=marks.get(position))
+            for position, grid in enumerate(self._grids(task))
+            if position not in marks.values()
+        ]
+        # of a private number of records there is nothing to take gaps from
+        if marks and context.size != "private":
+            # beside a bin of a column, a gap costs nothing
+            blocks.append(
+                Gaps(tuple(marks), tuple(marks.values()), (1.0,) * len(marks))
             )
-        )
+        trees = Stacked(tuple(blocks))
         return QueryRelease(
             contribution=trees,
             is_sum=True,
@@ -198,12 +224,43 @@ atol=0.02))
         )
 
     def _publish(self, value: Any, release: Any) -> None:
-        trees, n = release.contribution.blocks, release.n_records
-        pieces = np.split(value, np.cumsum([tree.dim for tree in trees])[:-1])
+        blocks, n = release.contribution.blocks, release.n_records
+        ends = np.cumsum([block.dim for block in blocks])[:-1]
+        pieces = np.split(value, ends)
+        widths = np.split(
+            np.broadcast_to(self.noise_.std(release.dim), value.shape), ends
+        )
+        trees = [block for block in blocks if isinstance(block, CountTree)]
+        places = {tree.position: i for i, tree in enumerate(trees)}
         self.edges_ = [np.array(tree.edges) for tree in trees]
+        gap_std: Floats | None = None
+        if release.context.size == "private":
+            leaves = [
+                consistent_leaves(tree, piece[None])[0]
+                for tree, piece in zip(trees, pieces, strict=True)
+            ]
+            self.n_answers_ = np.array([counts.sum() for counts in leaves])
+            self.levels_ = [
+                monotone_levels(counts, max(counts.sum(), 1.0)) for counts in leaves
+            ]
+            self._held = [*zip(trees, pieces, widths, strict=True)], gap_std
+            return
+        self.n_answers_ = np.full(len(trees), float(n))
+        gap_std = np.zeros(len(trees))
+        rest = (part[len(trees) :] for part in (blocks, pieces, widths))
+        for gaps, piece, width in zip(*rest, strict=True):
+            at = [places[position] for position in gaps.positions]
+            self.n_answers_[at] -= piece
+            gap_std[at] = width
+        self._held = [*zip(trees, pieces, widths, strict=False)], gap_std
         self.levels_ = [
-            monotone_levels(consistent_leaves(tree, piece[None], np.full(1, n))[0], n)
-            for tree, piece in zip(trees, pieces, strict=True)
+            # of no value at all, any will do
+            monotone_levels(
+                consistent_leaves(tree, piece[None], np.full(1, total))[0], total
+            )
+            for tree, piece, total in zip(
+                trees, pieces, np.maximum(self.n_answers_, 1.0), strict=False
+            )
         ]
 
     # -- post-processing ----------------------------------------------------------
@@ -270,6 +327,93 @@ atol=0.02))
             ]
         )
         return found if np.ndim(levels) else found[0]
+
+    def to_frame(
+        self,
+        levels: ArrayLike = (0.25, 0.5, 0.75),
+        level: float = 0.95,
+        *,
+        of: str = "population",
+    ) -> pd.DataFrame:
+        """Return quantiles as a tidy table, one a row, with errors.
+
+        It is post-processing and costs no budget.
+
+        Parameters
+        ----------
+        levels : array-like of shape (n_quantiles,), default=(0.25, 0.5, 0.75)
+            In (0, 1).
+        level : float, default=0.95
+            Of each interval by itself, in (0, 1).
+        of : {'population', 'table'}, default='population'
+            Whether an interval is for the population that the records were drawn from,
+            independently, or for this very table, read without noise.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns 'column', 'statistic', 'estimate', 'std_error', 'low',
+            'high', 'n' and 'wide', as :meth:`PrivateSummary.to_frame` has them.
+
+        Raises
+        ------
+        UnsupportedError
+            If intervals are asked for the population where records are rows of units or
+            depend on each other by the scenario; or if quantiles of the family of noise
+            are not known.
+
+        Notes
+        -----
+        A quantile lies where the distribution function may be its level, as far as the
+        noise of the counts and the sampling of records go.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skpuffer.summary import PrivateCDF
+        >>> X = np.random.default_rng(0).normal(size=(20_000, 1))
+        >>> found = PrivateCDF(bounds=(-10, 10)).fit(X).to_frame([0.5])
+        >>> bool(found.low[0] < 0 < found.high[0] < 0.2)
+        True
+        """
+        check_is_fitted(self)
+        check_option(("population", "table"), of=of)
+        level = check_probability(level=level)
+        if of == "population":
+            check_independent(self)
+        width = self.noise_.interval_width(level)
+        at = np.atleast_1d(np.asarray(levels, dtype=float)).tolist()
+        asked = self.quantiles(at)
+        held, gap_std = self._held
+        names = getattr(self, "feature_map_", self)
+        names = getattr(names, "names", getattr(self, "feature_names_in_", None))
+        rows = []
+        for place, (tree, nodes, noise) in enumerate(held):
+            total = total_std = None
+            if gap_std is not None:
+                total = self.n_answers_[place : place + 1]
+                total_std = float(gap_std[place]) or None
+            errors = quantile_errors(
+                partial(consistent_leaves, tree),
+                nodes[None],
+                noise[None],
+                self.edges_[place],
+                at,
+                list(asked[:, place : place + 1]),
+                total,
+                total_std,
+            )
+            name = tree.position if names is None else names[tree.position]
+            for q, error in zip(at, errors, strict=True):
+                low, high = error.interval(level, of, width)
+                row = {"column": name, "statistic": f"{100 * q:.10g}%"}
+                row |= {"estimate": error.estimate[0]}
+                row |= {"std_error": error.std_error(of)[0]}
+                row |= {"low": low[0], "high": high[0]}
+                rows.append(
+                    row | {"n": self.n_answers_[place], "wide": error.wide(of)[0]}
+                )
+        return pd.DataFrame(rows)
 
     def median(self) -> Floats:
         """Median of each feature, of shape (n_features,)."""

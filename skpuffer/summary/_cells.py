@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -41,11 +42,6 @@ _SIGN = Sensitivity(
     add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
     replace={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
 )
-# Of a number that is one for each record: a replaced record changes nothing.
-_CONSTANT = Sensitivity(
-    add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
-    replace={1.0: 0.0, 2.0: 0.0, math.inf: 0.0},
-)
 
 
 def stepwise(
@@ -74,7 +70,11 @@ def stepwise(
 
 
 def cell_counts(
-    codes: Indices, n_codes: int, cells: Indices | None, n_cells: int
+    codes: Indices,
+    n_codes: int,
+    cells: Indices | None,
+    n_cells: int,
+    weights: Floats | None = None,
 ) -> Floats:
     """Count records by cell and code.
 
@@ -84,6 +84,8 @@ def cell_counts(
         From 0; a record with a negative one counts as nothing.
     cells : ndarray of int of shape (n,) or None
         From 0; None puts all records in one.
+    weights : ndarray of shape (n,) or None
+        What each record counts; None is one.
 
     Returns
     -------
@@ -96,21 +98,25 @@ def cell_counts(
         raise IndexError(Statement("summary.code_beyond_levels"))
     if cells is not None:
         places += cells * (n_codes + 1)
-    counts = np.bincount(places, minlength=n_cells * (n_codes + 1))
+    counts = np.bincount(places, weights, minlength=n_cells * (n_codes + 1))
     return counts.reshape(n_cells, -1)[:, 1:].astype(float)
 
 
 def _counts(
-    contribution: Bins | Levels, X: Floats, cells: Indices | None, n_cells: int
+    contribution: Bins | Levels,
+    X: Floats,
+    cells: Indices | None,
+    n_cells: int,
+    weights: Floats | None,
 ) -> Floats:
     """Sums of a contribution with a single one, by the codes of its column."""
     size = contribution.dim
     counts = np.zeros((n_cells, size))
     for rows in row_blocks(len(X), 1, n_cells * size):
         codes = contribution.codes(X[rows])
-        counts = counts + cell_counts(
-            codes, size, None if cells is None else cells[rows], n_cells
-        )
+        within = None if cells is None else cells[rows]
+        share = None if weights is None else weights[rows]
+        counts = counts + cell_counts(codes, size, within, n_cells, share)
     return counts
 
 
@@ -152,47 +158,21 @@ def one_hot(codes: Indices, size: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Ones:
-    """Contribution to a count: a one for each record."""
-
-    dim = 1
-    units = (1.0,)
-    is_count = True
-    sensitivity = _CONSTANT
-
-    def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
-        """Contributions, of shape (n, 1)."""
-        return np.ones((np.shape(X)[0], 1))
-
-    n_parts = 0
-
-    def parts(self, columns: Sequence[Any]) -> list[Part]:
-        """Nothing but the number of records, which is counted anyway."""
-        return []
-
-    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
-        """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
-        return counts
-
-    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
-        """Sums of contributions by cell; see :meth:`Moments.sums`."""
-        none = np.zeros(len(X), dtype=np.intp)
-        return cell_counts(none, 1, cells, n_cells)
-
-    def move(self, gaps: Floats, norm: float) -> Floats:
-        """Sensitivity to moves of features; see :meth:`Moments.move`."""
-        return np.zeros(len(gaps))
-
-
-@dataclass(frozen=True)
 class Signs:
     """Contribution to a rate: plus one where a column is positive, else minus one.
 
     A rate is the mean of an indicator in [0, 1]: it is centred and scaled as the mean
-    of any bounded column is.
+    of any bounded column is. A record whose value is missing adds nothing.
+
+    Parameters
+    ----------
+    positions : tuple of int
+    marks : tuple of int, default=()
+        As of :class:`Moments`.
     """
 
     positions: tuple[int, ...]
+    marks: tuple[int, ...] = ()
 
     is_count = False
 
@@ -209,7 +189,12 @@ class Signs:
     @property
     def sensitivity(self) -> Sensitivity:
         """See :class:`Sensitivity`."""
-        return stacked_sensitivity([_SIGN] * self.dim)
+        return stacked_sensitivity(self.by_column.values())
+
+    @property
+    def by_column(self) -> dict[int, Sensitivity]:
+        """Sensitivity of the contributions of each column, by its position."""
+        return dict.fromkeys(self.positions, _SIGN)
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
@@ -218,31 +203,45 @@ class Signs:
     @property
     def n_parts(self) -> int:
         """Number of :meth:`parts`."""
-        return self.dim
+        return self.dim + len(self.marks)
 
     def parts(self, columns: Sequence[Any]) -> list[Part]:
         """Whether a column is positive, for each; see :meth:`Moments.parts`."""
-        return [Part(columns[at] > 0, is_count=True) for at in self.positions]
+        positive = [columns[at] > 0 for at in self.positions]
+        missing = [columns[at] > 0 for at in self.marks]
+        if missing:
+            positive = [p & ~m for p, m in zip(positive, missing, strict=True)]
+        return [Part(truths, is_count=True) for truths in (*positive, *missing)]
 
     def from_parts(self, sums: Floats, counts: Floats) -> Floats:
         """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
         # Centred at zero: with plus or minus one a record added or removed moves the
         # sum by one, in units of half the range; with zero or one, by two such units.
-        return 2 * sums - counts
+        positive, missing = np.split(sums, [self.dim], axis=1)
+        return 2 * positive - (counts - (missing if self.marks else 0))
 
-    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+    def sums(
+        self,
+        X: Floats,
+        cells: Indices | None = None,
+        n_cells: int = 1,
+        weights: Floats | None = None,
+    ) -> Floats:
         """Sums of contributions by cell; see :meth:`Moments.sums`."""
         # of two counts, those that are positive and those that are not
-        columns = [
-            cell_counts((X[:, at] > 0).astype(np.intp), 2, cells, n_cells)
-            for at in self.positions
-        ]
+        columns = []
+        for at, mark in zip_longest(self.positions, self.marks):
+            codes = _marked((X[:, at] > 0).astype(np.intp), X, mark)
+            columns.append(cell_counts(codes, 2, cells, n_cells, weights))
         return np.column_stack([counts[:, 1] - counts[:, 0] for counts in columns])
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
         # one norm of the norms of the blocks: they are different coordinates
-        parts = [stepwise(gaps, [at], _SIGN, norm) for at in self.positions]
+        parts = [
+            stepwise(gaps, [at] if mark is None else [at, mark], _SIGN, norm)
+            for at, mark in zip_longest(self.positions, self.marks)
+        ]
         moves: Floats = np.linalg.norm(parts, norm, axis=0)
         return moves
 
@@ -252,19 +251,27 @@ class Bins:
     """Contribution to a histogram: a one where a value falls, on a public grid.
 
     Bins are closed below and open above, the last one closed. What lies outside is
-    counted in the first or the last.
+    counted in the first or the last, and what is missing in none.
 
     Parameters
     ----------
     edges : tuple of float
         Increasing.
+    mark : int or None, default=None
+        Column that is one where the value is missing; None if none ever is.
     """
 
     position: int
     edges: tuple[float, ...]
+    mark: int | None = None
 
     is_count = True
     sensitivity = _ONE_HOT
+
+    @property
+    def by_column(self) -> dict[int, Sensitivity]:
+        """Sensitivity of the contributions of its column, by its position."""
+        return {self.position: self.sensitivity}
 
     @property
     def dim(self) -> int:
@@ -281,34 +288,56 @@ class Bins:
         return one_hot(self.codes(np.asarray(X)), self.dim)
 
     def codes(self, X: Array) -> Indices:
-        """Position of the bin of each record, of shape (n,)."""
+        """Position of the bin of each record, of shape (n,); -1 where none is."""
         # Clipped into the first or last bin and never dropped: every record counts
         # exactly once, as the shares of a group that add up to its size require.
         found = _bins_of(X[:, self.position], np.asarray(self.edges))
-        bins: Indices = np.clip(found, 0, self.dim - 1)
-        return bins
+        return _marked(np.clip(found, 0, self.dim - 1), X, self.mark)
 
     @property
     def n_parts(self) -> int:
         """Number of :meth:`parts`."""
-        return self.dim - 1
+        return self.dim - (self.mark is None)
 
     def parts(self, columns: Sequence[Any]) -> list[Part]:
         """Whether a value reaches an edge, for each inner one; see `Moments.parts`."""
         column = columns[self.position]
-        return [Part(column >= edge, is_count=True) for edge in self.edges[1:-1]]
+        reached = [column >= edge for edge in self.edges[1:-1]]
+        if self.mark is not None:
+            # what is there reaches the first edge
+            present = ~(columns[self.mark] > 0)
+            reached = [present, *(truths & present for truths in reached)]
+        return [Part(truths, is_count=True) for truths in reached]
 
     def from_parts(self, sums: Floats, counts: Floats) -> Floats:
         """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
+        if self.mark is not None:
+            return -np.diff(sums, axis=1, append=0.0)
         return -np.diff(sums, axis=1, prepend=counts, append=0.0)
 
-    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+    def sums(
+        self,
+        X: Floats,
+        cells: Indices | None = None,
+        n_cells: int = 1,
+        weights: Floats | None = None,
+    ) -> Floats:
         """Sums of contributions by cell; see :meth:`Moments.sums`."""
-        return _counts(self, X, cells, n_cells)
+        return _counts(self, X, cells, n_cells, weights)
+
+    @property
+    def reads(self) -> list[int]:
+        """Columns that are read."""
+        return [self.position, *([] if self.mark is None else [self.mark])]
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
-        return stepwise(gaps, [self.position], self.sensitivity, norm)
+        return stepwise(gaps, self.reads, self.sensitivity, norm)
+
+
+def _marked(codes: Indices, X: Array, mark: int | None) -> Indices:
+    """Codes, -1 where a value is missing."""
+    return codes if mark is None else np.where(X[:, mark] > 0, -1, codes)
 
 
 @dataclass(frozen=True)
@@ -328,6 +357,11 @@ class Levels:
 
     is_count = True
     sensitivity = _ONE_HOT
+
+    @property
+    def by_column(self) -> dict[int, Sensitivity]:
+        """Sensitivity of the contributions of its column, by its position."""
+        return {self.position: self.sensitivity}
 
     @property
     def units(self) -> tuple[float, ...]:
@@ -357,68 +391,19 @@ class Levels:
         """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
         return sums
 
-    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+    def sums(
+        self,
+        X: Floats,
+        cells: Indices | None = None,
+        n_cells: int = 1,
+        weights: Floats | None = None,
+    ) -> Floats:
         """Sums of contributions by cell; see :meth:`Moments.sums`."""
-        return _counts(self, X, cells, n_cells)
+        return _counts(self, X, cells, n_cells, weights)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
         return stepwise(gaps, [self.position], self.sensitivity, norm)
-
-
-@dataclass(frozen=True)
-class Stacked:
-    """Contributions side by side."""
-
-    blocks: tuple[Any, ...]
-
-    @property
-    def dim(self) -> int:
-        """Number of coordinates."""
-        return sum(block.dim for block in self.blocks)
-
-    @property
-    def is_count(self) -> bool:
-        """Whether all contributions are zeros and ones that count something."""
-        # noise on the integers is for whole numbers only
-        return all(block.is_count for block in self.blocks)
-
-    @property
-    def units(self) -> tuple[float, ...]:
-        """Units of all blocks, in order."""
-        return tuple(unit for block in self.blocks for unit in block.units)
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """See :class:`Sensitivity`."""
-        return stacked_sensitivity(block.sensitivity for block in self.blocks)
-
-    def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
-        """Contributions, of shape (n, dim)."""
-        return np.hstack([block(X) for block in self.blocks])
-
-    def parts(self, columns: Sequence[Any]) -> list[Part]:
-        """Those of all blocks, in order; see :meth:`Moments.parts`."""
-        return [part for block in self.blocks for part in block.parts(columns)]
-
-    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
-        """Sums of contributions from those of parts; see :meth:`Moments.from_parts`."""
-        found, begin = [], 0
-        for block in self.blocks:
-            end = begin + block.n_parts
-            found.append(block.from_parts(sums[:, begin:end], counts))
-            begin = end
-        return np.hstack(found)
-
-    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
-        """Sums of contributions by cell; see :meth:`Moments.sums`."""
-        return np.hstack([block.sums(X, cells, n_cells) for block in self.blocks])
-
-    def move(self, gaps: Floats, norm: float) -> Floats:
-        """Sensitivity to moves of features; see :meth:`Moments.move`."""
-        parts = [block.move(gaps, norm) for block in self.blocks]
-        moves: Floats = np.linalg.norm(parts, norm, axis=0)
-        return moves
 
 
 @dataclass(frozen=True)
@@ -510,12 +495,13 @@ class Grouped:
         found: Floats = self.block.from_parts(sums, counts)
         return found
 
-    def sums(self, X: Floats) -> Floats:
+    def sums(self, X: Floats, weights: Floats | None = None) -> Floats:
         """Sums of contributions, of shape (n_cells, dim of the block)."""
         total = np.zeros((self.n_cells + 1, self.block.dim))
         for rows in row_blocks(len(X), 1, max(_ROWS, total.size)):
             part = X[rows]
-            total += self.block.sums(part, self.cells(part), self.n_cells + 1)
+            share = None if weights is None else weights[rows]
+            total += self.block.sums(part, self.cells(part), self.n_cells + 1, share)
         # who is in no cell is in the one behind the last
         return total[:-1]
 

@@ -58,7 +58,7 @@ class CountTree:
     Parameters
     ----------
     edges : tuple of float
-        Increasing; see :class:`Bins`.
+        Increasing; see :class:`Bins`, also for `mark`.
     unit : float, default=1
         Of each count: contributions are divided by it, so that noise of one unit for
         all coordinates of a release is so much larger on these.
@@ -73,6 +73,7 @@ class CountTree:
     position: int
     edges: tuple[float, ...]
     unit: float = 1.0
+    mark: int | None = None
 
     @property
     def n_leaves(self) -> int:
@@ -121,8 +122,13 @@ class CountTree:
         ).times(1 / self.unit)
 
     @property
+    def by_column(self) -> dict[int, Sensitivity]:
+        """Sensitivity of the contributions of its column, by its position."""
+        return {self.position: self.sensitivity}
+
+    @property
     def _bins(self) -> Bins:
-        return Bins(self.position, self.edges)
+        return Bins(self.position, self.edges, self.mark)
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
@@ -134,9 +140,15 @@ class CountTree:
         contributions: Floats = np.hstack(levels) / self.unit
         return contributions
 
-    def sums(self, X: Array, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+    def sums(
+        self,
+        X: Array,
+        cells: Indices | None = None,
+        n_cells: int = 1,
+        weights: Floats | None = None,
+    ) -> Floats:
         """Sums of contributions by cell; see :meth:`Moments.sums`."""
-        return self._nodes(self._bins.sums(X, cells, n_cells))
+        return self._nodes(self._bins.sums(X, cells, n_cells, weights))
 
     @property
     def n_parts(self) -> int:
@@ -162,7 +174,7 @@ class CountTree:
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
-        return stepwise(gaps, [self.position], self.sensitivity, norm)
+        return stepwise(gaps, self._bins.reads, self.sensitivity, norm)
 
 
 def consistent_leaves(

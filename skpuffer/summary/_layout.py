@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,8 +13,9 @@ import pandas as pd
 
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_count, check_probability
+from skpuffer.kernel.queries import stacked_sensitivity
 from skpuffer.releases import PublicContext
-from skpuffer.schema import Number
+from skpuffer.schema import Date, Number
 from skpuffer.utils._bounds import (
     Bounds,
     are_empirical,
@@ -23,16 +25,20 @@ from skpuffer.utils._bounds import (
     resolve_bounds,
 )
 
-from ._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
+from ._cells import Bins, Grouped, Levels, Signs
 from ._count_tree import (
     CountTree,
     Parts,
     consistent_leaves,
     nearest_counts,
 )
-from ._mean import Moments
+from ._errors import RECORDS, Errors, QuantileErrors, errors_of
+from ._gaps import Gaps, Ones, Stacked, count_weight, gap_weight
+from ._mean import Moments, bounded_variance
+from ._presented import cell_labels, plain_table, presented
 from ._private_statistic import grid_quantiles, usable_counts
 from ._schema import Column, check_levels
+from ._weighted import Weighted
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
@@ -40,11 +46,8 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
 
 
-#: Column label of group sizes that no column was asked for.
-RECORDS = "records"
-
 #: Statistics that are affine in the released vector, in groups too.
-_AFFINE = ("count", "histogram")
+_AFFINE = ("count", "size", "histogram")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,14 @@ class ColumnRequest:
         Public grid.
     boolean : bool
         Whether it is numeric and holds only zeros and ones.
+    mark : int or None
+        Position of the column that is one where a value is missing; None if none is.
+    whole : bool
+        Whether each cell of its grid is one whole number.
+    values : tuple of float or None
+        Edges about each whole number, where these are counted one by one.
+    number : Number or None
+        Its entry in a code book.
     """
 
     name: Hashable
@@ -70,6 +81,10 @@ class ColumnRequest:
     bounds: tuple[float, float] | None = None
     edges: tuple[float, ...] | None = None
     boolean: bool = False
+    mark: int | None = None
+    whole: bool = False
+    values: tuple[float, ...] | None = None
+    number: Number | None = None
 
     @property
     def cells(self) -> tuple | None:
@@ -80,7 +95,18 @@ class ColumnRequest:
     def is_complete(self) -> bool:
         """Whether every record is in one of the bins or levels."""
         # what is not listed is at the level None, where there is one
-        return self.levels is None or None in self.levels
+        return self.mark is None if self.levels is None else None in self.levels
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether values may be missing."""
+        return self.mark is not None
+
+    @property
+    def tally(self) -> tuple[str, Hashable]:
+        """Block of the counts of each level, or of each whole number."""
+        own = self.cells is None and self.values != self.edges
+        return "values" if own else "cells", self.name
 
     def asks(self, *statistics: str) -> bool:
         """Whether any of these statistics is asked of the column."""
@@ -99,16 +125,35 @@ class SummaryLayout:
     by : tuple of Column
         Categorical; positions are those in the encoded table.
     unit_order : float, default=2
-        Order by which the noise of a tree of d levels has units of d**(1 / order).
+        Order of the norm in which the noise measures moves: that of a tree of d levels
+        has units of ``d ** (1 / order)``.
+    unit_orders : tuple of float, default=()
+        Orders of all norms in which it may do so. None are the one.
+    relation : {'add_remove', 'replace'}, default='add_remove'
+        How neighbouring tables differ, by which gaps are weighted. What is promised
+        holds for either.
     nonnegative : bool, default=False
         Whether counts are read back as the nearest that are not negative and agree.
+    clip : bool, default=False
+        Whether each statistic is clipped to its public domain.
+    weigh : callable, default=None
+        Makes the contribution one of records with weights, given whether what these
+        lack is to be released. None leaves it as it is.
+    most_records : int, default=None
+        Public bound of the number of records, where that is private. None is where it
+        is public.
     """
 
     columns: tuple[ColumnRequest, ...]
     by: tuple[Column, ...] = ()
     quantiles: tuple[float, ...] = ()
     unit_order: float = 2.0
+    unit_orders: tuple[float, ...] = ()
+    relation: str = "add_remove"
     nonnegative: bool = False
+    clip: bool = False
+    weigh: Any = None
+    most_records: int | None = None
 
     # -- what is released ---------------------------------------------------------
 
@@ -122,52 +167,134 @@ class SummaryLayout:
         if self.by and self._divides:
             blocks["count"] = Ones()
         spread = [c for c in self.columns if c.asks("std", "var")]
-        centre = [c for c in self.columns if c.asks("mean") and c not in spread]
-        for order, chosen in ((1, centre), (2, spread)):
-            if chosen:
-                blocks["moments", order] = Moments(
-                    tuple(c.position for c in chosen),
-                    Bounds(*zip(*(c.bounds for c in chosen), strict=True)),
-                    order,
-                )
+        centre = [c for c in self.columns if c.asks("mean", "sum") and c not in spread]
         signs = [c for c in self.columns if c.asks("rate") and c.levels is None]
-        if signs:
-            blocks["signs"] = Signs(tuple(c.position for c in signs))
+        for has_gaps in (False, True):
+            for order, asked in ((1, centre), (2, spread)):
+                chosen = [c for c in asked if c.has_gaps == has_gaps]
+                if chosen:
+                    blocks["moments", order, has_gaps] = Moments(
+                        tuple(c.position for c in chosen),
+                        Bounds(*zip(*(c.bounds for c in chosen), strict=True)),
+                        order,
+                        _marks(chosen),
+                    )
+            chosen = [c for c in signs if c.has_gaps == has_gaps]
+            if chosen:
+                places = tuple(c.position for c in chosen)
+                blocks["signs", has_gaps] = Signs(places, _marks(chosen))
         for column in self.columns:
             by_level = column.levels is not None and column.asks("rate")
-            if column.asks("histogram") or by_level:
+            tallied = column.asks(*_TALLIED)
+            if tallied and column.tally[0] == "values":
+                blocks[column.tally] = Bins(column.position, column.values, column.mark)
+                tallied = False
+            if column.asks("histogram") or by_level or tallied:
                 blocks["cells", column.name] = (
-                    Bins(column.position, column.edges)
+                    Bins(column.position, column.edges, column.mark)
                     if column.cells is None
                     else Levels(column.position, len(column.cells))
                 )
-            elif column.asks("quantile", "median"):
-                blocks["tree", column.name] = CountTree(column.position, column.edges)
+            elif column.asks(*_QUANTILES):
+                blocks["tree", column.name] = CountTree(
+                    column.position, column.edges, mark=column.mark
+                )
         # A record is in a node of each level, and yet no other block shall have less of
         # the budget for it. Trees alone count in ones, as whole numbers.
         trees = {key: b for key, b in blocks.items() if key[0] == "tree"}
         if len(trees) < len(blocks) or len({b.depth for b in trees.values()}) > 1:
             for key, tree in trees.items():
                 blocks[key] = replace(tree, unit=tree.depth ** (1 / self.unit_order))
+        gaps = [c for c in self.columns if c.has_gaps and self._divides_by(c)]
+        if gaps:
+            blocks["gaps"] = Gaps(
+                tuple(c.position for c in gaps),
+                _marks(gaps),
+                tuple(self._gap_weight(c, blocks.values()) for c in gaps),
+            )
+        if self._is_counted and self._divides:
+            beside = Stacked(tuple(blocks.values()))
+            # counts alone stay whole numbers
+            weight = 1.0
+            if not beside.is_count:
+                weight = count_weight(beside.sensitivity, self.unit_order)
+            blocks["count"] = Ones(weight)
         return blocks
+
+    @property
+    def _is_counted(self):
+        """Whether the number of all records is a noisy one, beside the others."""
+        return self.most_records is not None and not self.by
+
+    @property
+    def are_counted(self) -> bool:
+        """Whether numbers of records are noisy, in all or by groups."""
+        return bool(self.by) or self._is_counted
+
+    def _gap_weight(self, column, blocks):
+        """Weight of a gap of a column, beside what its values add."""
+        # counts alone stay whole numbers
+        if all(block.is_count for block in blocks):
+            return 1.0
+        held = [b.by_column for b in blocks]
+        held = [by[column.position] for by in held if column.position in by]
+        if not held:
+            return 1.0
+        # A record that leaves one group for another is in both as one that comes or
+        # goes, and pays more for that than for any gap within.
+        relation = "add_remove" if self.by else self.relation
+        orders = self.unit_orders or (self.unit_order,)
+        return gap_weight(stacked_sensitivity(held), relation, orders)
 
     @property
     def _divides(self):
         """Whether group sizes are needed: to be shown, or to divide by."""
-        shown = not self.columns or any(c.asks("count") for c in self.columns)
-        return shown or any(c.asks("mean", "std", "var", "rate") for c in self.columns)
+        shown = not self.columns or any(c.asks("size") for c in self.columns)
+        return shown or any(map(self._divides_by, self.columns))
+
+    def _divides_by(self, column):
+        """Whether the records that have a value are counted, by groups."""
+        # quantiles of a group are shares of the sum of its bins
+        other = () if self.are_counted else _QUANTILES
+        return column.asks("count", "mean", "sum", "std", "var", "rate", *other)
 
     @cached_property
-    def contribution(self) -> Stacked | Grouped:
+    def contribution(self) -> Stacked | Grouped | Weighted:
         """Contribution of one record to the released vector."""
         block = Stacked(tuple(self.blocks.values()))
-        if not self.by:
-            return block
-        return Grouped(
-            tuple(c.position for c in self.by),
-            tuple(len(c.levels) for c in self.by),
-            block,
-        )
+        if self.by:
+            block = Grouped(
+                tuple(c.position for c in self.by),
+                tuple(len(c.levels) for c in self.by),
+                block,
+            )
+        # counts of records are weighted themselves
+        lacking = not self.are_counted
+        return block if self.weigh is None else self.weigh(block, lacking=lacking)
+
+    @property
+    def _weighting(self):
+        """What is public of weights that differ, or None."""
+        found = getattr(self.contribution, "weighting", None)
+        return found if found is not None and found.varies else None
+
+    @property
+    def _lacking(self):
+        """Whether the weight of all records is a noisy number."""
+        return getattr(self.contribution, "lack", None) is not None
+
+    def _in_weights(self, found):
+        """Counts as sums of weights, which were in units of the largest."""
+        return {
+            key: self._weight * values if _is_count(key[1]) else values
+            for key, values in found.items()
+        }
+
+    @property
+    def _weight(self):
+        """Largest weight, in units of which counts are read."""
+        found = getattr(self.contribution, "weighting", None)
+        return 1.0 if found is None else found.largest
 
     # -- how it is read back ------------------------------------------------------
 
@@ -187,37 +314,183 @@ class SummaryLayout:
         -------
         dict of {(column, statistic): ndarray of shape (n_cells,)}
         """
-        # Noise was drawn in these units, and shares are read without them: a mean in
-        # [-1, 1], a share of records in [0, 1].
-        units = np.asarray(self.contribution.units)
-        n_cells = self.contribution.n_cells if self.by else 1
-        noisy = _NoisyBlocks(
-            self._split(value / units, n_cells),
-            self._split(noise_std / units, n_cells),
-            n_records,
-            grouped=bool(self.by),
-        )
+        noisy = self.noisy(value, noise_std, n_records)
         if self.nonnegative:
             self._make_nonnegative(noisy)
         found = {}
         for column in self.columns:
             for name in column.statistics:
                 for label, values in self._statistic(noisy, column, name):
+                    if self.clip and name in _DOMAINS:
+                        domain = _DOMAINS[name](column, self.most_records or n_records)
+                        values = np.clip(values, *domain)
                     found[column.name, label] = values
+            # what a mean divides by was paid for, and says how far it is to be trusted
+            if self._is_ratio(column):
+                for label, values in self._statistic(noisy, column, "count"):
+                    found.setdefault((column.name, label), values)
         # sizes were paid for to divide by, so they may as well be shown
-        if "count" in self.blocks and not any(c.asks("count") for c in self.columns):
-            found = {(RECORDS, "count"): noisy.counts, **found}
-        return found
+        sizes = self.by and "count" in self.blocks
+        if sizes and not any(c.asks(*_SIZES) for c in self.columns):
+            counts = noisy.counts
+            if self.clip:
+                counts = np.clip(counts, 0, self.most_records or n_records)
+            found = {(RECORDS, "count"): counts, **found}
+        return self._in_weights(found)
 
-    def is_affine(self, statistic: str) -> bool:
-        """Whether a statistic that :meth:`read` found is affine in the noisy vector."""
-        # in groups, means and rates are ratios of two noisy numbers
-        known = _AFFINE if self.by else (*_AFFINE, "mean", "rate")
-        return statistic.partition("[")[0] in known
+    def errors(
+        self, value: Floats, noise_std: Floats, n_records: int, quantiles: bool = True
+    ) -> dict[tuple[Hashable, str], Errors | QuantileErrors]:
+        """Errors of the statistics, by noise and by sampling; see :class:`Errors`.
 
-    def frame(self, found: dict[tuple[Hashable, str], Floats]) -> pd.DataFrame:
-        """Make a table of statistics as :meth:`read` found them, or of some of them."""
-        return self._grouped_frame(found) if self.by else self._plain_frame(found)
+        What is projected is no further from the truth, all together, than what it is
+        projected from, and the errors are those of the latter.
+
+        Parameters
+        ----------
+        value, noise_std, n_records : ndarray, ndarray and int
+            As of :meth:`read`.
+        quantiles : bool, default=True
+            Whether those of quantiles are among them, which take longer.
+
+        Returns
+        -------
+        dict of {(column, statistic): Errors or QuantileErrors}
+            Of all that :meth:`read` gives, but modes and numbers of values.
+        """
+        exact = replace(self, nonnegative=False, clip=False)
+        return {
+            key: found.times(self._weight) if _is_count(key[1]) else found
+            for key, found in errors_of(
+                exact, value, noise_std, n_records, quantiles
+            ).items()
+        }
+
+    def _is_ratio(self, column):
+        """Whether means of a column divide by a count of its own that is noisy."""
+        noisy = column.has_gaps or self._lacking or self._is_counted
+        return noisy and self._divides_by(column)
+
+    def place(self, column: ColumnRequest, name: str) -> tuple[Any, Any, int]:
+        """Block of a column's first moments or signs, its key, and the coordinate."""
+        kind = "signs" if name == "rate" else "moments"
+        key, block = next(
+            (key, block)
+            for key, block in self.blocks.items()
+            if key[0] == kind and column.position in block.positions
+        )
+        return block, key, block.positions.index(column.position)
+
+    def is_affine(self, name: Hashable, statistic: str) -> bool:
+        """Whether a statistic that :meth:`read` found is one coordinate, scaled."""
+        # in groups, and where values may be missing, means and rates are ratios of two
+        # noisy numbers; those with a value are of two that are taken from each other
+        has_gaps = any(c.name == name and c.has_gaps for c in self.columns)
+        ratios = self.are_counted or has_gaps or self._lacking
+        known = _AFFINE if ratios else (*_AFFINE, "mean", "rate", "sum")
+        kind = statistic.partition("[")[0]
+        if self._lacking and kind == "size":
+            return False
+        return kind in known and not ((has_gaps or self._lacking) and kind == "count")
+
+    def is_known_beforehand(self, name: Hashable, statistic: str) -> bool:
+        """Whether the deviation of a statistic is known before anything is released."""
+        return self.is_affine(name, statistic) or _is_count(statistic)
+
+    def frame(
+        self, found: dict[tuple[Hashable, str], Floats], spread: bool = False
+    ) -> pd.DataFrame:
+        """Make a table of statistics as :meth:`read` found them, or of some of them.
+
+        Parameters
+        ----------
+        spread : bool, default=False
+            Whether they are standard deviations of the statistics.
+        """
+        by_name = {column.name: column for column in self.columns}
+        shown: dict[Any, Any] = {
+            key: presented(by_name[key[0]], key[1], values, spread)
+            if key[0] in by_name
+            else values
+            for key, values in found.items()
+        }
+        if self.by:
+            return self._grouped_frame(shown)
+        labels = list(dict.fromkeys(label for _, label in found))
+        # statistics in the order they were first asked for
+        cells = {key: values[0] for key, values in shown.items()}
+        return plain_table(cells, list(by_name), labels)
+
+    def tidy(
+        self,
+        tables: dict[str, dict[tuple[Hashable, str], Any]],
+        value: Floats,
+        noise_std: Floats,
+        n_records: int,
+        spread: bool = False,
+    ) -> pd.DataFrame:
+        """Make a tidy table, a number a row, of several tables of statistics.
+
+        Parameters
+        ----------
+        tables : dict of {str: dict of {(column, statistic): ndarray}}
+            All of the same statistics, of shape (n_cells,) each.
+        value, noise_std, n_records : ndarray, ndarray and int
+            As of :meth:`read`.
+        spread : bool, default=False
+            Whether all of them are distances, which of dates are no dates.
+        """
+        noisy = replace(self, nonnegative=False).noisy(value, noise_std, n_records)
+        by_name = {column.name: column for column in self.columns}
+        parts = []
+        for name, label in tables["estimate"]:
+            column = by_name.get(name)
+            rows = {"column": name, "statistic": label}
+            for kind, table in tables.items():
+                values = table[name, label]
+                if column is not None and kind != "wide":
+                    distance = spread or kind == "std_error"
+                    values = presented(column, label, values, distance)
+                rows[kind] = values
+            sizes = noisy.sizes if column is None else noisy.answers(column)
+            rows["n"] = sizes[0]
+            part = pd.DataFrame(rows, self.groups if self.by else None)
+            parts.append(part.reset_index() if self.by else part)
+        last = ["n", "wide"]
+        if not parts:
+            # of modes and numbers of values alone there are no errors
+            groups = self.groups.names if self.by else []
+            kinds = [kind for kind in tables if kind not in last]
+            names = [*groups, "column", "statistic", *kinds, *last]
+            return pd.DataFrame(columns=names)
+        found = pd.concat(parts, ignore_index=True)
+        return found[[name for name in found if name not in last] + last]
+
+    def noisy(self, value: Floats, noise_std: Floats, n_records: int) -> NoisyBlocks:
+        """Noisy vector by block, in arguments of :meth:`read`."""
+        # Noise was drawn in these units, and shares are read without them: a mean in
+        # [-1, 1], a share of records in [0, 1].
+        units = np.asarray(self.contribution.units)
+        n_cells = self.contribution.n_cells if self.by else 1
+        total = None
+        if self._lacking:
+            share = self.contribution.total(value, noise_std)
+            total = tuple(np.array([n_records * each]) for each in share)
+            value, noise_std, units = value[:-1], noise_std[:-1], units[:-1]
+        shares, noise = (
+            self._split(each / units, n_cells) for each in (value, noise_std)
+        )
+        for each in (shares, noise) if "count" in self.blocks else ():
+            (unit,) = self.blocks["count"].units
+            each["count"] = unit * each["count"]
+        return NoisyBlocks(
+            shares,
+            noise,
+            n_records,
+            grouped=self.are_counted,
+            gaps=self.blocks.get("gaps"),
+            total=total,
+        )
 
     def _split(self, vector, n_cells):
         """Coordinates by block, each of shape (n_cells, dim of the block)."""
@@ -228,74 +501,126 @@ class SummaryLayout:
 
     def _statistic(self, noisy, column, name):
         """Pairs of a label and its values, one for each cell of the cross-table."""
-        if name == "count":
+        if name == "size":
             yield name, noisy.counts
+        elif name == "count":
+            counts = noisy.answers(column)[0]
+            yield name, np.clip(counts, 0, noisy.counts) if self.nonnegative else counts
         elif name in ("mean", "std", "var"):
             yield name, self._moment(noisy, column, name)
+        elif name == "sum":
+            yield name, self.sums(noisy, column)[0]
+        elif name in _TALLIED:
+            yield name, self._tallied(noisy, column, name)
         elif name == "rate" and column.levels is None:
-            at = self.blocks["signs"].positions.index(column.position)
+            _, key, at = self.place(column, name)
             # from a mean of signs in [-1, 1] to a rate in [0, 1]
-            yield name, 0.5 + 0.5 * noisy.ratio("signs")[:, at]
+            yield name, 0.5 + 0.5 * noisy.ratio(key, column, [at])[:, 0]
         elif name == "rate":
-            rates = noisy.ratio(("cells", column.name))
+            rates = noisy.ratio(("cells", column.name), column)
             for level, values in zip(column.levels, rates.T, strict=True):
                 yield f"rate[{level}]", values
         elif name == "histogram":
             counts = noisy.n_records * noisy.shares["cells", column.name]
-            for label, values in zip(_cell_labels(column), counts.T, strict=True):
+            for label, values in zip(cell_labels(column), counts.T, strict=True):
                 yield f"histogram{label}", values
         else:
-            median = name == "median"
-            levels = (0.5,) if median else self.quantiles
-            found = self._quantiles(noisy, column, levels)
-            for q, values in zip(levels, found.T, strict=True):
-                yield ("median" if median else f"{100 * q:.10g}%"), values
+            asked = self.quantile_levels(column, name)
+            found = self.quantiles_of(noisy, column, tuple(asked.values()))
+            yield from zip(asked, found.T, strict=True)
+
+    def quantile_levels(self, column: ColumnRequest, *names: str) -> dict[str, float]:
+        """Labels and levels of the quantiles that are asked of a column, or of some."""
+        found = {}
+        for name in names or column.statistics:
+            if name == "quantile":
+                found |= {f"{100 * q:.10g}%": q for q in self.quantiles}
+            elif name in _LEVELS:
+                found[name] = _LEVELS[name]
+        return found
 
     def _moment(self, noisy, column, name):
         """One of 'mean', 'std' and 'var' of a column, from its noisy moments."""
-        key = next(
-            key
-            for key in self.blocks
-            if key[0] == "moments" and column.position in self.blocks[key].positions
-        )
-        block, ratios = self.blocks[key], noisy.ratio(key)
-        at = block.positions.index(column.position)
-        n = len(block.positions)
+        block, key, at = self.place(column, name)
+        places = range(at, block.dim, len(block.positions))
+        ratios = noisy.ratio(key, column, list(places))
+        middle, half = block.bounds.middle[at], block.bounds.half[at]
         if name == "mean":
-            return block.means(ratios[:, :n])[:, at]
-        variance = block.variances(ratios[:, :n], ratios[:, n:])[:, at]
+            return middle + half * ratios[:, 0]
+        variance = half**2 * bounded_variance(ratios[:, 0], ratios[:, 1])
         return variance if name == "var" else np.sqrt(variance)
 
-    def _quantiles(self, noisy, column, levels):
+    def sums(self, noisy: NoisyBlocks, column: ColumnRequest) -> tuple[Floats, Floats]:
+        """Sum of the values in each cell, and the deviation of its noise."""
+        block, key, at = self.place(column, "sum")
+        middle, half = block.bounds.middle[at], noisy.n_records * block.bounds.half[at]
+        # of the values' distances from the middle, which is added for each of them
+        answers, spread = noisy.answers(column)
+        return (
+            middle * answers + half * noisy.shares[key][:, at],
+            np.hypot(middle * spread, half * noisy.noise[key][:, at]),
+        )
+
+    def _tallied(self, noisy, column, name):
+        """The mode of a column in each cell, or how many values it has there."""
+        key = column.tally
+        counts, noise = (
+            noisy.n_records * each[key] for each in (noisy.shares, noisy.noise)
+        )
+        # half a record of weight one
+        least = 0.5 / self._weight
+        seen = counts > np.maximum(least, seen_deviations(counts.shape[1]) * noise)
+        if column.levels is not None and None in column.levels:
+            seen[:, column.levels.index(None)] = False
+        if name == "n_unique":
+            return seen.sum(axis=1).astype(float)
+        places = np.where(seen, counts, -np.inf).argmax(axis=1)
+        found = places.astype(float)
+        if column.cells is None:
+            found = (np.asarray(column.values)[:-1] + 0.5)[places]
+        return np.where(seen.any(axis=1), found, np.nan)
+
+    def quantiles_of(
+        self, noisy: NoisyBlocks, column: ColumnRequest, levels: Sequence[float]
+    ) -> Floats:
         """Quantiles of a column in each cell, of shape (n_cells, n_levels)."""
-        # Without groups the bins of a column share all records, whose number is public.
-        # In a group their own sum is the total, noisy as it is: bins and a separate
-        # count would not agree, and shares would not sum to one.
+        # Without groups the bins of a column share all records, whose number is public,
+        # but for those whose value is missing, which are counted. In a group their own
+        # sum is the total, noisy as it is: bins and a separate count would not agree,
+        # and shares would not sum to one. So it is where their number is private.
+        known = None
+        if not self.are_counted:
+            known = usable_counts(*noisy.answers(column)) / noisy.n_records
         if ("tree", column.name) in self.blocks:
             tree = self.blocks["tree", column.name]
             key, top = ("tree", column.name), slice(tree.sizes[0])
-            known = None if self.by else np.ones(1) / tree.unit
-            shares = tree.unit * consistent_leaves(tree, noisy.shares[key], known)
+            total = None if known is None else known / tree.unit
+            shares = tree.unit * consistent_leaves(tree, noisy.shares[key], total)
             noise = tree.unit * noisy.noise[key][:, top]
         else:
             shares = noisy.shares["cells", column.name]
             noise = noisy.noise["cells", column.name]
-        totals = np.ones(len(shares))
-        if self.by:
+        totals = known
+        if totals is None:
             # standard deviation, at most, of the sum of a group's bins: of independent
             # noises, some of which are averaged with those of levels below
             noise, n = np.linalg.norm(noise, axis=1), noisy.n_records
             totals = usable_counts(n * shares.sum(axis=1), n * noise) / n
-        return np.array(
+        found = np.array(
             [
                 grid_quantiles(row, total, column.edges, levels)
                 for row, total in zip(shares, totals, strict=True)
             ]
         )
+        if not column.whole:
+            return found
+        # and no negative zero
+        whole = np.rint(found) + 0.0
+        return np.clip(whole, column.edges[0] + 0.5, column.edges[-1] - 0.5)
 
     def _make_nonnegative(self, noisy):
         """Replace counts by the nearest that are not negative and agree."""
-        cells = [key for key in self.blocks if key[0] == "cells"]
+        cells = [key for key in self.blocks if key[0] in ("cells", "values")]
         counted = "count" in self.blocks
         if not cells and not counted:
             return
@@ -304,15 +629,18 @@ class SummaryLayout:
         sizes, parts = nearest_counts(
             noisy.shares["count"][:, 0] if counted else None,
             [Parts(noisy.shares[key], by_name[key[1]].is_complete) for key in cells],
-            1.0,
-            not self.by or all(None in c.levels for c in self.by),
+            float(self.most_records or 1),
+            # of a public number of records, unless these have weights
+            (not self.by or all(None in c.levels for c in self.by))
+            and self._weighting is None
+            and self.most_records is None,
         )
         if counted:
             noisy.shares["count"] = sizes[:, None]
         noisy.shares |= dict(zip(cells, parts, strict=True))
 
     @cached_property
-    def _groups(self):
+    def groups(self) -> pd.Index:
         """Index of the groups."""
         names = [column.name for column in self.by]
         # Every combination of public levels is a row, empty or not: which occur is
@@ -328,26 +656,21 @@ class SummaryLayout:
     def _grouped_frame(self, found):
         """Groups as rows, pairs (column, statistic) as columns."""
         columns = pd.MultiIndex.from_tuples(list(found), names=["column", "statistic"])
-        values = np.reshape(list(found.values()), (len(found), len(self._groups))).T
-        return pd.DataFrame(values, self._groups, columns)
-
-    def _plain_frame(self, found):
-        """Statistics as rows, columns as columns."""
-        labels = list(dict.fromkeys(label for _, label in found))
-        # statistics in the order they were first asked for
-        names = [column.name for column in self.columns]
-        table = [
-            [
-                found[name, label][0] if (name, label) in found else np.nan
-                for name in names
-            ]
-            for label in labels
-        ]
-        index = pd.Index(labels, name="statistic")
-        return pd.DataFrame(table, index, pd.Index(names, name="column"), dtype=float)
+        held = {i: np.asarray(values) for i, values in enumerate(found.values())}
+        return pd.DataFrame(held, self.groups).set_axis(columns, axis=1)
 
 
-class _NoisyBlocks:
+def _is_count(label):
+    """Whether a statistic is a number of records, or their sum: with weights, those."""
+    return label.partition("[")[0] in (*_AFFINE, "sum")
+
+
+def _marks(columns):
+    """Positions of what says which values are missing, if any may be."""
+    return tuple(c.mark for c in columns if c.has_gaps)
+
+
+class NoisyBlocks:
     """Noisy vector, split into blocks, and its ratios to usable group sizes."""
 
     def __init__(
@@ -356,38 +679,54 @@ class _NoisyBlocks:
         noise: dict[str, Floats],
         n_records: int,
         grouped: bool,
+        gaps: Gaps | None,
+        total: tuple[Floats, Floats] | None = None,
     ):
+        # weight of all records, where they are not counted, and its deviation
+        n = np.array([float(n_records)])
+        self.total = (n, np.zeros(1)) if total is None else total
+        self._certain = not grouped and total is None
         self.shares, self.noise, self.n_records = shares, noise, n_records
-        self._grouped = grouped
+        self._grouped, self._gaps = grouped, gaps
 
     @property
     def counts(self) -> Floats:
-        """Group sizes; the public number of records without groups."""
-        if not self._grouped:
-            return np.array([float(self.n_records)])
-        return self.n_records * self.shares["count"][:, 0]
+        """Noisy sizes; without groups the public number of records, or their weight."""
+        return self.sizes[0]
 
-    def ratio(self, key: str) -> Floats:
-        """Means within groups."""
+    @property
+    def sizes(self) -> tuple[Floats, Floats]:
+        """The same, and the deviation of their noise; NaN where none were released."""
         if not self._grouped:
-            return self.shares[key]
+            return self.total
+        if "count" not in self.shares:
+            unknown = np.full(len(next(iter(self.shares.values()))), np.nan)
+            return unknown, unknown
+        n = self.n_records
+        return n * self.shares["count"][:, 0], n * self.noise["count"][:, 0]
+
+    def answers(self, column: ColumnRequest) -> tuple[Floats, Floats]:
+        """Records of each group that have a value, and the deviation of their noise."""
+        (counts, noise), n = self.sizes, self.n_records
+        # gaps are counted of columns that need it; of others all records are meant
+        known = () if self._gaps is None else self._gaps.positions
+        if column.has_gaps and self._gaps is not None and column.position in known:
+            at = known.index(column.position)
+            unit = n * self._gaps.units[at]
+            counts = counts - unit * self.shares["gaps"][:, at]
+            noise = np.hypot(noise, unit * self.noise["gaps"][:, at])
+        return counts, noise
+
+    def ratio(
+        self, key: Any, column: ColumnRequest, places: list[int] | None = None
+    ) -> Floats:
+        """Means of some coordinates of a block, over the records that have a value."""
+        shares = self.shares[key] if places is None else self.shares[key][:, places]
+        if self._certain and not column.has_gaps:
+            return shares
         # a ratio of two noisy numbers, NaN where the lower one is mostly noise
-        noise = self.n_records * self.noise["count"][:, 0]
-        sizes = usable_counts(self.counts, noise) / self.n_records
-        return self.shares[key] / sizes[:, None]
-
-
-def _cell_labels(column):
-    """Labels of a column's bins or levels, as they are printed."""
-    if column.cells is not None:
-        return [f"[{level}]" for level in column.cells]
-    # closed below and open above, the last one closed, as `Bins` counts
-    edges = column.edges
-    last = len(edges) - 2
-    return [
-        f"[{low:.12g}, {high:.12g}{']' if i == last else ')'}"
-        for i, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True))
-    ]
+        sizes = usable_counts(*self.answers(column)) / self.n_records
+        return shares / sizes[:, None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,9 +740,48 @@ class SummaryContext(PublicContext):
 
 
 #: Statistics of numeric columns, and those of them that others have as well.
-NUMERIC = ("count", "mean", "std", "var", "rate", "quantile", "median", "histogram")
-BOOLEAN = ("count", "mean", "std", "var", "rate", "histogram")
-CATEGORICAL = ("count", "rate", "histogram")
+_SIZES = ("count", "size")
+_TALLIED = ("mode", "n_unique")
+_QUANTILES = ("quantile", "median", "min", "max")
+_BOUNDED = (*_SIZES, "mean", "sum", "std", "var", "rate", "histogram")
+_DATED = (*_SIZES, "mean", "std", "histogram", *_QUANTILES)
+CATEGORICAL = (*_SIZES, "rate", "histogram", *_TALLIED)
+STATISTICS = (*_BOUNDED, *_QUANTILES, *_TALLIED)
+KINDS = {
+    "categorical": CATEGORICAL,
+    "boolean": (*_BOUNDED, *_TALLIED),
+    "numeric": (*_BOUNDED, *_QUANTILES),
+    "of few whole numbers": STATISTICS,
+    "a date": _DATED,
+    "a date of few values": (*_DATED, *_TALLIED),
+}
+
+#: Statistics that add up over groups.
+ADDITIVE = (*_SIZES, "sum", "histogram")
+
+#: Levels of the quantiles that have a name of their own.
+_LEVELS = {"median": 0.5, "min": 0.01, "max": 0.99}
+
+#: Whole numbers that are counted one by one, at most.
+MOST_VALUES = 4096
+
+
+def seen_deviations(n_levels: int) -> float:
+    """Return of how many deviations of its noise a count is of more than nothing.
+
+    Such that noise no heavier in its tail than Laplace noise, which is above t
+    deviations in ``exp(-sqrt(2) t) / 2`` of all cases, makes any of `n_levels` empty
+    counts as large with a chance of 5 % at most. So does Gaussian noise, at two
+    deviations or more.
+
+    Examples
+    --------
+    >>> from skpuffer.summary._layout import seen_deviations
+    >>> [round(seen_deviations(n), 1) for n in (2, 10, 100)]
+    [2.1, 3.3, 4.9]
+    """
+    return max(2.0, math.log(10 * n_levels) / math.sqrt(2))
+
 
 #: Bins of a column that a dict of `bins` does not name.
 DEFAULT_BINS = 20
@@ -423,8 +801,20 @@ def quantile_bins(n_records: float) -> int:
     return 512 if n_records < 50_000 else 4096
 
 
-_MOMENTS = {"mean", "std", "var"}
-_GRID = {"quantile", "median", "histogram"}
+# Public domains of statistics; others are within theirs as they are read.
+_DOMAINS = {
+    "count": lambda column, n_records: (0, n_records),
+    "histogram": lambda column, n_records: (0, n_records),
+    "rate": lambda column, n_records: (0, 1),
+    "mean": lambda column, n_records: column.bounds,
+    "sum": lambda column, n_records: (
+        n_records * min(0.0, column.bounds[0]),
+        n_records * max(0.0, column.bounds[1]),
+    ),
+}
+
+_MOMENTS = {"mean", "sum", "std", "var"}
+_GRID = {*_QUANTILES, "histogram"}
 
 
 def as_list(value: Any) -> list[Any]:
@@ -449,10 +839,10 @@ def check_summary(summary: Any) -> None:
     asked = summary.statistics
     for names in asked.values() if isinstance(asked, dict) else [asked]:
         names = as_list(names)
-        unknown = [name for name in names if name not in NUMERIC]
+        unknown = [name for name in names if name not in STATISTICS]
         if unknown or (not names and not summary.by):
             raise value_error(
-                "summary.statistics_unknown", numeric=list(NUMERIC), names=names
+                "summary.statistics_unknown", numeric=list(STATISTICS), names=names
             )
     by = as_list(summary.by)
     columns = as_list(summary.columns)
@@ -480,8 +870,14 @@ def check_summary(summary: Any) -> None:
         check_levels(name, levels)
     check_bounds(summary.bounds)
     bins = summary.bins
-    for grid in bins.values() if isinstance(bins, dict) else [bins]:
-        _check_grid(grid)
+    for name, grid in bins.items() if isinstance(bins, dict) else [(None, bins)]:
+        _check_grid(_in_units(summary.schema, name, grid))
+
+
+def _in_units(schema, name, grid):
+    """One value of `bins`, dates among its edges as numbers of units."""
+    entry = schema[name] if schema is not None and name in schema else None
+    return entry.units(grid) if isinstance(entry, Date) and np.ndim(grid) else grid
 
 
 def _check_grid(grid):
@@ -509,11 +905,8 @@ def requested(statistics: Any, column: Column) -> tuple[str, ...]:
     """
     # A list of statistics is for all columns, and each takes of it what makes sense; a
     # dict names this very column, where what makes none is a mistake.
-    kind, possible = "numeric", NUMERIC
-    if column.levels is not None:
-        kind, possible = "categorical", CATEGORICAL
-    elif column.boolean:
-        kind, possible = "boolean", BOOLEAN
+    kind = _kind(column)
+    possible = KINDS[kind]
     named = isinstance(statistics, dict)
     names = as_list(statistics.get(column.name) if named else statistics)
     impossible = [name for name in names if name not in possible]
@@ -526,6 +919,29 @@ def requested(statistics: Any, column: Column) -> tuple[str, ...]:
             possible=list(possible),
         )
     return tuple(name for name in dict.fromkeys(names) if name in possible)
+
+
+def _kind(column):
+    """Kind of a column, by which it has statistics."""
+    if column.levels is not None:
+        return "categorical"
+    if column.boolean:
+        return "boolean"
+    few = whole_values(column.number) is not None
+    if isinstance(column.number, Date):
+        return "a date of few values" if few else "a date"
+    return "of few whole numbers" if few else "numeric"
+
+
+def whole_values(number: Number | None) -> tuple[float, ...] | None:
+    """Return edges about each whole number of a code book's entry, if there are few."""
+    if number is None or number.whole_range is None:
+        return None
+    # however the entry says that a grid is cut
+    low, high = number.whole_range
+    if high - low >= MOST_VALUES or high >= 2**52 or low <= -(2**52):
+        return None
+    return tuple((np.arange(low, high + 2) - 0.5).tolist())
 
 
 def public_bounds(
@@ -577,7 +993,7 @@ def public_bounds(
         # and a certificate that says the guarantee is an estimate.
         if missing:
             known |= _by_name(columns, data_bounds(task.X))
-    elif given is not None:
+    elif given is not None and summary.schema is None:
         # Arrays have one number for each column of the table, whether it is read or
         # not; a dict speaks of columns by name.
         table = resolve_bounds(given, task.reading.n_columns)
@@ -630,7 +1046,7 @@ def schema_grids(bins: Any, schema: Schema) -> dict[Hashable, Any]:
         cut = column.bins is not None or column.amount
         # edges are said outright, a number is what is usual
         if name in named or np.ndim(usual) or not cut:
-            found[name] = named.get(name, usual)
+            found[name] = _in_units(schema, name, named.get(name, usual))
         else:
             cells = schema.select([name]).binning(n_amount_bins=int(usual))
             found[name] = cells.edges[0]
@@ -643,6 +1059,7 @@ def public_grid(
     wanted: Sequence[str],
     bounds: tuple[float, float] | None,
     n_quantile_bins: int | None = None,
+    number: Number | None = None,
 ) -> tuple[float, ...] | None:
     """Return the edges of a numeric column's bins as a tuple, or None.
 
@@ -653,6 +1070,9 @@ def public_grid(
     n_quantile_bins : int or None, default=None
         Into how many, or nearly as many, bins are cut for quantiles. None is for edges
         that somebody asked for, and no others.
+    number : Number or None, default=None
+        What a code book says of the column: whole numbers are bins of their own where
+        there are no more of them.
     """
     if column.levels is not None or column.boolean or not _GRID & set(wanted):
         return None
@@ -663,7 +1083,8 @@ def public_grid(
         edges = np.linspace(*bounds, int(count) + 1)
     edges = np.asarray(edges, dtype=float)
     if "histogram" not in wanted and n_quantile_bins is not None:
-        edges = _refined(edges, n_quantile_bins)
+        whole = None if number is None else number.whole_edges(n_quantile_bins)
+        edges = _refined(edges, n_quantile_bins) if whole is None else whole
     return tuple(edges.tolist())
 
 

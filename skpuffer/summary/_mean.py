@@ -8,23 +8,37 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy import stats
 
 from skpuffer._template import _plan
 from skpuffer._template._lazy_tables import clipped, encoded, number
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer._template._units import is_limited
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import (
     Statement,
     scenario_error,
     unsupported_error,
     value_error,
 )
+from skpuffer.kernel.numbers import check_option
 from skpuffer.kernel.queries import stacked_sensitivity
 from skpuffer.kernel.releases import Part, of_each_record
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import LawsScenario
+from skpuffer.scenarios import LawsScenario, RecordScenario
 from skpuffer.utils._bounds import BOUNDS_LEAK, Bounds, check_bounds, resolve_bounds
 from skpuffer.utils._reading import slices
 from skpuffer.utils._sklearn import StrOptions
+
+from ._gaps import (
+    Gaps,
+    MomentsWithGaps,
+    Ones,
+    Stacked,
+    count_weight,
+    gap_weight,
+    ratio_interval,
+)
+from ._weighted import weighted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer._template._lazy_tables import LazyColumn, LazyTable
+    from skpuffer._template._weights import Weighting
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.kernel.numbers import Floats, Indices, Numbers
@@ -50,6 +65,9 @@ class BoundedColumnsMixin:
     bounds: BoundsLike
     schema: Schema | None
 
+    #: What counts once: a parameter of the estimators that tell rows and units apart.
+    weight: str = "row"
+
     # in the units of the data, in which means are read
     _schema_scale = "raw"
 
@@ -63,9 +81,20 @@ class BoundedColumnsMixin:
                 "bounds.features_without_bounds", owner=type(self).__name__
             )
 
+    def _reads_units(self) -> bool:
+        return self.weight == "unit"
+
     def _leaks(self) -> tuple[Statement, ...]:
         # only 'empirical' is a text: the range of a column is its two outermost records
         return (BOUNDS_LEAK,) if isinstance(self.bounds, str) else ()
+
+    def _column_names(self, context: Any) -> Any:
+        """Names of the columns that are read, where they are known; else positions."""
+        if self.schema is not None:
+            return context.feature_map.names
+        if context.feature_names is not None:
+            return np.array(context.feature_names, dtype=object)
+        return np.arange(context.n_features)
 
     def _public_bounds(self, task: Task) -> Bounds | None:
         """Bounds of the features: given, of the code book, or declared, if any are."""
@@ -104,29 +133,43 @@ class BoundedColumnsMixin:
         """
         context: Any  # of a fit, which knows the number of features
         scenario, context = task.scenario, task.context
-        d, n = context.n_features, context.n_records
+        d, n = context.n_features, divisor_of(context)
         bounds = self._public_bounds(task)
         # what publishes the vector has no data, so the bounds travel with the release
         context = replace(context, bounds=bounds)
         # distributions that a user states are of one output, and this would be another
         if bounds is not None and order > 1 and isinstance(scenario, LawsScenario):
             raise scenario_error("summary.laws_with_bounds")
+        marks = marks_of(context)
+        if marks and isinstance(scenario, LawsScenario):
+            raise scenario_error("summary.laws_with_gaps", n_columns=len(marks))
         # Nothing bounds a record: only the distributions of the output can set noise.
         # The matrix lets a Gaussian prior find them.
         if bounds is None:
             return QueryRelease(
                 query=query,
                 linear=Averages(n, d) if order == 1 else None,  # type: ignore[arg-type] # an array when asked
-                n_records=n,
+                n_records=context.n_records,
                 dim=order * d,
                 name=name,
                 context=context,
             )
-        moments = Moments(tuple(range(d)), bounds, order)
+        moments: Any = Moments(tuple(range(d)), bounds, order)
+        varies = task.weighting is not None and task.weighting.varies
+        if marks or varies or context.size == "private":
+            moments = _beside_gaps(task, bounds, marks, order)
+        if task.weighting is not None:
+            moments = weighted(
+                moments,
+                weighting=task.weighting,
+                relation=relation_of(scenario),
+                norm=task.accountant.unit_order,
+                lacking=context.size != "private",
+            )
         return QueryRelease(
             contribution=moments,
             is_sum=True,
-            # the number of records is public, so the mean is a sum times a constant
+            # where the number of records is public, a mean is a sum times a constant
             factor=1 / n,
             dim=moments.dim,
             # noise in proportion to each column's range, so that no wide column drowns
@@ -134,11 +177,88 @@ class BoundedColumnsMixin:
             units=moments.units,
             # in these units every column is a number in [-1, 1]
             sensitivity=moments.sensitivity.times(1 / n),
-            n_records=n,
+            n_records=context.n_records,
             name=name,
             context=context,
             assumptions=(CLIPPED,),
         )
+
+    def _publish_means(self, value: Floats, release: Any) -> None:
+        """Set `mean_`: of all columns, over the records that have a value."""
+        bounds = release.context.bounds
+        self._ratio: Any = None
+        if not has_ratios(release):
+            self.mean_ = self._read_off(value, release)["mean_"]  # type: ignore[attr-defined]
+            if self.clip and bounds is not None:  # type: ignore[attr-defined]
+                self.mean_ = np.clip(self.mean_, bounds.low, bounds.high)
+            return
+        # ratios, whose deviations depend on what was released
+        noise = self.noise_.std(value.size)  # type: ignore[attr-defined]
+        n, held = divisor_of(release.context), release.contribution
+        read = held.read(value, noise, n)
+        self.mean_ = bounds.middle + bounds.half * read.first
+        if self.clip:  # type: ignore[attr-defined]
+            self.mean_ = np.clip(self.mean_, bounds.low, bounds.high)
+        if np.isfinite(noise).all():
+            self.mean_std_ = bounds.half * read.first_std
+            # of which intervals are read when they are asked for
+            self._ratio = (bounds, read)
+        total, spread = (float(n * each) for each in held.total(value, noise))
+        if (weighting := weighting_in(release)) is not None and weighting.varies:
+            self.weight_sum_ = weighting.largest * total
+        elif release.context.size == "private":
+            self.size_ = total
+            if math.isfinite(spread):
+                self.size_std_ = spread
+
+
+def _beside_gaps(
+    task: Task, bounds: Bounds, marks: dict[int, int], order: int
+) -> MomentsWithGaps:
+    """Contribution to the moments of all columns, and to what their means divide by."""
+    numbers, missing = tuple(marks), tuple(marks.values())
+    others = sorted({*range(len(bounds.low))} - {*numbers, *missing})
+    blocks: list[Any] = []
+    if others:
+        blocks.append(Moments(tuple(others), bounds.select(others), order))
+    if numbers:
+        blocks.append(Moments(numbers, bounds.select(numbers), order, missing))
+    relation, norm = relation_of(task.scenario), task.accountant.unit_order
+    weight = gap_weight(_SENSITIVITY[order], relation, task.accountant.unit_orders)
+    blocks.append(Gaps(numbers, missing, (weight,) * len(numbers)))
+    if task.context.size == "private":
+        blocks.append(Ones(count_weight(Stacked(tuple(blocks)).sensitivity, norm)))
+    return MomentsWithGaps(tuple(blocks))
+
+
+def divisor_of(context: Any) -> int:
+    """Return the number that sums over records are divided by: one if none is public.
+
+    Parameters
+    ----------
+    context : PublicContext
+    """
+    return 1 if context.size == "private" else context.n_records
+
+
+def weighting_in(release: Any) -> Weighting | None:
+    """Return what is public of the weights of a release, or None."""
+    found: Weighting | None = getattr(release.contribution, "weighting", None)
+    return found
+
+
+def has_ratios(release: Any) -> bool:
+    """Whether means are ratios of two noisy numbers, of which one is a count."""
+    weighting = weighting_in(release)
+    varies = weighting is not None and weighting.varies
+    sized = release.context.size == "private"
+    return varies or sized or bool(marks_of(release.context))
+
+
+def marks_of(context: Any) -> dict[int, int]:
+    """Return columns of a code book that have gaps; see :class:`Encoding`."""
+    marks: dict[int, int] = getattr(context.feature_map, "marks", {})
+    return marks
 
 
 class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
@@ -165,8 +285,23 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         range off the private data, warns, and leaves an estimate for a certificate.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. A level becomes a column, whose mean is its
-        rate; ``feature_map_.names`` says which. See :class:`~skpuffer.schema.Schema`.
+        them, and `bounds` are its own. The mean of a number is that of the values that
+        are there. A level becomes a column, whose mean is its rate, and so do gaps of a
+        number that may be missing; ``feature_map_.names`` says which. See
+        :class:`~skpuffer.schema.Schema`.
+    clip : bool, default=False
+        Whether means are clipped to their public domain: no further
+        from the exact ones, and no longer unbiased, so averages of many are off.
+        The bounds, where there are any.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest, so a few heavy records are paid for by all. Means are then weighted
+        ones, the ratio of two noisy sums of one release.
+    weight : {'row', 'unit'}, default='row'
+        What counts once, where a scenario is of units of several rows
+        (``RecordScenario(max_rows=)``): a row, or a unit with the mean of its rows. The
+        latter has the noise of as many records as there are units.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -174,13 +309,25 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     ----------
     mean_ : ndarray of shape (n_features,)
         Noisy means. Unbiased for the clipped data, so with much noise they may lie
-        outside the bounds.
+        outside the bounds, unless `clip` says otherwise. Those of numbers that may be
+        missing, and weighted ones, are ratios of two noisy numbers, and NaN where
+        hardly any value is there.
+    size_, size_std_ : float
+        Noisy number of records, and the standard deviation of its noise; only where it
+        is private (``size='private'`` in the scenario or the schema). Of units, where
+        these count once.
+    weight_sum_ : float
+        Noisy sum of the weights; only with `weight_bounds` that differ.
     mean_std_ : ndarray of shape (n_features,)
-        Standard deviation that the noise gives `mean_`, exactly.
+        Standard deviation that the noise gives `mean_`, exactly, before `clip`; of
+        ratios to the first order (delta method).
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
-        The noise that was added to the means, in the units of the data.
+        The noise that was added to the means, in the units of the data. Where values
+        may be missing it is that of sums over all records: of numbers that never are
+        and of levels first, then of the others, then of the share of gaps. With
+        a private number of records it is that of sums, the last of which counts them.
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
@@ -210,6 +357,8 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
         "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
+        "clip": ["boolean"],
+        "weight": [StrOptions({"row", "unit"})],
     }
 
     def __init__(
@@ -219,22 +368,103 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         *,
         bounds: BoundsLike = None,
         schema: Schema | None = None,
+        clip: bool = False,
+        weight_bounds: tuple[float, float] | None = None,
+        weight: str = "row",
         random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant
         self.bounds = bounds
         self.schema = schema
+        self.clip = clip
+        self.weight_bounds = weight_bounds
+        self.weight = weight
         self.random_state = random_state
+
+    fit = WeightedFit()
+
+    _takes_any_size = True
 
     def _release(self, task: Task) -> QueryRelease:
         return self._moment_release(task, order=1, name="mean", query=column_means)
 
     _affine_attributes = ("mean_",)
-    confidence_interval = _plan.confidence_interval
+
+    def confidence_interval(
+        self, level: float = 0.95, *, of: str = "population"
+    ) -> dict[str, tuple[Any, Any]]:
+        """Return intervals around the means.
+
+        It is post-processing and costs no budget.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of each mean by itself, in (0, 1).
+        of : {'population', 'table'}, default='population'
+            Whether an interval is for the mean of the population that the records were
+            drawn from, independently, or for that of this very table, clipped to the
+            bounds. The spread of values is not released, and the former takes the
+            largest that a mean allows within the bounds: that of values at both ends.
+            A :class:`PrivateSummary` of 'mean' and 'std' has shorter ones.
+
+        Returns
+        -------
+        dict of {str: (low, high)}
+            Of ratios of two noisy numbers, as where values may be missing, by Fieller's
+            theorem; those are the bounds where nothing is known.
+
+        Raises
+        ------
+        UnsupportedError
+            If intervals are asked for the population where there are no bounds, or
+            records have weights, are rows of units, or depend on each other by the
+            scenario; or if quantiles of the family of noise are not known.
+        """
+        of_table = _plan.confidence_interval(self, level)
+        check_option(("population", "table"), of=of)
+        if of == "population":
+            check_independent(self)
+            if self._of_sample is None:
+                raise unsupported_error("summary.no_population_without_bounds")
+        if self._ratio is None and of == "table":
+            return of_table
+        mean, spread = self.mean_, np.zeros(len(self.mean_))
+        of_sample = float(stats.norm.isf((1 - level) / 2))
+        if of == "population":
+            low, high, sizes = self._of_sample
+            # as near to the middle as the noise allows
+            middle = (low + high) / 2
+            near = np.clip(middle, mean - self.mean_std_, mean + self.mean_std_)
+            # and with two more records at either bound
+            near = middle + (np.clip(near, low, high) - middle) * sizes / (sizes + 4)
+            spread = np.sqrt((high - near) * (near - low) / sizes)
+        if self._ratio is not None:
+            bounds, read = self._ratio
+            apart = read.first - read.origin
+            above = np.maximum(read.first_std**2 - (apart * read.below) ** 2, 0.0)
+            ends = ratio_interval(
+                apart,
+                np.sqrt(above),
+                read.below,
+                of_sample * spread / bounds.half,
+                self.noise_.interval_width(level),
+            )
+            low, high = (
+                bounds.middle + bounds.half * np.clip(read.origin + end, -1.0, 1.0)
+                for end in ends
+            )
+            # where nothing is known, all that may be; and around what was released
+            low = np.fmin(np.where(np.isnan(low), bounds.low, low), mean)
+            high = np.fmax(np.where(np.isnan(high), bounds.high, high), mean)
+            return {"mean_": (low, high)}
+        least, most = of_table["mean_"]
+        half = np.hypot((most - least) / 2, of_sample * spread)
+        return {"mean_": (mean - half, mean + half)}
 
     def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
-        return {"mean_": vector}
+        return {} if has_ratios(release) else {"mean_": vector}
 
     def _offsets(self, release: Any) -> dict[str, Any]:
         # released about the middles of the bounds, which are public and added back
@@ -242,7 +472,39 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         return {} if bounds is None else {"mean_": bounds.middle}
 
     def _publish(self, value: Any, release: Any) -> None:
-        self.mean_ = self._read_off(value, release)["mean_"]
+        self._publish_means(value, release)
+        bounds, marks = release.context.bounds, marks_of(release.context)
+        self._of_sample: Any = None
+        if bounds is not None:
+            # the noisy number of records where it is private
+            known = getattr(self, "size_", divisor_of(release.context))
+            sizes = np.full(len(self.mean_), float(known))
+            # marks are zeros and ones, whose mean is the share of gaps
+            for number, mark in marks.items():
+                sizes[number] *= max(0.0, 1 - self.mean_[mark])
+            self._of_sample = (
+                np.array(bounds.low),
+                np.array(bounds.high),
+                np.maximum(sizes, 1.0),
+            )
+
+
+def check_independent(estimator: Any) -> None:
+    """Refuse intervals for the population where records are not drawn independently.
+
+    Raises
+    ------
+    UnsupportedError
+        Of records with weights, of rows of units, and of scenarios whose records depend
+        on each other.
+    """
+    scenario = getattr(estimator, "scenario", None) or RecordScenario()
+    # sizes that are public are a limit too
+    by_units = scenario.reads_sizes or is_limited(scenario)
+    of_rows = by_units and getattr(estimator, "weight", "row") == "row"
+    weighted = getattr(estimator, "weight_bounds", None) is not None
+    if weighted or of_rows or not scenario.independent_records:
+        raise unsupported_error("summary.no_population_of_such_records")
 
 
 # -- first and second moments of columns: contributions of records, and reading back ---
@@ -280,7 +542,7 @@ class Moments:
 
     With ``u = (clip(x) - middle) / half`` in [-1, 1], a record adds u, and
     ``u**2 - 1/2`` for second moments: centred, because a smaller range takes less
-    noise and the constant is public.
+    noise and the constant is public. A record whose value is missing adds nothing.
 
     Parameters
     ----------
@@ -290,11 +552,15 @@ class Moments:
         Of these columns.
     order : {1, 2}
         Up to which moment.
+    marks : tuple of int, default=()
+        Columns that are one where these are missing, and zero elsewhere; none if no
+        value is ever missing.
     """
 
     positions: tuple[int, ...]
     bounds: Bounds
     order: int = 1
+    marks: tuple[int, ...] = ()
 
     is_count = False
 
@@ -316,7 +582,12 @@ class Moments:
     def sensitivity(self) -> Sensitivity:
         """See :class:`Sensitivity`."""
         # one record is in every column
-        return stacked_sensitivity([_SENSITIVITY[self.order]] * len(self.positions))
+        return stacked_sensitivity(self.by_column.values())
+
+    @property
+    def by_column(self) -> dict[int, Sensitivity]:
+        """Sensitivity of the contributions of each column, by its position."""
+        return dict.fromkeys(self.positions, _SENSITIVITY[self.order])
 
     def __call__(self, X: Floats, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
@@ -325,10 +596,12 @@ class Moments:
     @property
     def n_parts(self) -> int:
         """Number of :meth:`parts`."""
-        return self.dim
+        return self.dim + (len(self.marks) if self.order == 2 else 0)
 
     def parts(self, columns: Sequence[Any]) -> list[Part]:
         """Numbers whose sums are asked of an engine: each u, then each u**2.
+
+        Of second moments also which values are missing.
 
         Parameters
         ----------
@@ -342,7 +615,13 @@ class Moments:
             clipped(columns[at] - float(middle), -half, half) / float(half)
             for at, (middle, half) in zip(self.positions, bounds, strict=True)
         ]
-        return [Part(v) for v in (u if self.order == 1 else [*u, *(v * v for v in u)])]
+        if self.marks:
+            present = [1.0 - columns[at] for at in self.marks]
+            u = [v * there for v, there in zip(u, present, strict=True)]
+        if self.order == 1:
+            return [Part(v) for v in u]
+        missing = [Part(columns[at] > 0, is_count=True) for at in self.marks]
+        return [*map(Part, u), *(Part(v * v) for v in u), *missing]
 
     def from_parts(self, sums: Floats, counts: Floats) -> Floats:
         """Sums of contributions from those of :meth:`parts`.
@@ -357,10 +636,19 @@ class Moments:
         -------
         ndarray of shape (n_cells, dim)
         """
-        first, second = np.split(sums, [len(self.positions)], axis=1)
-        return np.hstack([first, second - counts / 2])
+        first, second, missing = np.split(sums, [len(self.positions), self.dim], axis=1)
+        if self.order == 1:
+            return first
+        values = counts - missing if self.marks else counts
+        return np.hstack([first, second - values / 2])
 
-    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+    def sums(
+        self,
+        X: Floats,
+        cells: Indices | None = None,
+        n_cells: int = 1,
+        weights: Floats | None = None,
+    ) -> Floats:
         """Sums of contributions over the records of each cell.
 
         Parameters
@@ -368,6 +656,8 @@ class Moments:
         X : ndarray of shape (n, n_features)
         cells : ndarray of int of shape (n,), default=None
             Cell of each record, from 0; None puts all records in one.
+        weights : ndarray of shape (n,), default=None
+            By which contributions are multiplied; None is one.
 
         Returns
         -------
@@ -377,8 +667,8 @@ class Moments:
         # what lies column by column is read in long runs of few of them
         width = _FEW_COLUMNS if X.flags.f_contiguous else n
         parts = [
-            np.split(self._some(part)._sums(X, cells, n_cells), self.order, axis=1)
-            for part in slices(n, width)
+            np.split(some._sums(X, cells, n_cells, weights), self.order, axis=1)
+            for some in map(self._some, slices(n, width))
         ]
         # all first moments, then all second ones
         return np.hstack([np.hstack(moment) for moment in zip(*parts, strict=True)])
@@ -389,26 +679,42 @@ class Moments:
             return self
         places = range(*part.indices(len(self.positions)))
         return replace(
-            self, positions=self.positions[part], bounds=self.bounds.select(places)
+            self,
+            positions=self.positions[part],
+            bounds=self.bounds.select(places),
+            marks=self.marks[part],
         )
 
-    def _sums(self, X: Floats, cells: Indices | None, n_cells: int) -> Floats:
+    def _sums(
+        self,
+        X: Floats,
+        cells: Indices | None,
+        n_cells: int,
+        weights: Floats | None,
+    ) -> Floats:
         """Sums of contributions of columns that are read together."""
         first = np.zeros((n_cells, len(self.positions)))
-        second, records = np.zeros_like(first), np.zeros((n_cells, 1))
+        second = np.zeros_like(first)
+        records = np.zeros((n_cells, len(self.marks) or 1))
         least = 1 if cells is None else first.size
         reading = _Centred(self.positions, self.bounds, X, least)
         inverse = 1 / reading.half
         for rows, u in reading.blocks():
             ones = reading.ones[: len(u)]
             within = None if cells is None else cells[rows]
-            first += _cell_sums(u, ones, within, n_cells)
+            share = None if weights is None else weights[rows]
+            if self.marks:
+                present = 1.0 - X[rows, _columns(self.marks)]
+                np.multiply(u, present, out=u)
+            first += _cell_sums(u, ones, within, n_cells, share)
             if self.order == 2:
                 scale = inverse if np.ndim(inverse) == 0 else inverse[: len(u)]
                 np.square(np.multiply(u, scale, out=u), out=u)
-                second += _cell_sums(u, ones, within, n_cells)
-                records[:, 0] += (
-                    len(u) if within is None else np.bincount(within, minlength=n_cells)
+                second += _cell_sums(u, ones, within, n_cells, share)
+                records += (
+                    _cell_sums(present, ones, within, n_cells, share)
+                    if self.marks
+                    else _cell_sizes(len(u), within, n_cells, share)
                 )
         # centred values are summed before they are scaled: one pass less
         first /= self.bounds.half
@@ -426,10 +732,15 @@ class Moments:
         -------
         ndarray of shape (n,)
         """
+        unsure = gaps[:, list(self.marks)] > 0
         # clipping moves no two values apart, and u lies in an interval of length 2
         gaps = np.minimum(gaps[:, list(self.positions)] / self.bounds.half, 2.0)
         # the norm of a stacked vector is that of its columns' norms
         columns = gaps if self.order == 1 else _pair_move(gaps, norm)
+        if self.marks:
+            # a value that comes or goes moves as a record that is added or removed
+            alone = _SENSITIVITY[self.order].value("add_remove", norm, self.order)
+            columns = np.where(unsure, np.maximum(columns, alone), columns)
         moves: Floats = np.linalg.norm(columns, norm, axis=1)
         return moves
 
@@ -538,13 +849,29 @@ def _columns(positions: tuple[int, ...]) -> slice | list[int]:
 
 
 def _cell_sums(
-    values: Floats, ones: Floats, cells: Indices | None, n_cells: int
+    values: Floats,
+    ones: Floats,
+    cells: Indices | None,
+    n_cells: int,
+    weights: Floats | None,
 ) -> Floats:
     """Sums of the rows of each cell, of shape (n_cells, n_columns)."""
     if cells is None:
-        return (ones @ values)[None]
-    columns = [np.bincount(cells, column, n_cells) for column in values.T]
-    return np.column_stack(columns)
+        return ((ones if weights is None else weights) @ values)[None]
+    columns = values.T if weights is None else values.T * weights
+    return np.column_stack([np.bincount(cells, c, n_cells) for c in columns])
+
+
+def _cell_sizes(
+    n: int, cells: Indices | None, n_cells: int, weights: Floats | None
+) -> Numbers:
+    """Number of rows, of each cell in an array of shape (n_cells, 1)."""
+    if weights is not None:
+        return _cell_sums(weights[:, None], np.ones(n), cells, n_cells, None)
+    if cells is None:
+        return n
+    sizes: Numbers = np.bincount(cells, minlength=n_cells)[:, None].astype(float)
+    return sizes
 
 
 def _pair_move(gaps: Floats, norm: float) -> Floats:
@@ -619,6 +946,13 @@ def bounded_variance(first: Numbers, second: Numbers, least: ArrayLike = 0.0) ->
     """
     # E u² - (E u)², and no variance on [-1, 1] exceeds one; noise may leave that range
     return np.clip(second + 0.5 - np.square(first), np.minimum(least, 1.0), 1.0)
+
+
+def relation_of(scenario: Scenario) -> str:
+    """Return the relation of neighbouring tables by which gaps are weighted."""
+    # where a secret is of the records that are there, a record may be another one
+    of_records = getattr(scenario, "relation", None) == "add_remove"
+    return "add_remove" if of_records else "replace"
 
 
 def column_means(X: ArrayLike, y: ArrayLike | None = None) -> Floats:

@@ -15,7 +15,7 @@ from skpuffer.releases import SelectionRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._sklearn import StrOptions
 
-from ._mean import BoundedColumnsMixin
+from ._mean import BoundedColumnsMixin, marks_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 #: Candidates of a grid at most.
 MOST = 2**24
 
-# Cells of the public grid within the bounds where no resolution is given, and in one
-# step of a resolution.
-_FINE, _IN_STEP = 2**52, 2**20
+# Steps of the public grid between the bounds where no resolution is given, and parts of
+# one step. A value that many records hold is one step, whose share of the bounds is its
+# odds before any record is read: of finer steps it would take more records to be found.
+_FINE, _IN_STEP = 2**40, 2**20
 
 # Within which a value is a multiple of the resolution, in steps: those that are written
 # in decimals are rounded.
@@ -95,10 +96,10 @@ class RankScores:
     With L records below a value and G above it, its score for the quantile at the
     level q is minus ``max((1 - q) L - q (n - L), q G - (1 - q) (n - G), 0)``, with n
     the records of the table at hand: how many it is away from the rank of the quantile.
-    Values between two records share a score. The candidates are the middles of 2**52
-    equal cells within the bounds, and records are rounded to the ends of these cells.
-    So what is chosen is a public number, whose last digits say nothing of a record.
-    With a resolution, only its multiples from the lower bound are candidates.
+    Values between two records share a score. The candidates are the ends of 2**40 equal
+    steps between the bounds, and records are rounded to these. So what is chosen is a
+    public number, whose last digits say nothing of a record. With a resolution, only
+    its multiples from the lower bound are candidates.
 
     Of several quantiles the middle one is chosen first, and those on either side of it
     in later rounds, each among the records between two that were chosen before.
@@ -111,6 +112,9 @@ class RankScores:
         In (0, 1), increasing, one choice each.
     low, high : float
         Public bounds: what lies outside is read as the nearer one.
+    mark : int or None, default=None
+        Column that is one where the value is missing: such a record is passed over.
+        None if none ever is.
 
     Notes
     -----
@@ -120,13 +124,14 @@ class RankScores:
     the far side of the quantile from the longer tail. For the median it is one: what
     scores lose on one side of the record they gain on the other. If a record is
     replaced, either moves by one at most, and the range is at most two. The number of
-    records need not be known, nor public, for any of this.
+    records need not be known, nor public, for any of this. A record whose
+    value is missing is no record of the column.
 
     Given the choices of earlier rounds, those of one are made on disjoint records: one
     that is added or removed is among those of one choice only. One that is replaced may
     be taken from those of one and added to those of another, and then both move.
 
-    With several levels and a resolution, records of a multiple are spread evenly over
+    With several levels, or no resolution, records of a multiple are spread evenly over
     the cell about it, and what is chosen between records is read as the nearest
     multiple: so records of one value may lie on both sides of a quantile.
 
@@ -149,6 +154,7 @@ class RankScores:
     low: float
     high: float
     resolution: float | None = None
+    mark: int | None = None
 
     @property
     def dim(self) -> int:
@@ -176,19 +182,19 @@ class RankScores:
 
     def choose(self, X: Any, noise: Noise, rng: np.random.Generator) -> Floats:
         """Choose a value for each level, by scores with noise of their own."""
+        X = np.asarray(X)
+        if self.mark is not None:
+            X = X[X[:, self.mark] == 0]
         # a map that changed since it was read may hold NaN: as any other number
-        x = np.nan_to_num(np.asarray(X)[:, self.position], nan=self.high)
+        x = np.nan_to_num(X[:, self.position], nan=self.high)
         x = np.clip(x, self.low, self.high)
-        if self.resolution is None:
-            width = self.high - self.low
-            ends = np.rint((x - self.low) / width * _FINE).astype(np.int64)
-            found = self._between(np.sort(ends), _FINE, noise, rng)
-            return np.clip(
-                self.low + width * ((found + 0.5) / _FINE), self.low, self.high
-            )
         # in steps from the lower bound; as written in decimals, a multiple may be off
-        step, size = self.resolution, grid_size(self.low, self.high, self.resolution)
-        steps = (x - self.low) / step
+        width = self.high - self.low
+        if self.resolution is None:
+            size, steps = _FINE + 1, np.rint((x - self.low) / width * _FINE)
+        else:
+            size = grid_size(self.low, self.high, self.resolution)
+            steps = (x - self.low) / self.resolution
         nearest = np.rint(steps)
         steps = np.where(np.abs(steps - nearest) < _SAME, nearest, steps)
         if self.is_finite:
@@ -199,14 +205,18 @@ class RankScores:
             at = _chosen(below, upto[:size], level, len(x), 0.0, noise, rng)
             found = np.array([at])
         else:
-            # a multiple is the middle of a step
+            # a multiple is the middle of a step, over which its records are spread
             half = _IN_STEP // 2
             ends = np.rint(steps * _IN_STEP).astype(np.int64) + half
             tied = steps == nearest
             ends[tied] += rng.integers(-half, half, np.count_nonzero(tied))
-            inside = self._between(np.sort(ends), size * _IN_STEP, noise, rng)
+            # an upper bound beyond the last multiple is beyond all cells
+            ends = np.sort(np.minimum(ends, size * _IN_STEP))
+            inside = self._between(ends, size * _IN_STEP, noise, rng)
             found = inside // _IN_STEP
-        values: Floats = np.minimum(self.low + step * found, self.high)
+        if self.resolution is None:
+            return np.minimum(self.low + width * (found / _FINE), self.high)
+        values: Floats = np.minimum(self.low + self.resolution * found, self.high)
         return values
 
     def _between(
@@ -265,8 +275,8 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
 
     What leaves is a value for each quantile, chosen by how many records lie on the
     wrong side of it. Its error is about the logarithm of the range over epsilon, in
-    ranks, so it falls with the number of records and with the budget. The value is the
-    middle of one of 2**52 equal cells within the bounds, or a multiple of `resolution`.
+    ranks, so it falls with the number of records and with the budget. The value is an
+    end of one of 2**40 equal steps between the bounds, or a multiple of `resolution`.
     So its last digits say nothing of a record.
 
     Parameters
@@ -296,13 +306,17 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     resolution : float or array-like of shape (n_features,), default=None
         Public distance of the values that a feature can have, from its lower bound: 1
         for whole numbers. One of these is released, whatever lies between them. None is
-        for features whose values hardly ever repeat: between two neighbours of those
-        that do, nothing says how many lie on either of them. A step that holds about
-        two of the scale's ranks errs less than None, by an eighth; how wide that is
-        depends on the density there, which is not public.
+        1 for the whole numbers of a `schema` (``integer=True``), if their bounds hold
+        2**24 of them at most. Otherwise it is a 2**40th of the bounds: a value that
+        many records share is found where their number is some thirty times the scale
+        of the noise or more. A step that holds about two of the scale's ranks errs less
+        than that, by an eighth; how wide that is depends on the density there, which is
+        not public.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. See :class:`~skpuffer.schema.Schema`.
+        them, and `bounds` are its own. Of dates, results are numbers of units, of which
+        :meth:`~skpuffer.schema.Date.present` makes dates. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -319,7 +333,8 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         The accountant that set it.
     feature_map_ : Encoding
         Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        ``feature_map_.names``; only with a `schema`. Features are all of them but the
+        marks of missing numbers, ``feature_map_.marks``.
     n_features_in_ : int
         Number of features, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -341,8 +356,8 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     those on either side of it, each among the records between two that were chosen
     before. Records of one round are disjoint, so that it costs what one choice does,
     and the quantiles are in order. The difference of two of them, such as that between
-    the quartiles, is private as they are. On a resolution, records of one multiple are
-    told apart at random.
+    the quartiles, is private as they are. Records of one value are told apart at
+    random.
 
     *Quantiles near the ends* cost more where records are added or removed: the range of
     the scores is ``2 max(q, 1 - q)`` then, and two where one is replaced.
@@ -391,6 +406,9 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         self.schema = schema
         self.random_state = random_state
 
+    # choices need no number of records
+    _takes_any_size = True
+
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         if isinstance(scenario, LawsScenario):
@@ -416,32 +434,41 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
             raise value_error("quantile.bounds_missing")
         # a level that is asked for twice is chosen once
         levels = tuple(np.unique(np.asarray(self.quantiles, float)).tolist())
-        steps = self._resolutions(bounds)
+        marks = marks_of(context)
+        places = [at for at in range(len(bounds.low)) if at not in marks.values()]
+        candidates = self._candidates(bounds.select(places), places, context)
         return SelectionRelease(
             n_records=context.n_records,
             scores=tuple(
-                RankScores(position, levels, low, high, step)
-                for position, (low, high, step) in enumerate(
-                    zip(bounds.low, bounds.high, steps, strict=True)
-                )
+                RankScores(position, levels, low, high, step, marks.get(position))
+                for position, (low, high, step) in zip(places, candidates, strict=True)
             ),
             name="quantiles",
             context=context,
             assumptions=(Statement("assume.values_clipped"),),
         )
 
-    def _resolutions(self, bounds: Any) -> list[float | None]:
-        """Distance of the candidates of each feature."""
-        d = len(bounds.low)
+    def _candidates(
+        self, bounds: Any, places: list[int], context: Any
+    ) -> list[tuple[float, float, float | None]]:
+        """First, last and distance of the candidates of each feature."""
+        lows, highs = list(bounds.low), list(bounds.high)
+        d = len(lows)
         if self.resolution is None:
-            return [None] * d
+            found: list[tuple[float, float, float | None]]
+            found = [(*pair, None) for pair in zip(lows, highs, strict=True)]
+            if self.schema is not None:
+                for position, low, high in context.feature_map.whole_numbers:
+                    if high - low < MOST:
+                        found[places.index(position)] = (low, high, 1.0)
+            return found
         given = np.asarray(self.resolution, dtype=float)
         if given.ndim and given.size != d:
             raise value_error(
                 "quantile.resolution_count_differs", size=given.size, n_features=d
             )
         steps = np.broadcast_to(given, d).tolist()
-        for low, high, step in zip(bounds.low, bounds.high, steps, strict=True):
+        for low, high, step in zip(lows, highs, steps, strict=True):
             size = grid_size(low, high, step)
             if not 2 <= size <= MOST:
                 raise value_error(
@@ -453,7 +480,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
                     high=high,
                     most=MOST,
                 )
-        return list(steps)
+        return list(zip(lows, highs, steps, strict=True))
 
     def _execute(
         self, task: Task, release: Any, noise: Noise, rng: np.random.Generator

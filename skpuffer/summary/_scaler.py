@@ -13,7 +13,7 @@ from skpuffer._template._reading import (
     names_without_secret,
     without_secret,
 )
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import value_error
 from skpuffer.utils._reading import read_numbers, validate_rows
 from skpuffer.utils._sklearn import StrOptions
@@ -24,6 +24,8 @@ from ._mean import (
     bounded_variance,
     column_means,
     column_moments,
+    divisor_of,
+    has_ratios,
 )
 
 if TYPE_CHECKING:
@@ -38,12 +40,51 @@ if TYPE_CHECKING:
     from skpuffer.utils._types import Array, BoundsLike, RandomState, Table
 
 
-class PrivateStandardScaler(
+class ColumnwiseMixin(
     OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped
     TransformerMixin,  # type: ignore[misc] # as above
     BoundedColumnsMixin,
-    PrivateEstimatorMixin,
 ):
+    """Mixin for transformers that map each column by itself, by what was released."""
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
+        """Return the names of the columns that `transform` makes.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns given, a secret column among them or not.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        if hasattr(self, "feature_map_"):
+            made: Array = self.feature_map_.names.copy()
+            return made
+        # a pipeline passes on the names of all columns, the secret one too
+        if input_features is not None:
+            input_features = names_without_secret(self, input_features)
+        names: Array = super().get_feature_names_out(input_features)
+        return names
+
+    def _read(self, X: Table) -> Floats:
+        check_is_fitted(self)
+        X = without_secret(self, X)
+        rows: Floats = validate_rows(self, X, dtype=np.float64, copy=True, reset=False)
+        return rows
+
+    def _read_mapped(self, X: Table, n_features: int) -> Floats:
+        """Return a copy of rows that `transform` made."""
+        rows = np.array(read_numbers(X), dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != n_features:
+            raise value_error(
+                "summary.scaler_shape_differs", n_features=n_features, shape=rows.shape
+            )
+        return rows
+
+
+class PrivateStandardScaler(ColumnwiseMixin, PrivateEstimatorMixin):
     """Centre and scale features by private means and variances.
 
     What scikit-learn's :class:`~sklearn.preprocessing.StandardScaler` does, from one
@@ -76,8 +117,20 @@ class PrivateStandardScaler(
         of the budget to the means.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. A level becomes a column, whose mean is its
-        rate; ``feature_map_.names`` says which. See :class:`~skpuffer.schema.Schema`.
+        them, and `bounds` are its own. Moments of a number are those of the values that
+        are there. A level becomes a column, whose mean is its rate, and so do gaps of a
+        number that may be missing; ``feature_map_.names`` says which. See
+        :class:`~skpuffer.schema.Schema`.
+    clip : bool, default=False
+        Whether means are clipped to their public domain: no further
+        from the exact ones, and no longer unbiased, so averages of many are off.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, with which `fit` takes a `sample_weight`; see
+        :class:`PrivateMean`.
+    weight : {'row', 'unit'}, default='row'
+        What counts once, where a scenario is of units of several rows; see
+        :class:`PrivateMean`. Variances of units are those of a row of a unit, each of
+        its rows taken alike.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -85,8 +138,15 @@ class PrivateStandardScaler(
     ----------
     mean_ : ndarray of shape (n_features,)
         Noisy means.
+    size_, size_std_ : float
+        Noisy number of records, and the standard deviation of its noise; only where it
+        is private.
+    weight_sum_ : float
+        Noisy sum of the weights; only with `weight_bounds` that differ.
     mean_std_ : ndarray of shape (n_features,)
-        Standard deviation that the noise gives `mean_`, exactly.
+        Standard deviation that the noise gives `mean_`, exactly, before `clip`; of
+        numbers that may be missing, whose means are ratios, to the first order (delta
+        method).
     var_ : ndarray of shape (n_features,) or None
         Noisy variances, between the floor below and the squared half-range; None
         without `with_std`.
@@ -96,7 +156,9 @@ class PrivateStandardScaler(
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
         The noise that was added: to the means, in the units of the data, and then to
-        the second moments, in their squares.
+        the second moments, in their squares. Where values may be missing it is that of
+        sums, of numbers that never are and of levels first, then of the others, then of
+        the share of gaps.
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
@@ -128,6 +190,8 @@ class PrivateStandardScaler(
         "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
         "with_mean": ["boolean"],
         "with_std": ["boolean"],
+        "clip": ["boolean"],
+        "weight": [StrOptions({"row", "unit"})],
     }
 
     def __init__(
@@ -139,6 +203,9 @@ class PrivateStandardScaler(
         with_mean: bool = True,
         with_std: bool = True,
         schema: Schema | None = None,
+        clip: bool = False,
+        weight_bounds: tuple[float, float] | None = None,
+        weight: str = "row",
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -147,7 +214,14 @@ class PrivateStandardScaler(
         self.with_mean = with_mean
         self.with_std = with_std
         self.schema = schema
+        self.clip = clip
+        self.weight_bounds = weight_bounds
+        self.weight = weight
         self.random_state = random_state
+
+    fit = WeightedFit()
+
+    _takes_any_size = True
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
@@ -164,6 +238,8 @@ class PrivateStandardScaler(
     confidence_interval = _plan.confidence_interval
 
     def _linear_parts(self, vector: Any, release: Any) -> dict[str, Any]:
+        if has_ratios(release):
+            return {}
         return {"mean_": np.split(vector, 2)[0] if self.with_std else vector}
 
     def _offsets(self, release: Any) -> dict[str, Any]:
@@ -174,13 +250,24 @@ class PrivateStandardScaler(
         # Moments of bounded columns are those of x less the middle of its bounds;
         # without bounds the query released means and deviations as they are.
         bounds = release.context.bounds
-        self.mean_ = self._read_off(value, release)["mean_"]
+        self._publish_means(value, release)
+        if has_ratios(release):
+            # a column of hardly any value is scaled by its bounds
+            self.mean_ = np.where(np.isnan(self.mean_), bounds.middle, self.mean_)
         if not self.with_std:
             self.var_: Any = None
             self.scale_: Any = None
             return
         # the floor is the noise's own public deviation, and reads no data
         noise = self.noise_.std(value.size)
+        if has_ratios(release):
+            n = divisor_of(release.context)
+            read = release.contribution.read(value, noise, n)
+            least = np.maximum(MINIMAL_VARIANCE, read.second_std)
+            share = bounded_variance(read.first, read.second, least)
+            self.var_ = bounds.half**2 * np.where(np.isnan(share), 1.0, share)
+            self.scale_ = np.sqrt(self.var_)
+            return
         first, second = np.split(value, 2)
         floor = np.split(noise, 2)[1]  # a variance below its own noise says nothing
         if bounds is None:
@@ -198,33 +285,6 @@ class PrivateStandardScaler(
         self.scale_ = np.sqrt(self.var_)
 
     # -- post-processing ----------------------------------------------------------
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of the columns that `transform` makes.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the columns given, a secret column among them or not.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        if hasattr(self, "feature_map_"):
-            made: Array = self.feature_map_.names.copy()
-            return made
-        # a pipeline passes on the names of all columns, the secret one too
-        if input_features is not None:
-            input_features = names_without_secret(self, input_features)
-        names: Array = super().get_feature_names_out(input_features)
-        return names
-
-    def _read(self, X: Table) -> Floats:
-        check_is_fitted(self)
-        X = without_secret(self, X)
-        rows: Floats = validate_rows(self, X, dtype=np.float64, copy=True, reset=False)
-        return rows
 
     def transform(self, X: Table) -> Floats:
         """Centre and scale.
@@ -258,13 +318,7 @@ class PrivateStandardScaler(
         """
         check_is_fitted(self)
         # a copy, as it is scaled in place
-        X = np.array(read_numbers(X), dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != len(self.mean_):
-            raise value_error(
-                "summary.scaler_shape_differs",
-                n_features=len(self.mean_),
-                shape=X.shape,
-            )
+        X = self._read_mapped(X, len(self.mean_))
         if self.with_std:
             X *= self.scale_
         if self.with_mean:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import functools
+import math
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from skpuffer._template._lazy_tables import LazyTable
     from skpuffer.kernel.numbers import Floats
     from skpuffer.schema import Schema
+    from skpuffer.schema._dates import DatePart
     from skpuffer.utils._types import Table
 
 
@@ -59,12 +62,19 @@ class Column:
         is the level of missing values.
     boolean : bool
         Whether the table's own type of the column is boolean.
+    mark : int or None
+        In the encoded table, position of the column that is one where a value is
+        missing, and zero elsewhere; None if none ever is.
+    number : Number or None
+        Its entry in a code book, if it is numeric there.
     """
 
     name: Hashable
     position: int
     levels: tuple | None = None
     boolean: bool = False
+    mark: int | None = None
+    number: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -291,15 +301,20 @@ class SchemaEncoder:
     """Public encoding of the columns of a code book, as one array of floats.
 
     As :class:`TableEncoder`, but for a table that its code book reads: numbers within
-    their bounds, levels as codes, what is missing as the code book says.
+    their bounds, levels as codes, what is missing as the code book says. Behind these
+    columns there is one for each number that may be missing: one where it is.
 
     Parameters
     ----------
     schema : Schema
         Of the columns that are read; it has no target.
+    parts : tuple of DatePart, default=()
+        Columns of levels that are made of dates. They come behind all others, and
+        before the marks of what is missing.
     """
 
     schema: Schema
+    parts: tuple[DatePart, ...] = ()
 
     #: As of public preprocessing: what makes it public, and what it leaks.
     assumption = Encoding.assumption
@@ -313,40 +328,90 @@ class SchemaEncoder:
     @property
     def columns(self) -> tuple[Column, ...]:
         """Columns as a summary knows them."""
+        width = len(self.schema) + len(self.parts)
+        marks = {name: width + i for i, name in enumerate(self._with_gaps)}
         held = [(name, self.schema[name]) for name in self.schema.names]
-        return tuple(
-            Column(name, position, _levels(column))
-            for position, (name, column) in enumerate(held)
-        )
+        found = [
+            Column(name, position, mark=marks.get(name), number=entry)
+            if isinstance(entry, Number)
+            else Column(name, position, _levels(entry))
+            for position, (name, entry) in enumerate(held)
+        ]
+        for position, part in enumerate(self.parts, len(found)):
+            found.append(Column(part.label, position, part.levels))
+        return tuple(found)
+
+    def cell_ranges(self, name: Hashable) -> Floats:
+        """How far each column of the array may move where one raw column does.
+
+        Returns
+        -------
+        ndarray of shape (n_columns of the array,)
+            Zero for columns that are made of others, infinite for levels and dates.
+        """
+        found = np.zeros(len(self.columns) + len(self._with_gaps))
+        for column in self.columns[: len(self.schema)]:
+            if column.name == name:
+                entry = column.number
+                plain = entry is not None and entry.reads == "number"
+                found[column.position] = entry.high - entry.low if plain else math.inf
+                if column.mark is not None:
+                    found[column.mark] = 1.0
+        for place, part in enumerate(self.parts, len(self.schema)):
+            if part.name == name:
+                found[place] = math.inf
+        return found
+
+    @property
+    def _with_gaps(self) -> list[Hashable]:
+        """Numbers that may be missing."""
+        held = [(name, self.schema[name]) for name in self.schema.names]
+        return [name for name, c in held if isinstance(c, Number) and c.has_gaps]
 
     def __call__(self, X: Table) -> Floats:
-        """Encode a table, of shape (n, n_columns)."""
-        names = self.schema.names
-        arrays = column_arrays(X, names)
-        table = _empty_table(row_count(X), len(names))
-        for row, name, values in zip(table.T, names, arrays, strict=True):
-            column = self.schema[name]
-            if isinstance(column, Number):
-                row[:] = numbers(column, values)[0]
-            else:
-                row[:] = level_codes(column, values)
+        """Encode a table, of shape (n, n_columns, parts and one for each with gaps)."""
+        arrays = column_arrays(X, self.schema.names)
+        marked = sum(column.mark is not None for column in self.columns)
+        table = _empty_table(row_count(X), len(arrays) + len(self.parts) + marked)
+        for column, values in zip(self.columns, arrays, strict=False):
+            entry = self.schema[column.name]
+            if not isinstance(entry, Number):
+                table[:, column.position] = level_codes(entry, values)
+                continue
+            found, missing = numbers(entry, values)
+            table[:, column.position] = found
+            if column.mark is not None:
+                table[:, column.mark] = missing
+            for place, part in enumerate(self.parts, len(arrays)):
+                if part.name == column.name:
+                    table[:, place] = part.codes(found, missing)
         return table
 
     def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
         """Encode a lazy data frame; see :meth:`TableEncoder.lazy_columns`."""
-        return [
-            LazyColumn(
-                name,
-                number_of_book(table, name, column)[0]
-                if isinstance(column := self.schema[name], Number)
-                else codes_of_book(table, name, column),
-            )
-            for name in self.schema.names
+        found, marks = [], []
+        for name in self.schema.names:
+            column = self.schema[name]
+            if not isinstance(column, Number):
+                values = codes_of_book(table, name, column)
+            else:
+                values, missing = number_of_book(table, name, column)
+                if column.has_gaps:
+                    marks.append(LazyColumn(name, missing))
+            found.append(LazyColumn(name, values))
+        parts = [
+            LazyColumn(part.name, None, made=functools.partial(self._made, part))
+            for part in self.parts
         ]
+        return [*found, *parts, *marks]
+
+    def _made(self, part: DatePart, columns: Sequence[Any]) -> Any:
+        """Levels of a part of a date, of the columns that are read of a lazy table."""
+        own = next(column for column in self.columns if column.name == part.name)
+        missing = None if own.mark is None else columns[own.mark] > 0
+        return part.codes(columns[own.position], missing)
 
 
 def _levels(column):
-    if isinstance(column, Number):
-        return None
     # the level of missing values is the last code
-    return column.levels + (None,) * column.missing_level
+    return column.levels + (None,) * column.has_gaps

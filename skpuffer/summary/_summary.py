@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
@@ -12,17 +13,26 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skpuffer._template import _plan
-from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.exceptions import Statement, scenario_error, value_error
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
+from skpuffer.exceptions import (
+    Statement,
+    scenario_error,
+    unsupported_error,
+    value_error,
+)
+from skpuffer.kernel.numbers import check_option, check_probability
 from skpuffer.releases import PublicContext, QueryRelease
-from skpuffer.scenarios import LawsScenario
+from skpuffer.scenarios import LawsScenario, MarkovChainScenario
 from skpuffer.schema import Number
+from skpuffer.schema._binning import are_whole
+from skpuffer.schema._dates import date_part
 from skpuffer.utils._bounds import BOUNDS_LEAK, are_empirical
 from skpuffer.utils._reading import is_frame, read_numbers, read_table, row_count
-from skpuffer.utils._sklearn import StrOptions
+from skpuffer.utils._sklearn import Interval, StrOptions
 
+from ._keys import by_key, fit_by_keys, named_groups, unlisted
 from ._layout import (
+    ADDITIVE,
     CATEGORICAL,
     ColumnRequest,
     SummaryContext,
@@ -35,7 +45,9 @@ from ._layout import (
     quantile_bins,
     requested,
     schema_grids,
+    whole_values,
 )
+from ._mean import check_independent, divisor_of, relation_of
 from ._schema import (
     Column,
     SchemaEncoder,
@@ -44,6 +56,7 @@ from ._schema import (
     column_kinds,
     lazy_kinds,
 )
+from ._weighted import weighted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -71,15 +84,25 @@ class PrivateSummary(PrivateEstimatorMixin):
         numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     statistics : list of str, or dict of {column: list of str}, \
             default=('count', 'mean', 'std')
-        Of 'count', 'mean', 'std', 'var', 'rate', 'quantile', 'median' and 'histogram'.
-        A list is for all columns; what it names has to make sense for numeric ones,
-        and categorical columns take 'count', 'rate' and 'histogram' of it; boolean
-        ones take all but 'quantile' and 'median'. The rate of a numeric or boolean
-        column is the share of records where it is positive; of a categorical one, the
-        share of each level.
+        Of 'count', 'size', 'mean', 'sum', 'std', 'var', 'rate', 'histogram',
+        'quantile', 'median', 'min', 'max', 'mode' and 'n_unique'. A list is for all
+        columns, and each takes of it what it can have: categorical ones 'count',
+        'size', 'rate', 'histogram', 'mode' and 'n_unique'; boolean ones all but
+        quantiles and extremes; numeric ones all but 'mode' and 'n_unique', unless a
+        `schema` says that they hold whole numbers, 4096 of them at most; dates and
+        times also no 'sum', 'var' and 'rate'. The size is the number of records, the
+        count that of records with a value of the column. The rate of a numeric or
+        boolean column is the share of values that are positive; of a categorical one,
+        the share of each level. See the notes on 'min', 'max', 'mode' and 'n_unique'.
     by : str, int or list of these, default=None
-        Columns that span the groups; each needs public `categories`. Every
-        combination is a row of the result, whether or not there are such records.
+        Columns that span the groups. With public `categories` of each, every
+        combination is a row of the result, whether or not there are such records. If
+        one has none, the combinations that enough records have are released first,
+        and are the rows. With a `schema`, also parts of a
+        :class:`~skpuffer.schema.Date` or a :class:`~skpuffer.schema.Time`: 'year',
+        'quarter', 'month', 'day', 'month_of_year', 'weekday' or 'hour' where one
+        column alone has such parts, ``'day.month'`` for the months of the column
+        'day'. See the notes.
     columns : list, default=None
         Columns to summarise: names, or positions in an array (counted without a secret
         column). None takes all but those of `by`, or the keys of `statistics`.
@@ -99,11 +122,12 @@ class PrivateSummary(PrivateEstimatorMixin):
         need none.
     bins : int, array-like or dict of {column: int or array-like}, default=20
         Public grid of histograms and quantiles: a number of bins of equal width within
-        the bounds, or edges, which need no bounds. A `schema` that says how a number is
+        the bounds, or edges, which need no bounds; of dates, edges are dates. A
+        `schema` that says how a number is
         cut goes before a number for all, and amounts are cut by their logarithm. For a
         column whose quantiles are asked, but no histogram, the bins are cut into 512
         or nearly as many (4096 from 50,000 records for each group on), unless edges
-        were given.
+        were given. Whole numbers of a `schema` are a bin each, if they are no more.
     quantiles : tuple of float, default=(0.25, 0.5, 0.75)
         Levels of the statistic 'quantile', in (0, 1).
     nonnegative : bool, default=False
@@ -114,10 +138,29 @@ class PrivateSummary(PrivateEstimatorMixin):
         they are no longer unbiased: small ones tend to be too large.
     schema : Schema, default=None
         Public code book of the table, instead of `bounds` and `categories`: raw columns
-        are read by it, texts and gaps among them. A missing value is counted at the
-        level that its column has for it, None, or read as the column's `fill`. The
-        target is a column like the others where it is named. See
+        are read by it, texts and gaps among them. A missing number is no answer, unless
+        its column has a `fill`; a missing level is the level None, where there is one.
+        The target is a column like the others where it is named. See
         :class:`~skpuffer.schema.Schema`.
+    clip : bool, default=False
+        Whether counts are clipped to between zero and the number of records, rates to
+        [0, 1] and means to their bounds: each no further from the exact one, and no
+        longer unbiased, so averages of many are off. See `nonnegative` for counts that
+        agree.
+    key_share : float, default=0.25
+        Share of epsilon and of delta, in (0, 1), for which groups there are, where
+        `categories` do not say so.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest. Counts are then sums of weights, and means, rates, spreads and
+        quantiles those of weighted records. Without groups the sum of all weights is a
+        noisy number as well.
+    weight : {'row', 'unit'}, default='row'
+        What counts once, where a scenario is of units of several rows
+        (``RecordScenario(max_rows=)``): a row, or a unit, of which each statistic takes
+        the mean of what its rows add; counts are then of units. The latter has the
+        noise of as many records as there are units.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -128,9 +171,16 @@ class PrivateSummary(PrivateEstimatorMixin):
         rows, columns as columns, NaN where a statistic was not asked. With `by`: groups
         as rows, pairs (column, statistic) as columns; group sizes that means and rates
         divide by come with them, as ``('records', 'count')`` unless 'count' is asked.
+        So does the 'count' of a number that may be missing, whatever is asked of it.
+        Statistics of a :class:`~skpuffer.schema.Date` are timestamps, those of a
+        :class:`~skpuffer.schema.Time` lengths since midnight, their 'std' is a length
+        of time; columns of `result_` then hold objects, unless there are groups.
     result_std_ : pandas.DataFrame
-        Standard deviation that the noise gives `result_`, exactly, without what
-        is no affine function of it: spreads, quantiles, and ratios in groups.
+        Standard deviation that the noise gives `result_`, without quantiles and modes:
+        exactly of what is affine in it, to the first order (delta method) of spreads
+        and of ratios of two noisy numbers, as in groups or where values may be missing.
+        Of counts that `nonnegative` makes agree, that of the noisy ones. Of dates and
+        times lengths of time.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -138,7 +188,8 @@ class PrivateSummary(PrivateEstimatorMixin):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : callable
-        Public map from raw columns to numbers and codes; only with a `schema`.
+        Public map from raw columns to numbers and codes; only with a `schema`, which
+        is ``feature_map_.schema``.
     n_features_in_ : int
         Number of columns of the table, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -157,9 +208,20 @@ class PrivateSummary(PrivateEstimatorMixin):
     standard deviations and variances), of indicators as plus or minus one (for rates of
     numeric columns), and of ones by bin or level (for the rest). Each coordinate gets
     the same noise in these units, so a column's noise is in proportion to its range.
-    Statistics of one column share what they can: 'mean' comes for free with 'std', and
-    the median and other quantiles are read off the counts of its histogram, where that
-    is asked.
+    Statistics of one column share what they can: 'mean' and 'sum' come for free with
+    'std', and the median and other quantiles are read off the counts of its histogram,
+    where that is asked.
+
+    *Extremes.* No private number is near the one value at the end. 'min' and 'max' are
+    the quantiles at 0.01 and 0.99.
+
+    *Levels.* 'mode' and 'n_unique' are read off noisy counts of each level, or of each
+    whole number, the level None apart. A level counts as met where its count is above a
+    half and above ``max(2, log(10 k) / sqrt(2))`` standard deviations of the noise,
+    with k levels. So with a chance of 5 % at most any level that nobody has is counted
+    (of Laplace and Gaussian noise), and levels of few records are left out: n_unique
+    tends to be too small. The mode is the level of the largest count; it is missing
+    where no level counts as met, and another one may be as frequent but for the noise.
 
     *Quantiles* without a histogram are read off a fine grid: bins, runs of 8 of them
     and runs of 64 are counted, and the counts that agree best with all of these are
@@ -167,20 +229,51 @@ class PrivateSummary(PrivateEstimatorMixin):
     noise of these counts is so much larger that other statistics have no more of it.
 
     *Counts.* Without `by` the number of records is public by assumption, and the
-    statistic 'count' says it without noise. Counts of groups and bins are noisy. They
-    are neither rounded nor clipped, and so unbiased, unless `nonnegative` asks for
-    more; so are means and rates without `by`, which may fall outside their range where
-    the noise is large. Variances are clipped to what is possible.
+    statistic 'size' says it without noise, as 'count' does of a column of which no
+    value is missing. With ``size='private'`` in the scenario or the schema it leaves
+    with noise beside the sums, and the table is read as a group is. Counts of groups
+    and bins are noisy. They are neither rounded nor clipped, and so unbiased, but for
+    `nonnegative` and `clip`; so are means and rates without `by`, which may fall
+    outside their range where the noise is large. Variances are clipped to what is
+    possible.
 
     *Groups.* Means, deviations and rates of a group divide by its noisy size. They are
     NaN where that is below one, or below twice the standard deviation of its noise.
 
+    *Parts of dates.* Years, quarters, months and days are all those between the public
+    bounds of the column, in order, as periods of pandas; months of the year, weekdays
+    and hours are all there are. A date outside the bounds is in the nearest one, a
+    missing one in the level None, unless the column has a `fill` or none is missing. A
+    column that has the name of a part goes first. The dates themselves are summarised
+    only where `columns` or a dict of `statistics` names them.
+
+    *Groups that nobody listed.* Which groups there are tells of records: one may be
+    alone in its group. So a group is released with a probability that grows with its
+    number of records, as fast as an epsilon and a delta allow (`key_share` of both): at
+    the defaults hardly ever below 30 records, and nearly always from 60 on. No more is
+    told of the others. Rows of `result_` are sorted and named by what was written in
+    the cells: truth values are 1 and 0, a missing value is NaN. This is two releases,
+    under one certificate; a ledger hears of both. It takes a
+    :class:`~skpuffer.scenarios.RecordScenario` with ``k=1`` and an accountant with a
+    delta: a pure promise lets no group out. Under ``relation='replace'`` a record moves
+    two groups, and each costs half as much. Of units with several rows, `max_rows`
+    groups of each are counted, each once.
+
     *Missing values* of categorical columns, and values that `categories` does not list,
     have the level None where it is listed. Without it they count as nothing: such a
-    record is in no group of that column, and in no count of its levels. Those of
-    numeric columns are refused, unless a `schema` says how they are read; the refusal
+    record is in no group of that column, and in no count of its levels. A level None is
+    counted as any other. Of numbers that a `schema` says may be missing, statistics are
+    of the values that are there, as in SQL and pandas: a record adds a value or a gap,
+    never both, and both are released at once. So means, rates and deviations divide by
+    a noisy number of values, and are NaN where that is mostly noise. A histogram has no
+    bin for what is missing. Without a `schema` missing numbers are refused; the refusal
     depends on the data and is not covered by the promise, it is for the eyes of the
     curator.
+
+    References
+    ----------
+    Desfontaines, Voss, Gipson and Mandayam (2022), Differentially private partition
+    selection.
 
     Examples
     --------
@@ -205,6 +298,25 @@ class PrivateSummary(PrivateEstimatorMixin):
     smoker
     no         49.0  18.0
     yes        49.0  18.0
+
+    A monthly series of hourly loads:
+
+    >>> from skpuffer.schema import Date, Number, Schema
+    >>> hours = pd.date_range("2024-01-01", "2024-03-31 23:00", freq="h")
+    >>> loads = pd.DataFrame({"at": hours, "load": rng.normal(40, 5, len(hours))})
+    >>> book = Schema(
+    ...     {
+    ...         "at": Date("2024-01-01", "2024-03-31", unit="hour", missing=False),
+    ...         "load": Number(0, 80, missing=False),
+    ...     }
+    ... )
+    >>> by_month = PrivateSummary(statistics=["mean"], by="month", schema=book)
+    >>> by_month.fit(loads).result_["load", "mean"].round(-1)
+    month
+    2024-01    40.0
+    2024-02    40.0
+    2024-03    40.0
+    Freq: M, Name: (load, mean), dtype: float64
     """
 
     _parameter_constraints: dict = {
@@ -217,6 +329,9 @@ class PrivateSummary(PrivateEstimatorMixin):
         "bins": ["array-like", dict, Integral],
         "quantiles": ["array-like", Real],
         "nonnegative": ["boolean"],
+        "clip": ["boolean"],
+        "key_share": [Interval(Real, 0, 1, closed="neither")],
+        "weight": [StrOptions({"row", "unit"})],
     }
 
     def __init__(
@@ -237,6 +352,10 @@ class PrivateSummary(PrivateEstimatorMixin):
         quantiles: Sequence[float] = (0.25, 0.5, 0.75),
         nonnegative: bool = False,
         schema: Schema | None = None,
+        clip: bool = False,
+        key_share: float = 0.25,
+        weight_bounds: tuple[float, float] | None = None,
+        weight: str = "row",
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -250,7 +369,31 @@ class PrivateSummary(PrivateEstimatorMixin):
         self.quantiles = quantiles
         self.nonnegative = nonnegative
         self.schema = schema
+        self.clip = clip
+        self.key_share = key_share
+        self.weight_bounds = weight_bounds
+        self.weight = weight
         self.random_state = random_state
+
+    fit = WeightedFit()
+
+    _takes_any_size = True
+
+    def _fit_steps(
+        self, X, y, secret, groups, feature_map, approve, given, weights=None
+    ):
+        if not unlisted(self, X):
+            super()._fit_steps(
+                X, y, secret, groups, feature_map, approve, given, weights
+            )
+            return
+        if feature_map is not None or approve is not None:
+            raise unsupported_error("summary.keys_need_whole_fit")
+        # keys are counted by rows, or by units with one of each
+        if self.weight_bounds is not None or self.weight == "unit":
+            raise unsupported_error("weights.groups_unlisted")
+        opening = self._opening(y)
+        fit_by_keys(self, opening, X, y, secret, groups)
 
     # -- checks: from the parameters and the table's dtypes, never its rows --------
 
@@ -266,9 +409,14 @@ class PrivateSummary(PrivateEstimatorMixin):
         # positions count without the secret column, so only names can name it
         if self.schema is not None:
             self._check_named(named)
+            parts = self._parts(self.schema)
+            if isinstance(scenario, MarkovChainScenario):
+                dates = [p.name for p in parts if p.name != scenario.times]
+                if dates:
+                    raise scenario_error("summary.dates_are_no_states", names=dates)
+            named += [part.name for part in parts]
         named = tuple(name for name in named if isinstance(name, str))
-        position = scenario.secret_position(named, len(named)) if named else None
-        if position is not None:
+        for position in scenario.left_out(named, len(named)) if named else ():
             raise _secret(named[position])
 
     def _check_named(self, named):
@@ -278,9 +426,9 @@ class PrivateSummary(PrivateEstimatorMixin):
         bins = list(self.bins) if isinstance(self.bins, dict) else []
         asked = list(self.statistics) if isinstance(self.statistics, dict) else []
         by = as_list(self.by)
-        parameters = {"by": by, "columns": as_list(self.columns)}
+        # keys of other columns in `by` are released
         for parameter, names in {
-            **parameters,
+            "columns": as_list(self.columns),
             "statistics": asked,
             "bins": bins,
         }.items():
@@ -293,21 +441,38 @@ class PrivateSummary(PrivateEstimatorMixin):
                     known=known,
                 )
         for name in by:
-            if isinstance(schema[name], Number):
+            if name in known and isinstance(schema[name], Number):
                 raise value_error("summary.by_is_number", name=name)
 
+    def _parts(self, schema):
+        """Columns of levels that the groups make of dates."""
+        found = [date_part(schema, name) for name in as_list(self.by)]
+        return tuple(part for part in found if part is not None)
+
     def _read_by(self, schema):
-        named = [*as_list(self.by), *as_list(self.columns)]
+        parts = self._parts(schema)
+        named = [*as_list(self.by), *as_list(self.columns), *(p.name for p in parts)]
         if isinstance(self.statistics, dict):
             named += list(self.statistics)
         elif self.columns is None:
             named += schema.names
         # the target is a column like the others, where it is named
         table = schema.with_target(None)
-        return SchemaEncoder(table.select([n for n in table.names if n in named]))
+        for name in as_list(self.by):
+            if name not in table.names and date_part(schema, name) is None:
+                raise value_error("summary.by_levels_not_public", name=name)
+        kept = table.select([n for n in table.names if n in named])
+        return SchemaEncoder(kept, parts)
 
     def _reads_missing(self) -> bool:
         return self.schema is not None or bool(self.categories)
+
+    def _refuses_missing(self) -> bool:
+        # numbers are refused, whatever is a level of others
+        return True
+
+    def _reads_units(self):
+        return self.weight == "unit"
 
     def _leaks(self):
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
@@ -399,16 +564,16 @@ class PrivateSummary(PrivateEstimatorMixin):
             task = replace(task, reading=task.context.feature_map)
         encoder = task.reading
         context = _narrowed(task, encoder)
-        layout = self._make_layout(task, context, encoder.columns)
+        layout = self._make_layout(task, context, encoder)
         # Without groups 'count' is the public number of records: a release of no
         # coordinates, for which nobody should be told a budget was spent.
         if not layout.blocks:
             raise value_error("summary.nothing_private_asked")
-        n = context.n_records
+        n = divisor_of(context)
         contribution = layout.contribution
         # Counts alone are released as the whole numbers they are, so that discrete
         # Laplace noise may be used. Sums with moments among them are divided by the
-        # number of records, which is public.
+        # number of records, where that is public.
         counts = contribution.is_count
         factor = _factor(layout, n)
         facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
@@ -422,17 +587,24 @@ class PrivateSummary(PrivateEstimatorMixin):
             is_integer=counts,
             units=units,
             sensitivity=contribution.sensitivity.times(factor),
-            n_records=n,
+            n_records=context.n_records,
             dim=contribution.dim,
             name="counts" if counts else "summary",
             context=SummaryContext(**facts, layout=layout),
             assumptions=(Statement("assume.values_clipped_levels_public"),),
         )
 
-    def _make_layout(self, task, context, columns):
+    def _make_layout(self, task, context, encoder):
         """Layout of the release: what is asked of which column, and its bounds."""
+        columns = encoder.columns
         by = as_list(self.by)
-        order = as_list(self.columns) or [c.name for c in columns if c.name not in by]
+        # a date that makes the groups is much the same in each
+        spent = [*by, *(part.name for part in getattr(encoder, "parts", ()))]
+        if isinstance(self.statistics, dict):
+            spent = by
+        order = as_list(self.columns) or [
+            c.name for c in columns if c.name not in spent
+        ]
         wanted = {
             column.name: requested(self.statistics, column)
             for column in columns
@@ -455,29 +627,42 @@ class PrivateSummary(PrivateEstimatorMixin):
             )
         grids = self.bins
         if self.schema is not None:
-            grids = schema_grids(self.bins, task.context.feature_map.schema)
+            grids = schema_grids(self.bins, encoder.schema)
         requests = {}
         # of groups, as if all had as many records: how many they have is private
         n_cells = math.prod(len(c.levels) for c in columns if c.name in by)
-        n_bins = quantile_bins(context.n_records / n_cells)
+        n_bins = quantile_bins(divisor_of(context) / n_cells)
         for position, column in enumerate(columns):
             if not wanted.get(column.name):
                 continue
             pair = bounds[column.name]
+            number = column.number
+            edges = public_grid(
+                grids,
+                column,
+                wanted[column.name],
+                pair,
+                None if has_edges(self.bins, column) else n_bins,
+                number,
+            )
+            values = None
+            if {"mode", "n_unique"} & set(wanted[column.name]):
+                values = whole_values(number)
+                # one grid for all, unless another was asked for
+                if values is not None and "histogram" not in wanted[column.name]:
+                    edges = values
             requests[column.name] = ColumnRequest(
                 name=column.name,
                 position=position,
                 statistics=wanted[column.name],
                 levels=column.levels,
                 bounds=pair,
-                edges=public_grid(
-                    grids,
-                    column,
-                    wanted[column.name],
-                    pair,
-                    None if has_edges(self.bins, column) else n_bins,
-                ),
+                edges=edges,
                 boolean=column.boolean and column.levels is None,
+                mark=column.mark,
+                whole=edges is not None and are_whole(number, np.asarray(edges)),
+                values=values,
+                number=number,
             )
         places = {column.name: i for i, column in enumerate(columns)}
         return SummaryLayout(
@@ -485,35 +670,256 @@ class PrivateSummary(PrivateEstimatorMixin):
             by=tuple(replace(columns[places[n]], position=places[n]) for n in by),
             quantiles=tuple(np.atleast_1d(self.quantiles).astype(float).tolist()),
             unit_order=task.accountant.unit_order,
+            unit_orders=task.accountant.unit_orders,
+            relation=relation_of(task.scenario),
             nonnegative=self.nonnegative,
+            clip=self.clip,
+            weigh=None
+            if task.weighting is None
+            else partial(
+                weighted,
+                weighting=task.weighting,
+                relation=relation_of(task.scenario),
+                norm=task.accountant.unit_order,
+            ),
+            most_records=context.n_records if context.size == "private" else None,
         )
 
     def _publish(self, value, release):
         # post-processing of the noisy vector and public scales only
-        found = _read(value, self.noise_.std(value.size), release)
-        self.result_ = release.context.layout.frame(found)
+        layout, noise = release.context.layout, self.noise_.std(value.size)
+        found = _read(value, noise, release)
+        self.result_ = layout.frame(found)
+        # of which errors are read when they are asked for
+        self._held = (layout, found, _in_means(value, noise, release))
+
+    #: Groups that were released, where nobody listed them.
+    _keys = None
 
     _affine_attributes = ("result_",)
-    confidence_interval = _plan.confidence_interval
 
     def _linear_parts(self, vector, release):
-        # between two vectors that are so far apart; of what is no affine function of
-        # them nothing is said
-        with np.errstate(all="ignore"):
-            moved, origin = (
-                _read(each, vector, release) for each in (vector, np.zeros_like(vector))
+        return {"result_": release.context.layout.frame(_apart(vector, release))}
+
+    def _deviations(self, noise, release, value=None):
+        widths, layout = noise.std(release.dim), release.context.layout
+        # some families have no variance
+        if not np.isfinite(widths).all():
+            return {}
+        given = widths if value is None else value
+        held = _in_means(given, widths, release)
+        found = {
+            key: errors.std_error("table")
+            for key, errors in layout.errors(*held, quantiles=False).items()
+            if value is not None or layout.is_known_beforehand(*key)
+        }
+        exact = replace(layout, nonnegative=False)
+        shown = {key: found[key] for key in exact.read(*held) if key in found}
+        return {"result_": layout.frame(shown, spread=True)}
+
+    # -- errors: post-processing --------------------------------------------------
+
+    def confidence_interval(
+        self, level: float = 0.95, *, of: str = "population"
+    ) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+        """Return intervals around the statistics.
+
+        It is post-processing and costs no budget.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of each entry by itself, in (0, 1).
+        of : {'population', 'table'}, default='population'
+            Whether an interval is for the population that the records were drawn from,
+            independently, or for this very table, read without noise. Of counts the
+            former is their expected number among as many records.
+
+        Returns
+        -------
+        dict of {str: (low, high)}
+            Two tables as `result_`, without 'mode' and 'n_unique'. Where nothing is
+            known of an entry, the ends are those of what it can be.
+
+        Raises
+        ------
+        UnsupportedError
+            If intervals are asked for the population where records have weights, are
+            rows of units, or depend on each other by the scenario; or if quantiles of
+            the family of noise are not known.
+        """
+        check_is_fitted(self)
+        found = self._errors(level, of)
+        low, high = (
+            self._shown(self._held[0].frame(found[end])) for end in ("low", "high")
+        )
+        return {"result_": (low, high)}
+
+    def _errors(self, level, of):
+        """Ends of intervals, standard errors, and what is wide, by column and label."""
+        check_option(("population", "table"), of=of)
+        level = check_probability(level=level)
+        if of == "population":
+            check_independent(self)
+        width = self.noise_.interval_width(level)
+        layout, read, held = self._held
+        errors = layout.errors(*held)
+        found = {name: {} for name in ("estimate", "std_error", "low", "high", "wide")}
+        for key, values in read.items():
+            if key not in errors:
+                continue
+            low, high = errors[key].interval(level, of, width)
+            # around what was released, which may be projected
+            found["low"][key] = np.fmin(low, values)
+            found["high"][key] = np.fmax(high, values)
+            found["estimate"][key] = values
+            found["std_error"][key] = errors[key].std_error(of)
+            found["wide"][key] = errors[key].wide(of)
+        return found
+
+    def to_frame(self, level: float = 0.95, *, of: str = "population") -> pd.DataFrame:
+        """Return the statistics as a tidy table, a number a row, with errors.
+
+        Parameters
+        ----------
+        level, of : float and str
+            As in :meth:`confidence_interval`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns of `by`, if any, then 'column', 'statistic', 'estimate',
+            'std_error', 'low', 'high', 'n' and 'wide'. The number of records `n` is the
+            noisy one that was released, or the public one; NaN where neither is there.
+            An interval is marked as wide where a bound stands for a spread that was not
+            released, or is noise, and of a quantile where the grid is coarse.
+
+        Raises
+        ------
+        UnsupportedError
+            As :meth:`confidence_interval`.
+        """
+        check_is_fitted(self)
+        layout, _, held = self._held
+        return self._named(layout.tidy(self._errors(level, of), *held))
+
+    def compare(
+        self, against: Hashable, level: float = 0.95, *, of: str = "population"
+    ) -> pd.DataFrame:
+        """Return how the other groups differ from one, as a tidy table with errors.
+
+        It is post-processing and costs no budget.
+
+        Parameters
+        ----------
+        against : object
+            A group, as in the index of `result_`: a value of `by`, or a tuple of them.
+        level : float, default=0.95
+            Of each difference by itself, in (0, 1).
+        of : {'population', 'table'}, default='population'
+            As in :meth:`confidence_interval`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As of :meth:`to_frame`: 'estimate' is the statistic of a group less that of
+            `against`. Statistics that add up over groups, such as counts and sums, are
+            left out.
+
+        Raises
+        ------
+        ValueError
+            If there are no groups, or `against` is none of them.
+        UnsupportedError
+            As :meth:`confidence_interval`.
+
+        Notes
+        -----
+        Groups hold different records and have noise of their own, so that their errors
+        are independent. The interval is made of those of both groups. Where the noise
+        of groups is correlated, half widths are added up, which is never too short.
+
+        References
+        ----------
+        Zou and Donner (2008), Construction of confidence limits about effect measures:
+        a general approach.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from skpuffer.summary import PrivateSummary
+        >>> rng = np.random.default_rng(0)
+        >>> table = pd.DataFrame({"sex": ["F", "M"] * 5000})
+        >>> table["pay"] = 20 + 4 * (table.sex == "M") + rng.normal(size=10_000)
+        >>> summary = PrivateSummary(
+        ...     by="sex",
+        ...     statistics=["mean", "std"],
+        ...     bounds={"pay": (0, 50)},
+        ...     categories={"sex": ["F", "M"]},
+        ... ).fit(table)
+        >>> found = summary.compare("F").set_index("statistic").loc["mean"]
+        >>> found.sex, bool(found.low < 4 < found.high)
+        ('M', True)
+        """
+        check_is_fitted(self)
+        if not as_list(self.by):
+            raise value_error("summary.compare_without_groups")
+        index = list(self.result_.index)
+        if against not in index:
+            raise value_error(
+                "summary.compare_group_unknown", against=against, groups=index
             )
-            apart = {
-                key: moved[key] - origin[key]
-                for key in moved
-                if release.context.layout.is_affine(key[1])
-            }
-        return {"result_": release.context.layout.frame(apart)}
+        at = index.index(against)
+        layout, _, held = self._held
+        found = self._errors(level, of)
+        independent = np.ndim(getattr(self.noise_, "covariance", 0.0)) < 2
+        together = np.hypot if independent else np.add
+        differences = {kind: {} for kind in found}
+        for key, values in found["estimate"].items():
+            if key[1].partition("[")[0] in ADDITIVE:
+                continue
+            low, high = found["low"][key], found["high"][key]
+            error = found["std_error"][key]
+            wide = found["wide"][key]
+            apart = values - values[at]
+            below = together(values - low, high[at] - values[at])
+            above = together(high - values, values[at] - low[at])
+            differences["estimate"][key] = apart
+            differences["std_error"][key] = together(error, error[at])
+            # where nothing is known of a group, all that may be
+            farthest = low - high[at], high - low[at]
+            nearest = apart - below, apart + above
+            for end, known, most in zip(
+                ("low", "high"), nearest, farthest, strict=True
+            ):
+                differences[end][key] = np.where(np.isnan(known), most, known)
+            differences["wide"][key] = wide | wide[at]
+        frame = self._named(layout.tidy(differences, *held, spread=True))
+        rows = np.arange(len(frame)) % len(index) != at
+        return frame[rows].reset_index(drop=True)
+
+    def _named(self, frame):
+        """A tidy table of groups, by their keys where these were released."""
+        if self._keys is None:
+            return frame
+        return named_groups(
+            frame, self._keys, self._held[0].by[0].name, as_list(self.by)
+        )
+
+    def _shown(self, table):
+        """A table of groups, by their keys where these were released."""
+        if self._keys is None:
+            return table
+        return by_key(table, self._keys, as_list(self.by))
 
     # -- post-processing ----------------------------------------------------------
 
     def to_crosstab(
-        self, statistic: str = "count", column: Hashable = None
+        self,
+        statistic: str = "count",
+        column: Hashable = None,
+        *,
+        margins: bool = False,
     ) -> pd.DataFrame:
         """Arrange one statistic of the groups as a cross-table.
 
@@ -524,6 +930,10 @@ class PrivateSummary(PrivateEstimatorMixin):
         column : str or int, default=None
             The column summarised. None will do for counts, and where only one column
             has the statistic.
+        margins : bool, default=False
+            Whether sums of rows and of columns are added, as 'All': of counts, sizes,
+            sums and histograms alone. They agree with the cells, and have the noise of
+            all that they add up.
 
         Returns
         -------
@@ -533,8 +943,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         Raises
         ------
         ValueError
-            If there are fewer than two columns in `by`, or the statistic is not there
-            or not unique.
+            If there are fewer than two columns in `by`, or the statistic is not there,
+            not unique, or none that adds up.
         """
         check_is_fitted(self)
         if len(as_list(self.by)) < 2:
@@ -553,12 +963,24 @@ class PrivateSummary(PrivateEstimatorMixin):
                 n_found=len(found),
                 known=known,
             )
+        if margins and statistic.partition("[")[0] not in ADDITIVE:
+            raise value_error("summary.margins_do_not_add_up", statistic=statistic)
         values = self.result_[found[0]]
         table = values.unstack(list(values.index.names[1:]))
         # in the order of the categories, which unstacking sorts away
         rows = values.index.get_level_values(0).unique()
         heads = values.index.droplevel(0).unique()
-        return table.reindex(index=rows, columns=heads)
+        table = table.reindex(index=rows, columns=heads)
+        if not margins:
+            return table
+        # as `pandas.crosstab` calls them; of more than two columns, at the first
+        last = ("All", *[""] * (heads.nlevels - 1)) if heads.nlevels > 1 else "All"
+        index = table.index.append(pd.Index(["All"], dtype=object)).set_names(
+            table.index.names
+        )
+        table = pd.concat([table, table.sum().to_frame().T]).set_axis(index, axis=0)
+        table[last] = table.sum(axis=1)
+        return table.rename_axis(columns=heads.names)
 
 
 def _secret(name: object) -> ValueError:
@@ -566,7 +988,7 @@ def _secret(name: object) -> ValueError:
 
 
 def _is_secret(scenario, name):
-    return scenario is not None and scenario.secret_position((name,), 1) is not None
+    return scenario is not None and bool(scenario.left_out((name,), 1))
 
 
 def _narrowed(task, encoder):
@@ -599,10 +1021,30 @@ def _narrowed(task, encoder):
 
 def _read(value, noise, release):
     """Statistics of a released vector whose noise has these deviations."""
-    layout, n = release.context.layout, release.n_records
+    return release.context.layout.read(*_in_means(value, noise, release))
+
+
+def _apart(vector, release):
+    """Statistics of two vectors that are so far apart, less each other.
+
+    Of what is more than one coordinate nothing is said.
+    """
+    layout = replace(release.context.layout, nonnegative=False, clip=False)
+    with np.errstate(all="ignore"):
+        moved, origin = (
+            _read(each, vector, release) for each in (vector, np.zeros_like(vector))
+        )
+        return {
+            key: moved[key] - origin[key] for key in moved if layout.is_affine(*key)
+        }
+
+
+def _in_means(value, noise, release):
+    """Vector of means and the deviations of its noise, and what sums are divided by."""
+    layout, n = release.context.layout, divisor_of(release.context)
     # what was released is either counts or means; the layout reads means
     to_mean = 1 / n / _factor(layout, n)
-    return layout.read(to_mean * value, to_mean * noise, n)
+    return to_mean * value, to_mean * noise, n
 
 
 def _factor(layout, n_records):

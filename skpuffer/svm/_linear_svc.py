@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import value_error
 from skpuffer.kernel.numbers import check_positive
 from skpuffer.linear_model._base_linear import SignedRecord
@@ -211,6 +212,9 @@ class PrivateLinearSVC(OutputClassifier):
         self.training = training
         self.schema = schema
         self.random_state = random_state
+
+    # it has no parameter left for bounds of weights: PrivateSGDClassifier(loss='hinge')
+    fit = PrivateEstimatorMixin.fit
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)

@@ -123,6 +123,8 @@ class Mechanism:
         Of the columns' cells; see :class:`Binning`.
     counts_all : bool, default=True
         Whether every record is counted: those without a target are not.
+    is_private_size : bool, default=False
+        Whether the number of records is known by noisy counts alone.
     """
 
     structure: Structure
@@ -131,6 +133,13 @@ class Mechanism:
     release: AdaptiveRelease
     noise: Noise
     counts_all: bool = True
+    is_private_size: bool = False
+
+    def _scaled(self, model: TableModel) -> TableModel:
+        """The model of all records, where their number is known."""
+        if self.is_private_size:
+            return model
+        return model.scaled_to(self.release.n_records)
 
     # -- the release ----------------------------------------------------------------
 
@@ -214,7 +223,7 @@ class Mechanism:
         margins = self._margins_of(stages[MARGINS])
         if not structure.n_pairs:
             model = TableModel(tuple(margins), tuple(map(_own_groups, margins)))
-            return model.scaled_to(self.release.n_records)
+            return self._scaled(model)
         groups = self._groups(margins)
         edges = self._forest(groups, stages[SCORES])
         sizes = [int(g.max()) + 1 for g in groups]
@@ -273,7 +282,7 @@ class Mechanism:
             by_class = table.reshape(len(table), -1)
             mean.add(by_class.sum(axis=1), variance * by_class.shape[1])
         n = float(self.release.n_records)
-        if not self.counts_all:
+        if not self.counts_all or self.is_private_size:
             # as many as are counted by what was released
             n = min(max(float(mean.value.sum()), 1.0), n)
         return project_on_mass(mean.value, n)
@@ -325,7 +334,7 @@ class Mechanism:
             for (parent, child), table in zip(edges, tables, strict=True)
         ]
         model = TableModel(tuple(fitted), tuple(groups), tuple(edges), tuple(joint))
-        return model.scaled_to(self.release.n_records)
+        return self._scaled(model)
 
 
 def _own_groups(margin: Floats) -> Indices:

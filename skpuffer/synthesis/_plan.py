@@ -11,10 +11,18 @@ import pandas as pd
 
 from skpuffer.exceptions import Statement
 from skpuffer.releases import PublicContext
-from skpuffer.schema import Binning, Category, Number, Schema
+from skpuffer.schema import Binning, Category, Date, Number, Schema
+from skpuffer.schema._binning import ZERO
 
 from ._mechanism import Mechanism
 from ._structure import Budget, Structure, affordable
+
+# Halvings of the cell at a bound that is zero: numbers of many sizes, most of them
+# small, are told apart down to a thousandth of a cell.
+_HALVINGS = 10
+
+#: Bins below which nobody asks for finer ones: what is asked for is made.
+_MANY = 32
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Floats, Indices
@@ -53,7 +61,9 @@ class TableCells:
     leaks = ()
 
     def __post_init__(self) -> None:
-        binning = self.schema.binning(self.n_bins, self.n_bins)
+        binning = self.schema.binning(
+            self.n_bins, self.n_bins, _HALVINGS if self.n_bins >= _MANY else None
+        )
         object.__setattr__(self, "binning", binning)
 
     @property
@@ -160,11 +170,16 @@ class TableCells:
         inside = np.where(missing, 0, codes)
         share = rng.random(len(codes))
         if not column.integer:
-            values = edges[inside] + share * np.diff(edges)[inside]
+            widths = np.diff(edges)
+            # of the cell of zero no other number is drawn
+            widths[widths < 2 * ZERO * (column.high - column.low)] = 0.0
+            values = edges[inside] + share * widths[inside]
             return np.where(missing, np.nan, values)
         low, high = _whole_numbers(column, edges)
         whole = low[inside] + np.floor(share * (high - low + 1)[inside])
-        if not column.missing_level:
+        if isinstance(column, Date):
+            return column.present(np.where(missing, np.nan, whole))
+        if not column.has_gaps:
             return whole.astype(np.int64)
         return pd.array(np.where(missing, np.nan, whole), dtype="Int64")
 
@@ -255,6 +270,7 @@ class Plan:
             release=release,
             noise=noise,
             counts_all=self.cells.position is None,
+            is_private_size=getattr(release.context, "size", None) == "private",
         )
 
     def split(self, codes: Indices) -> tuple[Indices, list[Indices]]:

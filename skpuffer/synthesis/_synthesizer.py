@@ -79,12 +79,15 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         mu squared with Gaussian noise, of epsilon with Laplace noise.
     n_bins : int, default=32
         Cells of a number for which the schema does not say how many; amounts have cells
-        of the logarithm. More cells are finer, and each has noise of its own.
+        of the logarithm. More cells are finer, and each has noise of its own. A number
+        whose bounds begin or end at zero has a cell for zero alone, and ten more
+        towards it, each half as wide as the next: many numbers are mostly zero, or
+        small beside their largest.
     max_cells : int, default=2**18
         Most cells that a table of two columns, and the target, may have.
     n_samples : int, default=None
-        Rows that :meth:`sample` draws unless it is told; None is as many as there were,
-        a number that the certificate takes as public.
+        Rows that :meth:`sample` draws unless it is told. None is the number of records,
+        which is public, or the noisy one where ``size='private'``.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
         Public bounds, where there is no `schema`.
     categories : dict of {column: list}, default=None
@@ -146,8 +149,9 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     a warning says so.
 
     *What a synthetic table is not.* It has no link beyond the tree, and no rare
-    combination is real. Levels, bounds and the number of records are public facts, none
-    of them read off the data; a combination that cannot be may well come.
+    combination is real. Levels and bounds are public facts, none of them read off the
+    data; a combination that cannot be may well come. So is the number of records,
+    unless it is private: links are then chosen as for 5000 records.
 
     References
     ----------
@@ -214,6 +218,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         self.verbose = verbose
         self.random_state = random_state
 
+    _takes_any_size = True
+
     # -- checks, before anything is read ------------------------------------------
 
     def _check_parameters(self, scenario: Scenario) -> None:
@@ -228,7 +234,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         if not isinstance(self.target, Hashable):
             raise type_error("synthesis.target_not_a_name", target=self.target)
         named = tuple({self.target, getattr(self.schema, "target", None)} - {None})
-        if named and scenario.secret_position(named, len(named)) is not None:
+        if named and scenario.left_out(named, len(named)):
             raise value_error("synthesis.target_is_secret")
 
     def _read_by(self, schema: Schema) -> TableCells:
@@ -298,7 +304,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         probe = make(context=context, stages=tables)
         noise = task.accountant.calibrate(probe, task.scenario).noise
         budget = Budget(float(np.max(noise.std(1))), layout.relation, layout.norm)
-        plan = Plan.within(cells, n, budget, tuple(self.shares))
+        known = _USUAL if context.size == "private" else n
+        plan = Plan.within(cells, known, budget, tuple(self.shares))
         facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
         return make(
             context=SynthesisContext(**facts, plan=plan),
@@ -339,7 +346,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
             (names[plan.columns[parent]], names[plan.columns[child]])
             for parent, child in self._model.edges
         ]
-        self.n_samples_ = self.n_samples or release.n_records
+        n_records = max(1, round(float(self._model.masses.sum())))
+        self.n_samples_ = self.n_samples or n_records
 
     # -- post-processing ----------------------------------------------------------
 
@@ -383,8 +391,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         Returns
         -------
         pandas.Series
-            Expected numbers of records, non-negative, which sum to the public number
-            of records; cells by their texts.
+            Expected numbers of records, non-negative, which sum to the number of
+            records; cells by their texts.
 
         Raises
         ------
@@ -430,6 +438,10 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         if len(at) == 1:
             return at, pd.Index(labels[0], name=names[0])
         return at, pd.MultiIndex.from_product(labels, names=names)
+
+
+#: Number of records for which links are chosen, where it is private.
+_USUAL = 5000
 
 
 def _check_shares(shares: object) -> None:

@@ -12,6 +12,7 @@ _PACKAGES = (
     "additive",
     "cluster",
     "compose",
+    "covariance",
     "decomposition",
     "ensemble",
     "linear_model",

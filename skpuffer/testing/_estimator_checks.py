@@ -191,6 +191,9 @@ def check_noise_is_of_the_certified_scale(
             assert len(draws) == _n_noisy(fresh)
             if len(values) >= n_fits:
                 break
+        # of long vectors fewer fits say as much
+        if len(values) >= 8 and (len(values) - 1) * len(values[0]) >= 10 * n_fits:
+            break
     values = np.array(values)
     # the same data each time, so that what is left after centring is noise
     centred = values - values.mean(axis=0)

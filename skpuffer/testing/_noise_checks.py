@@ -401,6 +401,7 @@ class NoiseSuite(Suite):
         assert hash(curve) == hash(pickle.loads(pickle.dumps(curve)))
         alphas = np.array([2.0, 5.0])
         assert np.array_equal(curve.renyi(alphas), noise.renyi(alphas, shift))
+        assert curve.renyi_costs((2.0, 5.0)) == [curve.renyi(a) for a in alphas]
         assert curve.delta(0.3) == noise.delta(0.3, shift)
         assert curve.epsilon(0.01) == noise.epsilon(0.01, shift)
         assert noise.curve(0.4).renyi(3) == noise.renyi(3, 0.4)

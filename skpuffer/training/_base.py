@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -111,11 +111,67 @@ class Gradients(ABC):
         self.weights: Array | None = None
         if weights is not None:
             self.weights = self._check_weights(np.asarray(weights, dtype=np.float64))
+        #: Records of a run, which are rows or units; and the rows of one at most.
+        self.n_records, self.most_rows = self.rows.n_records, 1
+        #: Rows of each unit, one unit after the other, and where each begins.
+        self._units: tuple[Indices, Indices] | None = None
         # checked once: an index beyond the scores would fail in the middle of a run
         self.y = self._check_targets(y, n_classes or 2)
         # from public sizes: two tables of one shape have the same parameters
         self.blocks = self._sizes()
         self.dim = sum(self.blocks)
+
+    def weighted(self, weights: Floats) -> Self:
+        """Return the gradients of records with weights.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows,)
+            In [0, 1], as of the class; those it has are multiplied by them.
+
+        Returns
+        -------
+        Gradients
+        """
+        own = copy.copy(self)
+        shares = self._check_weights(weights)
+        own.weights = shares if self.weights is None else self.weights * shares
+        return own
+
+    def of_units(self, units: Indices) -> Self:
+        """Return the gradients of units: of each the mean of its rows' clipped ones.
+
+        Parameters
+        ----------
+        units : ndarray of int of shape (n_rows,)
+            Number of each row's unit.
+
+        Returns
+        -------
+        Gradients
+            A batch is one of units. The mean of vectors within the clip norm lies
+            within it, so a unit moves a sum no further than one record would.
+        """
+        sizes = np.bincount(units)
+        # rounded down, so that the weights of a unit add up to no more than one
+        shares = np.nextafter((1.0 / sizes).astype(self.rows.dtype), 0)[units]
+        own = copy.copy(self)
+        own.weights = shares if self.weights is None else self.weights * shares
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        own._units = np.argsort(units, kind="stable"), starts
+        own.n_records, own.most_rows = len(sizes), int(sizes.max())
+        return own
+
+    def _rows_of(self, index: Indices) -> Indices:
+        """Rows of the units of a batch."""
+        if self._units is None:
+            return index
+        rows, starts = self._units
+        begin, sizes = starts[index], np.diff(starts)[index]
+        ends = np.cumsum(sizes)
+        places = np.arange(ends[-1] if len(ends) else 0)
+        found: Indices = rows[places + np.repeat(begin - (ends - sizes), sizes)]
+        return found
 
     def _check_weights(self, weights: Floats) -> Array:
         """Weights in the dtype of the rows; a longer gradient is not paid for."""
@@ -239,6 +295,8 @@ class Gradients(ABC):
         # the norm is quicker than a look at each entry; NaN and overflow fail as well
         if not parameters.dot(parameters) <= limit * limit:
             parameters = parameters.clip(-limit, limit)
+        if index is not None:
+            index = self._rows_of(index)
         layers = self._prepare(parameters.astype(self.rows.dtype))
         if parts is None:
             n_rows = self.rows.n_records if index is None else len(index)

@@ -393,13 +393,14 @@ def _check(
     if release.optimiser.recalibration is not None and not gradients.is_linear:
         raise value_error("training.recalibration_needs_linear_model")
     # the larger of the two, as a batch drawn with replacement may exceed the table
-    gradients.rows.check_size(max(release.n_records, release.batch_size))  # type: ignore[type-var, arg-type] # not None
+    n_rows = gradients.most_rows * release.batch_size  # type: ignore[operator] # not None
+    gradients.rows.check_size(max(gradients.rows.n_records, n_rows))
     # rates and divisors, and so the noise, rest on this number
-    if gradients.rows.n_records != release.n_records:
+    if gradients.n_records != release.n_records:
         raise value_error(
             "training.record_count_differs",
             n_records=release.n_records,
-            n_rows=gradients.rows.n_records,
+            n_rows=gradients.n_records,
         )
     # what bounds moves of gradients must be about these, or the noise is too little
     if release.record is not None:

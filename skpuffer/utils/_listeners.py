@@ -17,6 +17,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ._versions import with_version, without_version
+
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -224,11 +226,12 @@ def carries_listeners(cls: _Class) -> _Class:
     """Class decorator for estimators that release, about copies of them.
 
     Listeners of this process hear of copies in other processes too, and a clone draws
-    noise from a stream of its own.
+    noise from a stream of its own. A pickle says which version wrote it.
     """
     carrying: Any = cls
     carrying.__sklearn_clone__ = _clone
     carrying.__getstate__ = _state
+    carrying.__setstate__ = _restore
     carrying._carries_listeners = True
     return cls
 
@@ -249,7 +252,11 @@ def _state(self: Any) -> dict[str, Any]:
     state: Any = dict(BaseEstimator.__getstate__(self))
     # a ledger that hears of all fits here hears of one in a worker process as well
     callbacks = carried(state.get("_skl_callbacks", []))
-    return {**state, "_skl_callbacks": callbacks} if callbacks else state
+    return with_version({**state, "_skl_callbacks": callbacks} if callbacks else state)
+
+
+def _restore(self: Any, state: dict[str, Any]) -> None:
+    BaseEstimator.__setstate__(self, without_version(self, state))
 
 
 def carried(callbacks: list[Any]) -> list[Any]:

@@ -217,6 +217,24 @@ def missing_cells(values: NDArray[Any]) -> Booleans:
         return np.zeros(values.shape, dtype=bool)
 
 
+def distinct_names(names: Iterable[Any]) -> list[Any]:
+    """Return names of columns made of others, of which no two are the same.
+
+    Of those that are, the first stays as it is, and each later one is given the first
+    number that makes it a new name: ``a_b_c`` and ``a_b_c_2``.
+    """
+    listed = list(names)
+    taken, found = set(listed), []
+    used: set[Any] = set()
+    for name in listed:
+        made, count = name, 2
+        while made in used or (made != name and made in taken):
+            made, count = f"{name}_{count}", count + 1
+        used.add(made)
+        found.append(made)
+    return found
+
+
 def drop_position(X: Any, position: int) -> tuple[Any, NDArray[Any]]:
     """Split off one column by position.
 
@@ -229,7 +247,9 @@ def drop_position(X: Any, position: int) -> tuple[Any, NDArray[Any]]:
         frame = nw.from_native(X, eager_only=True)
         name = frame.columns[position]
         # not frame[name]: a name that is a number would be read as a row
-        return frame.drop(name).to_native(), cells_of(frame.get_column(name))
+        # by place, as a name may look like a pattern of names
+        rest = [i for i, other in enumerate(frame.columns) if other != name]
+        return frame[:, rest].to_native(), cells_of(frame.get_column(name))
     # columns are cheap to take in this format; rows, in the one it goes back to
     if hasattr(X, "tocsc"):
         keep = np.delete(np.arange(X.shape[1]), position)

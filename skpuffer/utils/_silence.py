@@ -51,31 +51,34 @@ def muted(estimator: Any) -> Any:
     return fresh
 
 
-def parts_of(value: Any, seen: set[int]) -> Iterator[Any]:
+def parts_of(value: Any, seen: set[int], *, frozen: bool = False) -> Iterator[Any]:
     """Yield the estimators in a parameter, itself among them, each once.
 
     Parameters
     ----------
     seen : set of int
         Identities of those that were yielded before.
+    frozen : bool, default=False
+        Whether to yield those that are frozen as well, with what is in them.
 
     Yields
     ------
     estimator
-        Not those that are frozen.
     """
-    if isinstance(value, type | FrozenEstimator) or id(value) in seen:
+    if isinstance(value, type) or id(value) in seen:
+        return
+    if isinstance(value, FrozenEstimator) and not frozen:
         return
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple | set | frozenset):
         for item in value:
-            yield from parts_of(item, seen)
+            yield from parts_of(item, seen, frozen=frozen)
     elif hasattr(value, "get_params"):
         seen.add(id(value))
         yield value
         for inner in value.get_params(deep=False).values():
-            yield from parts_of(inner, seen)
+            yield from parts_of(inner, seen, frozen=frozen)
 
 
 @contextmanager

@@ -231,7 +231,7 @@ def test_a_certificate_says_which_family_and_why():
     assert str(certificate.choice) == (
         "laplace noise, of the least mean square error; against it gaussian (6.96 ×)"
     )
-    assert str(certificate.choice) in str(certificate)
+    assert str(certificate.choice) in certificate.details()
     assert certificate.accountant == "PrivacyLoss()"
     # one that is named is chosen by nobody
     named = PrivacyLoss(1.0, 1e-5, noise="laplace").calibrate(query(), RECORD)

@@ -112,7 +112,7 @@ def test_the_fallback_is_that_of_the_household():
     assert certificate.fallback == plain.epsilon
     assert certificate.notion is Notion.APPROXIMATE_PUFFERFISH
     assert (certificate.coupling_id, certificate.coupling_count) == ("replace:2", 2)
-    text = str(certificate)
+    text = certificate.details()
     for said in (
         "RecordScenario(k=2, relation='replace')",
         "with all records of one block (2) taken together for one, the whole row but",
@@ -151,7 +151,7 @@ OF_ONE = "differential privacy of all records of one block or household (of at m
 
 def test_what_is_counted_by_household_is_promised_to_no_other_records():
     found = OverlapAmplification().calibrate(VOTES, household(table="census"))
-    text = str(found.certificate)
+    text = found.certificate.details()
     # any two records have two teachers, and are told apart by far more
     plain = PrivacyLoss(delta=1e-5)
     pair = plain.certify(found.noise, VOTES, RecordScenario(k=2, relation="replace"))
@@ -173,12 +173,12 @@ def test_what_is_counted_by_household_is_promised_to_no_other_records():
     assert OF_ONE in map(str, plain_privacy)
     # blocks side by side know of households no more
     together = parallel([found.certificate, other])
-    assert f"ε = {together.fallback:.4g}, {OF_ONE}" in str(together)
+    assert f"ε = {together.fallback:.4g}, {OF_ONE}" in together.details()
     # nor of as many records where others are taken one by one
     single = AttributeScenario("s", level="record", prior=BoundedOdds(9.0))
     single = OverlapAmplification().calibrate(query(None), single).certificate
     beside = parallel([found.certificate, single])
-    assert "privacy of the records that each belief takes together" in str(beside)
+    assert "privacy of the records that each belief takes together" in beside.details()
 
 
 def test_the_gain_is_over_as_many_records_as_it_says():

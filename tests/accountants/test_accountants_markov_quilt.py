@@ -627,7 +627,7 @@ def test_mean_of_a_series():
     scale = accountant.calibrate(count_of(300), CHAIN).noise.scale / 300
     assert np.max(model.noise_.scale) == pytest.approx(scale, rel=1e-6)
     assert scale < 0.2 / accountant.epsilon
-    assert "MarkovQuilt" in str(certificate)
+    assert "MarkovQuilt" in certificate.details()
 
 
 @pytest.mark.parametrize(

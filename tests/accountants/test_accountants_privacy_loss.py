@@ -568,7 +568,7 @@ def test_certificates_are_plain_data():
     assert pickle.loads(pickle.dumps(found)) == found
     assert found == certify(1.0, release())
     assert json.loads(json.dumps(found.to_dict()))["curve"]["kind"] == "privacy_loss"
-    assert "probability 0.01" in str(found)
+    assert "probability 0.01" in found.details()
     accountant = PrivacyLoss(0.5, 1e-6, noise="laplace", max_memory=50)
     assert clone(accountant).get_params() == accountant.get_params()
 

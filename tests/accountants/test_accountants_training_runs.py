@@ -1,5 +1,6 @@
 """Accounting of training runs: known values, another library, a second derivation."""
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -329,6 +330,30 @@ def test_dealt_batches_have_coordinates_of_their_own(noise, order, dim):
     )
     attained = PrivacyLossCurve(pairs).account(DELTA).lower
     assert certificate.epsilon >= attained * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("n, size", [(7, 3), (5, 2), (4, 2), (5, 5)])
+def test_no_deal_moves_an_epoch_further_than_is_accounted_for(n, size):
+    """All deals of records of known moves, to batches of the sampler's own sizes."""
+    moves, noise = (1.5, 1.0, 0.7, 0.4), GaussianNoise(2.0)
+    release = run("shuffled_epochs", math.ceil(n / size), size / n, n_records=n)
+    batches = release.sampling.batches(release, np.random.default_rng(0))
+    places = [batch for batch, index in enumerate(batches) for _ in index]
+    worst = max(
+        np.linalg.norm(np.bincount(deal, weights=moves))
+        for deal in set(itertools.permutations(places, len(moves)))
+    )
+    steps = GradientSteps(release, "replace", len(moves), moves=moves)
+    stated = steps.under(noise, 100.0).curve.mu * noise.scale
+    assert stated == pytest.approx(worst, rel=1e-12)
+
+
+@pytest.mark.parametrize("n, size", [(1, 1), (1, 4), (2, 1), (2, 5)])
+def test_where_all_records_differ_each_draw_moves_a_sum_by_two(n, size):
+    release = run("with_replacement", 3, size / n, n_records=n)
+    steps = GradientSteps(release, "replace", n)
+    mu = steps.under(GaussianNoise(7.0), 100.0).curve.mu
+    assert mu == pytest.approx(2 * size * math.sqrt(3) / 7.0)
 
 
 def test_dealt_batches_take_noise_of_one_scale():

@@ -14,14 +14,16 @@ from skpuffer.accountants import (
     GeneralWasserstein,
     GroupPrivacy,
     Kantorovich,
+    MarkovQuilt,
     OverlapAmplification,
 )
 from skpuffer.accountants._additive._approximate import near_sensitivity
 from skpuffer.accountants._additive._couplings import has_masses
 from skpuffer.accountants._base import known_accountants
+from skpuffer.accountants._compatibility import _releases, _scenarios
 from skpuffer.distributions import Discrete, Support, distribution_distance
 from skpuffer.distributions._distributions import largest_distance
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.kernel.poisson_groups import GaussianPoissonGroup
 from skpuffer.kernel.sums import sensitivity_bound
 from skpuffer.noise import GaussianNoise, Shift
@@ -262,3 +264,109 @@ def test_a_sample_promises_less_than_the_law_that_it_shows(release):
         for scenario in (law, sample, support)
     )
     assert all(epsilon > exact * (1 + 1e-6) for epsilon in less)
+
+
+_LAWS = {0: [0.0, 0.0, 0.5], 1: [0.5, 1.0, 1.0], 2: [0.0, 0.0, 3.0]}
+_PEOPLE = pd.DataFrame(
+    # of each value other numbers of rows, so that their shares are known less well
+    [(s, x) for s, held in _LAWS.items() for x in held * (60 - 25 * s)],
+    columns=["s", "x"],
+)
+_STEPS = np.array([[0.9, 0.05, 0.05], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+_FAST = np.full((3, 3), 1 / 3)
+_STATES = np.array([0.0, 1.0, 3.0])
+
+
+def _told(rows=(_PEOPLE,), pairs=((0, 1), (0, 2), (1, 2))):
+    asked = {"level": "record", "prior_as": "confidence", "confidence": 0.9}
+    return AttributeScenario("s", prior=list(rows), pairs=list(pairs), **asked)
+
+
+def _chain(chains=(_STEPS,), order=(0, 1, 2)):
+    order = list(order)
+    moved = [chain[np.ix_(order, order)] for chain in chains]
+    given = moved[0] if len(moved) == 1 else moved
+    return MarkovChainScenario(given, states=_STATES[order], event_delta=1e-2)
+
+
+#: The same in another order: of pairs, of beliefs, of chains, of states.
+ORDERS = {
+    "pairs": [_told(pairs=p) for p in itertools.permutations([(0, 1), (0, 2), (1, 2)])],
+    "beliefs": [
+        _told(rows)
+        for rows in itertools.permutations([_PEOPLE, _PEOPLE[_PEOPLE["s"] < 2]])
+    ],
+    "chains": [_chain(c) for c in itertools.permutations([_STEPS, _FAST])],
+    "states": [_chain(order=o) for o in itertools.permutations(range(3))],
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_the_last_of_several_does_not_count_alone(name):
+    """In whatever order they are told, the worst of them sets what is promised."""
+    release = QueryRelease(
+        contribution=lambda X, y=None: np.asarray(X, dtype=float),
+        is_sum=True,
+        n_records=40,
+        dim=1,
+        sensitivity=Sensitivity(add_remove={1: 9.0, 2: 9.0}),
+        context=PublicContext(n_records=40, n_features=1, feature_names=("x",)),
+    )
+    said = []
+    for scenario in ORDERS[name]:
+        bound = scenario.bind(release.context)
+        found = [bound.fact(Adjacency, release).delta]
+        if isinstance(scenario, MarkovChainScenario):
+            found.append(MarkovQuilt(1.0).calibrate(release, bound).noise.scale)
+        said.append(found)
+    np.testing.assert_allclose(said, said[:1] * len(said), rtol=1e-9)
+
+
+# -- an event that any fact may hold outside of ----------------------------------------
+
+#: Mass of the event, and what it and the noise may take together.
+EVENT, DELTA = 2e-4, 1e-3
+
+
+def told_with_event(bound):
+    """A bound scenario, each of whose facts fails on an event."""
+    plain = bound.fact
+    bound.fact = lambda *asked: replace(plain(*asked), delta=EVENT)
+    return bound
+
+
+def with_deltas():
+    """Each accountant that states a delta, once for each kind of fact and release."""
+    kinds = [k for k in known_accountants() if "delta" in k().get_params()]
+    found = {}
+    for scenario in _scenarios(4).values():
+        for release in _releases(4).values():
+            for kind in (k for k in kinds if k is not Best):
+                if all((kind, need, type(release)) in found for need in kind.needs):
+                    continue
+                try:
+                    bound = scenario.bind(release.context)
+                except ScenarioError:
+                    continue
+                made = kind(delta=DELTA)
+                if made.supports(release, bound):
+                    need = made._need(release, bound)
+                    asked = made, release, scenario
+                    found.setdefault((kind, need, type(release)), asked)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_noise_has_no_part_of_delta_that_an_event_takes():
+    taken = set()
+    for key, (accountant, release, scenario) in with_deltas().items():
+        noise = accountant.calibrate(release, scenario, 0).noise
+        bound = told_with_event(scenario.bind(release.context))
+        told = accountant.certify(noise, release, bound)
+        assert told.delta == DELTA and told.event_delta in (0.0, EVENT), key
+        left = clone(accountant).set_params(delta=DELTA - told.event_delta)
+        plain = left.certify(noise, release, scenario)
+        assert told.epsilon >= plain.epsilon * (1 - 1e-9), key
+        if told.event_delta:
+            taken.add(key[0])
+    assert {OverlapAmplification, GroupPrivacy, GeneralWasserstein} <= taken

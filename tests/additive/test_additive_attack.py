@@ -30,27 +30,31 @@ PROBLEM = Problem(
 N, ROUNDS = 400, 4
 
 
-def tables(relation):
+def tables(relation, weights):
     """Tables that differ in one record, of rare cells.
 
     All others are of the common cells and of one class. Functions are centred, so what
     pulls the common cells to that class pushes the rare ones away from it, and a record
-    of theirs in that class is wrong in every round.
+    of theirs in that class is wrong in every round. Weights are those of a record, of
+    what replaces it and of the others.
     """
+    own = other = None
+    if weights is not None:
+        own, other = (np.append(w, np.full(N - 1, weights[2])) for w in weights[:2])
     codes = np.zeros((N, 2), dtype=np.uint8)
     y = np.zeros(N, dtype=int)
     canary = codes.copy(), y.copy()
     canary[0][0] = 1
     if relation == "replace":
-        return canary, (codes, y)
+        return (*canary, own), (codes, y, other)
     # absent, at the same public number of records
-    return canary, (codes[1:], y[1:])
+    return (*canary, own), (codes[1:], y[1:], other if other is None else other[1:])
 
 
 class Attacker:
     """Run on one table, watched by who knows what the other would have given."""
 
-    def __init__(self, relation):
+    def __init__(self, relation, weights=None):
         self.relation = relation
         self.release = additive_release(
             PROBLEM,
@@ -59,12 +63,12 @@ class Attacker:
             rounds=ROUNDS,
             assumptions=(),
         )
-        self.worlds = tables(relation)
+        self.worlds = tables(relation, weights)
 
     def run(self, world, noise, rng, certified=None):
         """Log odds of the first world against the second, and squared distance."""
         certified = noise if certified is None else certified
-        (mine, y), (theirs, other) = (
+        (mine, y, weights), (theirs, other, counterweights) = (
             self.worlds if world == 0 else reversed(self.worlds)
         )
         odds, squares = [], []
@@ -80,6 +84,7 @@ class Attacker:
         def both(rows, y_mine, basis, loss, **options):
             left = sums(rows, y_mine, basis, loss, **options)
             rows = _run.CodedRows(theirs, PROBLEM.binning.n_cells)
+            options["weights"] = counterweights
             right = sums(rows, other, basis, loss, **options)
             left.counterpart = right
             self.current = left
@@ -96,7 +101,10 @@ class Attacker:
                 released = release.noisy(stage, exact, noise, rng)
                 if stage == 0:
                     counterpart = np.concatenate(
-                        [np.bincount(theirs[:, k], minlength=2) for k in range(2)]
+                        [
+                            np.bincount(theirs[:, k], counterweights, minlength=2)
+                            for k in range(2)
+                        ]
                     )
                 else:
                     counterpart = np.zeros_like(exact)
@@ -117,7 +125,7 @@ class Attacker:
             mock.patch.object(sums, "__call__", remember),
             mock.patch.object(_run, "mean_curvature", return_value=np.ones(1)),
         ):
-            execute(PROBLEM, Watched(), mine, y, noise, rng)
+            execute(PROBLEM, Watched(), mine, y, noise, rng, weights)
         sign = 1 if world == 0 else -1
         return sign * sum(odds), sum(squares)
 
@@ -128,9 +136,14 @@ def calibrated(relation, attacker, epsilon=1.0):
     )
 
 
+#: Weights of a record, of what replaces it and of the others, in units of the largest.
+HEAVY = 1.0, 0.25, 0.5
+
+
+@pytest.mark.parametrize("weights", [None, HEAVY])
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
-def test_a_canary_moves_all_stages_as_far_as_is_accounted_for(relation):
-    attacker = Attacker(relation)
+def test_a_canary_moves_all_stages_as_far_as_is_accounted_for(relation, weights):
+    attacker = Attacker(relation, weights)
     found = calibrated(relation, attacker)
     moved = [
         attacker.run(0, found.noise, np.random.default_rng(seed))[1]
@@ -144,8 +157,9 @@ def test_a_canary_moves_all_stages_as_far_as_is_accounted_for(relation):
 
 
 @pytest.mark.slow
-def test_the_best_attacker_gets_what_is_promised_and_no_more():
-    attacker = Attacker("add_remove")
+@pytest.mark.parametrize("weights", [None, HEAVY])
+def test_the_best_attacker_gets_what_is_promised_and_no_more(weights):
+    attacker = Attacker("add_remove", weights)
     # so much that a few runs show it
     found = calibrated("add_remove", attacker, epsilon=6.0)
 

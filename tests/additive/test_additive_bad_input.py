@@ -133,7 +133,7 @@ def test_tables(schema):
     if schema is None:
         options |= {"bounds": (0, 1)}
     model = PrivateAdditiveClassifier(**options)
-    numbers = FRAME.assign(b=0.0)
+    numbers = FRAME.assign(b=0.0 if schema is None else "x")
     refused(model, "minimum of", numbers.iloc[:0], LABELS[:0])
     refused(model, "minimum of", numbers.iloc[:1], LABELS[:1])
     refused(model, "inconsistent numbers", numbers, LABELS[:5])

@@ -246,7 +246,7 @@ def test_a_target_outside_of_its_classes_counts_as_nothing():
     assert model.release_.n_records == 400
     np.testing.assert_array_equal(model.classes_, ["no", "yes"])
     # their features count in the histograms all the same
-    assert "counts as nothing but in the histograms" in str(model.certificate_)
+    assert "counts as nothing but in the histograms" in model.certificate_.details()
     plain = PrivateAdditiveClassifier(**options).fit(X, y)
     for name in SCHEMA.names:
         np.testing.assert_array_equal(model.histograms_[name], plain.histograms_[name])
@@ -420,3 +420,43 @@ def test_memory_beside_the_table_is_that_of_codes_and_three_vectors():
     tracemalloc.stop()
     # six codes of a byte, two joint codes of two, and what a part of the rows takes
     assert peak < n * (6 + 2 * 2 + 3 * 8) + 6e6
+
+
+@pytest.mark.parametrize(
+    "constraints, interactions",
+    [({"a": 1}, [("a", "b"), ("g", "a")]), ({"a": 1, "b": -1, "g": 1}, "all")],
+)
+def test_predictions_follow_constraints_whatever_interacts(constraints, interactions):
+    rng = np.random.default_rng(0)
+    n = 300
+    table = pd.DataFrame(
+        {
+            "a": rng.uniform(size=n),
+            "b": rng.uniform(size=n),
+            "g": rng.integers(0, 4, size=n),
+        }
+    )
+    table.loc[::9, "a"] = np.nan
+    schema = Schema(
+        {
+            "a": Number(0, 1, missing_level=True),
+            "b": (0, 1),
+            "g": Category((0, 1, 2, 3), ordered=True),
+        }
+    )
+    y = -2 * table["a"].fillna(0.0) * (1 - 2 * table["b"]) - table["g"] * table["a"].gt(
+        0.5
+    )
+    model = PrivateAdditiveRegressor(
+        schema=schema,
+        target_bounds=(-5, 2),
+        monotone_constraints=constraints,
+        interactions=interactions,
+        n_rounds=20,
+    ).fit(table, y)
+    grids = {"a": np.linspace(-0.2, 1.2, 60), "b": np.linspace(0, 1, 60), "g": range(4)}
+    for name, direction in constraints.items():
+        for _ in range(6):
+            row = {other: rng.choice(grid) for other, grid in grids.items()}
+            made = pd.DataFrame({**row, name: grids[name]})[["a", "b", "g"]]
+            assert np.all(direction * np.diff(model.predict(made)) >= -1e-9)

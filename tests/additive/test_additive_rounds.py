@@ -27,15 +27,24 @@ def _basis(rng):
     return make_basis(masses, KINDS, n_records=500, mu=0.3)
 
 
-def _sums(codes, y, basis, loss, n_outputs, clip):
+def _sums(codes, y, basis, loss, n_outputs, clip, weights=None):
     rows = CodedRows(np.asfortranarray(codes), SIZES)
     return ResidualSums(
-        rows, np.asarray(y), basis, loss, n_outputs=n_outputs, clip=clip
+        rows,
+        np.asarray(y),
+        basis,
+        loss,
+        n_outputs=n_outputs,
+        clip=clip,
+        weights=weights,
     )
 
 
+@pytest.mark.parametrize("least", [None, 0.0, 0.3])
 @pytest.mark.parametrize("name", LOSSES)
-def test_one_record_moves_a_sum_by_at_most_one_and_another_by_two(name):
+def test_one_record_moves_a_sum_by_at_most_one_and_another_by_two(name, least):
+    """By brute force, over all rows and targets, and weights where there are any."""
+    levels = [None] if least is None else [np.array([w]) for w in (least, 0.7, 1.0)]
     loss, n_outputs, targets, clip = LOSSES[name]
     rng = np.random.default_rng(0)
     longest = furthest = 0.0
@@ -44,9 +53,10 @@ def test_one_record_moves_a_sum_by_at_most_one_and_another_by_two(name):
         parameters = scale * rng.normal(size=(basis.dim + 1) * n_outputs)
         alone = np.array(
             [
-                _sums(row[None], [y], basis, loss, n_outputs, clip)(parameters)
+                _sums(row[None], [y], basis, loss, n_outputs, clip, w)(parameters)
                 for row in ALL_ROWS
                 for y in targets
+                for w in levels
             ]
         )
         norms = np.linalg.norm(alone, axis=1)

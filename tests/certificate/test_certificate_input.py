@@ -66,8 +66,8 @@ CASES = {
         "certificate.epsilon.*stands there twice",
     ),
     "other schema": (text(schema="mine"), "certificate.schema must be"),
-    "version 1": (text(version=1), "certificate.version must be 4.*from_dict"),
-    "version 2": (text(version=2), "certificate.version must be 4"),
+    "version 1": (text(version=1), "certificate.version must be 5.*from_dict"),
+    "version 2": (text(version=2), "certificate.version must be 5"),
     "version true": (text(version=True), "certificate.version"),
     "notion": (text(notion="my_dp"), "certificate.notion must be one of"),
     "unknown field": (

@@ -127,17 +127,17 @@ def _check_numbers(plain):
 def test_which_numbers_there_are():
     plain = {
         "schema": 1,
-        "version": 4,
+        "version": 5,
         "digest": 3,
         "none": 0,
         "zero": 0.0,
         "true": True,
         "text": "1",
         "far": float("inf"),
-        "inner": {"version": 4, "rows": [[1.0, 2], ["x", 3.5]]},
+        "inner": {"version": 5, "rows": [[1.0, 2], ["x", 3.5]]},
     }
     assert dict(_check_numbers(plain)) == {
-        "inner.version": 4,
+        "inner.version": 5,
         "inner.rows[0][0]": 1.0,
         "inner.rows[0][1]": 2,
         "inner.rows[1][1]": 3.5,
@@ -385,4 +385,4 @@ def test_the_digest_is_of_everything_else():
 )
 def test_another_schema_is_refused_before_its_fields(changes):
     with pytest.raises(CertificateFileError, match="certificate.(schema|version) must"):
-        read_certificate({"schema": "skpuffer.certificate", "version": 4} | changes)
+        read_certificate({"schema": "skpuffer.certificate", "version": 5} | changes)

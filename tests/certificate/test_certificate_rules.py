@@ -6,13 +6,16 @@ nothing here is made by what the check is to judge.
 
 import math
 
+import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from skpuffer.certificate import Finding, Report, State, schema
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.certificate import Finding, Report, State, check, schema
 from skpuffer.certificate._curves import recomputed
 from skpuffer.certificate._rules import _compared, findings_of
 from skpuffer.certificate._structure import check_structure
+from skpuffer.summary import PrivateQuantile
 
 FIELDS = dict.fromkeys(schema()["properties"])
 
@@ -47,7 +50,7 @@ def stated(curve, **fields):
     """All of a certificate about tables, of which a record is replaced."""
     usual = {
         "schema": "skpuffer.certificate",
-        "version": 4,
+        "version": 5,
         "notion": "approximate_dp",
         "relation": "replace",
         "coupling_id": "replace:2",
@@ -66,6 +69,7 @@ def stated(curve, **fields):
         "scenario": "",
         "accountant": "",
         "choice": "",
+        "errors": [],
         "release": "",
         "digest": "sha256:" + 64 * "0",
         "curve": curve,
@@ -1235,3 +1239,13 @@ def test_a_report_holds_only_if_no_finding_contradicts():
         assert told["assumptions"] == ["taken"]
         assert [f["state"] for f in told["findings"]] == [f.state for f in findings]
         assert report.of("does not follow") == tuple(f for f in findings if f == bad)
+
+
+@pytest.mark.parametrize("quantiles", [0.5, [0.1, 0.5, 0.9]])
+def test_certificates_of_quantiles_are_confirmed(quantiles):
+    """Their delta falls so steeply that a search leaves a few parts in a hundred."""
+    model = PrivateQuantile(
+        accountant=PrivacyLoss(1.0), quantiles=quantiles, bounds=(0, 1)
+    )
+    certificate = model.fit(np.linspace(0, 1, 50)[:, None]).certificate_
+    assert check(certificate).follows

@@ -4,7 +4,7 @@ import html
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import (
     ColumnTransformer,
@@ -22,12 +22,12 @@ from sklearn.ensemble import (
     VotingClassifier,
     VotingRegressor,
 )
-from sklearn.feature_selection import RFE, RFECV, SelectFromModel
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.impute import SimpleImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
@@ -41,6 +41,7 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
     Normalizer,
+    OneHotEncoder,
     PolynomialFeatures,
     StandardScaler,
 )
@@ -306,6 +307,26 @@ OF_WRAPPERS = {
         FrozenEstimator(NotLearning(2)),
         {"frozenestimator": "leak"},
     ),
+    # at any depth
+    **{
+        f"foreign and frozen within, {at}": (
+            FrozenEstimator(around),
+            {"frozenestimator": "leak"},
+        )
+        for at, around in enumerate(
+            [
+                Pipeline([("a", RowNormClipper()), ("b", NotLearning(2))]),
+                FeatureUnion([("a", NotLearning(2))]),
+                ColumnTransformer([("a", NotLearning(2), [0])]),
+                ColumnTransformer([], remainder=NotLearning(2)),
+                Pipeline([("a", FeatureUnion([("b", FunctionTransformer(abs))]))]),
+                FrozenEstimator(NotLearning(2)),
+                Pipeline([("a", FrozenEstimator(NotLearning(2)))]),
+                TransformedTargetRegressor(PrivateRidge(), transformer=NotLearning(2)),
+                StackingRegressor([("a", PrivateRidge())], NotLearning(2)),
+            ]
+        )
+    },
     "columns by count": (
         GaussianRandomProjection(),
         {"gaussianrandomprojection": "leak"},
@@ -375,6 +396,114 @@ def test_a_scaler_on_the_same_rows_leaves_an_estimate(before, last):
         refused(NotComposableError, "ledger.release_is_estimate"),
     ):
         pipeline.fit(X, Y)
+
+
+class Centred(TransformerMixin, BaseEstimator):
+    """Nobody here knows what it does."""
+
+    def fit(self, X, y=None):
+        self.mean_ = X.mean(axis=0)
+        return self
+
+    def transform(self, X):
+        return X - self.mean_
+
+
+class Around(BaseEstimator):
+    """Nor what this one hands on."""
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def fit(self, X, y):
+        self.estimators_ = [clone(self.estimator).fit(X - X.mean(axis=0), y)]
+        return self
+
+
+def certificates(fitted):
+    """Those of the private estimators within an estimator of scikit-learn."""
+    if hasattr(fitted, "certificate_"):
+        return [fitted.certificate_]
+    parts = [step for _, step in getattr(fitted, "steps", ())]
+    parts += getattr(fitted, "estimators_", [])
+    for name in ("regressor_", "estimator_", "final_estimator_"):
+        parts += [getattr(fitted, name)] if hasattr(fitted, name) else []
+    parts = [part for part in parts if type(part) is not LogisticRegression]
+    return [c for part in parts for c in certificates(part)]
+
+
+def ridge():
+    return PrivateRidge(target_bounds=(0, 3))
+
+
+LEAKING = [
+    MinMaxScaler(),
+    PCA(1),
+    SelectKBest(k=1),
+    SimpleImputer(),
+    KNNImputer(),
+    OneHotEncoder(sparse_output=False, handle_unknown="ignore"),
+    ColumnTransformer([("a", MinMaxScaler(), [0])], remainder="passthrough"),
+    FeatureUnion([("a", RowNormClipper()), ("b", MinMaxScaler())]),
+    FunctionTransformer(lambda X: X - X.mean(axis=0)),
+    Centred(),
+]
+
+
+@pytest.mark.filterwarnings("ignore:The estimator .* does not support callbacks")
+@pytest.mark.parametrize("wrap", [lambda m: m, make_pipeline, OneVsRestClassifier])
+@pytest.mark.parametrize("before", LEAKING, ids=lambda s: type(s).__name__)
+def test_any_step_that_is_not_known_to_be_safe_leaves_an_estimate(before, wrap):
+    pipeline = make_pipeline(clone(before), wrap(model()))
+    with pytest.warns(PrivacyLeakWarning):
+        pipeline.fit(X, Y)
+    found = certificates(pipeline)
+    assert found and not any(c.certified for c in found)
+    # a ledger refuses before noise is drawn
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (100.0, 1e-5)})
+    with (
+        ledger,
+        pytest.warns(PrivacyLeakWarning),
+        refused(NotComposableError, "ledger.release_is_estimate"),
+    ):
+        make_pipeline(clone(before), wrap(model())).fit(X, Y)
+    assert len(ledger.report()) == 0
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda m: BaggingClassifier(m, n_estimators=1, bootstrap=False),
+        lambda m: make_pipeline(None, "passthrough", m),
+        lambda m: OneVsRestClassifier(make_pipeline(RowNormClipper(), m)),
+        lambda m: StackingClassifier([("a", m)], m, cv=2),
+        lambda m: StackingClassifier(
+            [("a", m), ("b", LogisticRegression())],
+            LogisticRegression(),
+            cv=2,
+        ),
+    ],
+)
+def test_what_hands_each_record_on_once_leaves_a_promise(around):
+    found = certificates(around(model()).fit(X, Y))
+    assert found and all(c.certified for c in found)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda: BaggingClassifier(model(), n_estimators=1),
+        lambda: Around(model()),
+        lambda: StackingClassifier([("a", LogisticRegression())], model(), cv=2),
+        lambda: TransformedTargetRegressor(ridge(), transformer=StandardScaler()),
+        lambda: TransformedTargetRegressor(ridge(), func=np.exp, inverse_func=np.log),
+    ],
+)
+def test_wrappers_that_change_records_by_each_other_leave_an_estimate(around):
+    with pytest.warns(PrivacyLeakWarning):
+        fitted = around().fit(X, Y)
+    found = certificates(fitted)
+    assert found and not any(c.certified for c in found)
 
 
 @pytest.mark.parametrize(

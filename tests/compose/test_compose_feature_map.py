@@ -1,3 +1,4 @@
+import itertools
 import pickle
 
 import numpy as np
@@ -50,6 +51,16 @@ def test_equal_by_content():
     assert one != changed
     assert pickle.loads(pickle.dumps(one)) == one
     assert one != "map" and one.assumption == "because"
+
+
+def test_other_columns_are_another_map():
+    """Of a transformer that keeps no names, as what is remembered goes by the map."""
+    maps = [
+        FeatureMap(RowNormClipper(), columns, "")
+        for columns in (None, ("age",), ("race",), ("age", "race"), ("race", "age"))
+    ]
+    for one, other in itertools.combinations(maps, 2):
+        assert one != other
 
 
 def test_one_that_cannot_be_hashed_equals_its_copies_only():

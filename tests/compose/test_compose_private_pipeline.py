@@ -22,6 +22,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpuffer.accountants import OverlapAmplification, PrivacyLoss
+from skpuffer.cluster import PrivateKMeans
 from skpuffer.compose import (
     PrivatePipeline,
     PublicPreprocessing,
@@ -35,6 +36,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
+from skpuffer.naive_bayes import PrivateGaussianNB
 from skpuffer.preprocessing import (
     PublicMinMaxScaler,
     PublicOneHotEncoder,
@@ -264,7 +266,7 @@ def test_a_belief_speaks_of_raw_columns_behind_public_steps():
 
 def test_blocks_of_records():
     groups = np.repeat(np.arange(200), 2)
-    model = pipeline(scenario=BlocksScenario(RecordScenario()))
+    model = pipeline(scenario=BlocksScenario(RecordScenario(k=2)))
     model.fit(X, Y, groups=groups)
     assert 2 * (1 - 2e-3) < model.certificate_.epsilon <= 2
     assert all("Blocks" in c.scenario for c in model.certificates_.values())
@@ -490,3 +492,23 @@ def test_what_a_composition_is_told_to_return_stays():
     mapped = model[:1].transform(frame)
     assert list(mapped.columns) == ["some__a", "some__b", "rest__c"]
     assert model.transform(frame).shape == frame.shape
+
+
+@pytest.mark.parametrize("kind", ["fit_predict", "fit_transform", "score"])
+def test_a_pipeline_fits_and_answers_as_its_last_step_does(kind):
+    X = np.random.default_rng(0).random((200, 2))
+    last = PrivateKMeans(2, bounds=(-3, 3))
+    scaled = PrivatePipeline(
+        [("s", PrivateStandardScaler(bounds=(0, 1))), ("k", last)],
+        accountant=PrivacyLoss(5.0),
+    )
+    assert hasattr(scaled, kind)
+    if kind == "score":
+        assert scaled.fit(X).score(X) <= 0
+        return
+    found = getattr(scaled, kind)(X)
+    again = scaled.predict(X) if kind == "fit_predict" else scaled.transform(X)
+    np.testing.assert_array_equal(found, again)
+    # and no other step has it
+    ends_elsewhere = PrivatePipeline([("k", last), ("m", PrivateGaussianNB())])
+    assert not hasattr(ends_elsewhere, kind) or kind == "score"

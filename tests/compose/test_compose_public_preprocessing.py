@@ -19,7 +19,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
 from skpuffer.compose import OutputPerturbation, PublicPreprocessing
-from skpuffer.exceptions import PrivacyWarning, ScenarioError, stated
+from skpuffer.exceptions import (
+    PrivacyLeakWarning,
+    PrivacyWarning,
+    ScenarioError,
+    stated,
+)
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
 from skpuffer.scenarios import AttributeScenario
@@ -591,3 +596,19 @@ def test_privacy_checks(at):
     """Run each check on one of the three: all checks run in the generic tests."""
     for _, check in privacy_checks(checked()[at])[at::3]:
         check()
+
+
+@pytest.mark.parametrize("shift, shares", [(0.0, True), (9.0, False)])
+def test_a_reference_of_the_private_rows_leaves_an_estimate(shift, shares):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = PublicPreprocessing(
+        StandardScaler(), PrivateMean(bounds=(-3, 3)), reference=X[::-1] + shift
+    )
+    if not shares:
+        assert model.fit(X).certificate_.certified
+        return
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X)
+    assert not model.certificate_.certified
+    # a preview has no rows to compare with
+    assert model.preview(40).certificate.certified

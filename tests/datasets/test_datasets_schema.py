@@ -64,7 +64,7 @@ def test_code_books_are_of_the_tables_they_come_with(load):
         k = schema.names.index(name)
         column = schema.select([name]).binning()
         codes = column(values.to_frame())[:, 0]
-        if values.isna().any() and schema[name].missing_level:
+        if values.isna().any() and schema[name].has_gaps:
             assert set(codes[values.isna()]) == {binning.n_cells[k] - 1}
         if hasattr(schema[name], "low") and values.notna().any():
             assert schema[name].low <= values.min() <= values.max() <= schema[name].high

@@ -158,7 +158,7 @@ def test_it_stands_in_pipelines_and_column_transformers(iris):
         "privatepca__privatepca0",
         "privatepca__privatepca1",
     ]
-    scaled = make_pipeline(FunctionTransformer(np.log1p), pca).fit(iris)
+    scaled = make_pipeline(FunctionTransformer(), pca).fit(iris)
     assert scaled.transform(iris).shape == (150, 2)
 
 
@@ -170,7 +170,7 @@ def test_a_raw_table_is_read_by_its_schema():
     )
     schema = Schema({"age": (0, 100), "sex": ["F", "M"]})
     found = PrivatePCA(2, schema=schema).set_output(transform="pandas").fit(table)
-    assert found.components_.shape == (2, 4)
+    assert found.components_.shape == (2, 5)
     assert found.transform(table[["sex", "age"]]).shape == (n, 2)
 
 
@@ -247,3 +247,23 @@ def test_bounds_of_the_data_are_an_estimate(iris):
     with pytest.warns(PrivacyLeakWarning):
         found = PrivatePCA(bounds="empirical").fit(iris)
     assert found.certificate_.notion is Notion.ESTIMATED
+
+
+def test_the_edge_of_a_spectrum_is_that_of_noise_alone(monkeypatch):
+    """Of rows at the centre, by as many draws of the noise as one likes."""
+    n, d, held = 50, 12, []
+    monkeypatch.setattr(PrivatePCA, "_publish", lambda self, *given: held.append(given))
+    model = PrivatePCA(data_norm=2.0, estimate_mean=False).fit(np.zeros((n, d)))
+    monkeypatch.undo()
+    (value, release) = held[0]
+    rng, entries, largest = np.random.default_rng(0), [], []
+    first, second = np.triu_indices(d, 1)
+    for drawn in model.noise_.sample((200, value.size), rng):
+        _, products = release.contribution.moments(drawn, n)
+        noisy = 2.0**2 * n / (n - 1) * (products - np.eye(d) / d)
+        entries.append(noisy[first, second])
+        largest.append(np.linalg.eigvalsh(noisy)[-1])
+    model._publish(np.zeros(value.size), release)
+    edge = np.min(model._scale) ** 2
+    assert edge == pytest.approx(2 * np.std(entries) * math.sqrt(d), rel=0.03)
+    assert 0.8 * edge < np.mean(largest) < 1.1 * edge

@@ -364,6 +364,6 @@ def test_an_id_each_is_no_group():
 
 
 def test_a_scenario_bound_to_other_groups():
-    scenario = households(2).bind(PublicContext(n_records=8, groups=(0, 0, 1, 1) * 2))
+    scenario = households(4).bind(PublicContext(n_records=8, groups=(0, 0, 1, 1) * 2))
     with refused(ValueError, "scenario.bound_to_other_context", field="groups"):
         PrivacyLoss().calibrate(votes(np.arange(8) // 2), scenario)

@@ -302,6 +302,33 @@ def test_no_error_of_a_teacher_gets_out():
     assert asked.predict(np.full((4, 2), 9.0)).shape == (4,)
 
 
+class _Says(ClassifierMixin, BaseEstimator):
+    """Answers with one and the same value, whatever it learnt."""
+
+    def __init__(self, value=None):
+        self.value = value
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.value if np.ndim(self.value) else [self.value] * len(X)
+
+
+@pytest.mark.parametrize(
+    "value", [-1, -9, 2, 2**70, 0.5, np.nan, -np.inf, "one", None, [[0]], [1] * 3]
+)
+def test_whatever_teachers_answer_each_has_a_vote(value):
+    X, y = blobs()
+    teachers = Teachers(_Says(value), 4, np.random.default_rng(0)).fit(X, y)
+    votes = teachers.vote(X[:5], 2)
+    assert votes.shape == (5, 2) and np.all(votes >= 0)
+    np.testing.assert_array_equal(votes.sum(axis=1), 4)
+    if value in (-1, -9, 2, "one"):
+        # no class, so that it is counted as any other answer that is none
+        np.testing.assert_array_equal(votes[:, 0], 4)
+
+
 class _Outspoken(_Unable):
     """Tells everybody what it saw, when it learns and when it is asked."""
 

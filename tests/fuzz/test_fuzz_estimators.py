@@ -39,7 +39,8 @@ def refuse_leaks(fitted, words):
     held = {name: v for name, v in vars(fitted).items() if name.endswith("_")}
     for path, leaf in reachable(held).items():
         values = np.asarray(leaf)
-        if values.dtype.kind == "f":
+        # a correlation is NaN where a variance drowns in noise
+        if values.dtype.kind == "f" and "correlation_" not in str(path):
             assert not np.any(np.isnan(values)), f"{words}: {path} is NaN"
         said = leaf if isinstance(leaf, str) else values.tobytes()
         assert not sings(said), f"{words}: {path} holds a private value"

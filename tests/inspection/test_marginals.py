@@ -11,13 +11,13 @@ from sklearn.exceptions import NotFittedError
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import PrivacyLeakWarning
 from skpuffer.inspection import MarginalDisplay
-from skpuffer.schema import Category, Schema
+from skpuffer.schema import Category, Number, Schema
 from skpuffer.synthesis import PrivateTableSynthesizer
 from tests.refused import refused, warned
 
 SCHEMA = Schema(
     {
-        "age": (18, 80),
+        "age": Number(18, 80, missing=False),
         "ill": Category(["no", "yes"], missing_level=False),
     },
     target="ill",

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -26,10 +27,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, scale
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
-from skpuffer.exceptions import SeededNoiseWarning
+from skpuffer.exceptions import SeededNoiseWarning, UnsupportedError
 from skpuffer.inspection import PrivacyUtilityDisplay
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import AttributeScenario
+from skpuffer.summary import PrivateSummary
 from tests.refused import refused, warned
 
 EPSILONS = [0.5, 2.0, 8.0]
@@ -88,7 +90,7 @@ def test_scores_are_those_of_cross_validation(data):
 def test_a_shuffling_splitter_gives_all_budgets_and_the_ceiling_the_same_splits(data):
     X, y = data
     X = np.column_stack([np.arange(len(y)), X])
-    first = FunctionTransformer(lambda Z: Z[:, 1:])
+    first = ColumnTransformer([("rest", "passthrough", slice(1, None))])
     display = PrivacyUtilityDisplay.from_estimator(
         make_pipeline(first, model()),
         X,
@@ -376,6 +378,8 @@ def test_the_private_step_names_the_curve(data):
     assert display.estimator_name == "PrivateLogisticRegression"
 
 
+# nothing is known of the rows that this wrapper hands on
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyLeakWarning")
 def test_two_budgets_are_listed_and_one_can_be_chosen(data):
     estimator = Holder(model())
     with refused(
@@ -710,3 +714,27 @@ def test_from_search_refuses_failed_fits(data):
 
 def _refuses(y_true, y_pred):
     raise ValueError("no score")
+
+
+def test_what_a_budget_buys_is_drawn_before_it_is_spent():
+    """By previews, and so without a row, at each budget what a fit would say."""
+    model = PrivateSummary(
+        by="s",
+        statistics=["mean"],
+        bounds={"x": (0, 10)},
+        categories={"s": ["a", "b"]},
+    )
+    display = PrivacyUtilityDisplay.from_preview(
+        model, 1000, feature_names=["s", "x"], epsilons=[2, 0.5]
+    )
+    assert display.epsilons.tolist() == [0.5, 2]
+    for epsilon, scores in zip(display.epsilons, display.scores, strict=True):
+        asked = clone(model).set_params(accountant__epsilon=epsilon)
+        preview = asked.preview(1000, feature_names=["s", "x"])
+        assert scores.tolist() == np.ravel(preview.std["result_"]).tolist()
+    assert (display.scores[0] > 2 * display.scores[1]).all()
+    assert display.ax_.get_yscale() == "log"
+    with refused(UnsupportedError, "release.no_confidence_intervals"):
+        PrivacyUtilityDisplay.from_preview(
+            PrivateLogisticRegression(classes=[0, 1]), 100, n_features=1
+        )

@@ -425,6 +425,35 @@ def test_events_are_paid_for_far_from_the_ceiling():
         ledger.enter(eventful)
 
 
+@pytest.mark.parametrize("event", [0.0, 2.4e-6])
+@pytest.mark.parametrize("most", [2.0, 30.0])
+def test_as_many_fit_at_once_as_one_by_one(event, most):
+    """Also where the cost of each order, or a delta of events, decides."""
+    one = replace(
+        ONE,
+        notion=Notion.APPROXIMATE_RENYI_PUFFERFISH,
+        alpha=2.0,
+        epsilon=float(ONE.curve.renyi(2.0)),
+        delta=event,
+        event_delta=event,
+        coupling_id="of blocks",
+        relation=None,
+    )
+    limits = {"approximate_pufferfish": (most, 1e-5)}
+    refusals = BudgetExceededError, NotComposableError
+    single, fitting = PrivacyLedger(":memory:", limits), 0
+    while fitting < 8:
+        try:
+            single.enter(one)
+        except refusals:
+            break
+        fitting += 1
+    PrivacyLedger(":memory:", limits).enter(one, count=fitting)
+    if fitting < 8:
+        with pytest.raises(refusals):
+            PrivacyLedger(":memory:", limits).enter(one, count=fitting + 1)
+
+
 def test_a_refusal_says_what_is_spent_and_what_it_would_come_to():
     ledger = PrivacyLedger(":memory:", {"renyi_pufferfish": (1.0, 2.0)})
     with is_refused(BudgetExceededError, "ledger.ceiling_exceeded", said="1 release"):

@@ -325,3 +325,21 @@ def test_what_another_enters_meanwhile_counts(path, monkeypatch):
     with refused(LedgerRefusal, "ledger.ceiling_exceeded"):
         one.enter(ONE)
     assert len(other.report()) == 1
+
+
+def test_notes_are_kept_beside_the_entries_and_never_changed(ledger, path):
+    # a file of an earlier version has no table of notes
+    assert ledger.notes() == []
+    ledger.add_note("a", first=True)
+    ledger.add_note("b", first=True)
+    ledger.add_note("c")
+    ledger.close()
+    again = PrivacyLedger(path)
+    assert again.notes() == ["a", "c"] and len(again.report()) == 1
+    assert PrivacyLedger.read_only(path).notes() == ["a", "c"]
+    with sqlite3.connect(path) as connection:
+        for change in ("DELETE FROM notes", "UPDATE notes SET note = 'd'"):
+            with pytest.raises(sqlite3.DatabaseError, match="only added to"):
+                connection.execute(change)
+    with pytest.raises(LedgerError):
+        PrivacyLedger.read_only(path).add_note("e")

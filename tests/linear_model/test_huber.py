@@ -210,7 +210,7 @@ def test_in_a_grid_over_budgets():
         target_bounds=BOUNDS, data_norm=2.0, alpha=10.0, random_state=0
     )
     grid = GridSearchCV(
-        make_pipeline(FunctionTransformer(np.tanh), model),
+        make_pipeline(FunctionTransformer(), model),
         {"privatehuberregressor__accountant__epsilon": [0.01, 20.0]},
         error_score="raise",
         cv=3,

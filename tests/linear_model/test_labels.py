@@ -171,7 +171,7 @@ def test_a_run_pays_for_its_label():
     release = run_of(record, 4.0, "poisson")
     label = accountant.calibrate(release, LABEL)
     assert label.noise.scale < 0.7 * accountant.calibrate(release, ANY).noise.scale
-    text = str(label.certificate)
+    text = label.certificate.details()
     for said in ("given another target, and features are not hidden", "moves by at"):
         assert said in text
     # two labels move a sum by twice as much

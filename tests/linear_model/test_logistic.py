@@ -274,6 +274,22 @@ def test_descent_alone_meets_the_tolerance(n_classes, monkeypatch):
         assert np.linalg.norm(gradient) <= 1e-6 * 5.0 * constants.lipschitz
 
 
+@pytest.mark.parametrize("times", [0.5, 1.5, 10.0, 1e4])
+def test_what_stops_a_little_above_the_tolerance_goes_on(times, monkeypatch):
+    X, y = table(np.random.default_rng(0), 200, 4, 2)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    constants = constants_of(200, 2, 1.0, 5.0)
+    tol, exact = 1e-4 * 5.0 * constants.lipschitz, minimise(X, y, constants, 1e-9, 99)
+    objective = Objective(X, y, constants.loss, 5.0, constants.n_outputs)
+    gradient = objective.gradient(exact + 1e-6)
+    stopped = exact + 1e-6 * times * tol / np.linalg.norm(gradient)
+    monkeypatch.setattr(_minimiser, "_newton", lambda w, *_: stopped)
+    near = np.linalg.norm(objective.gradient(stopped))
+    assert near == pytest.approx(times * tol, rel=0.5)
+    found = objective.gradient(minimise(X, y, constants, 1e-4, 10))
+    assert np.linalg.norm(found) <= tol
+
+
 def test_a_tolerance_below_rounding_is_refused():
     X, y = load_breast_cancer(return_X_y=True)
     model = PrivateLogisticRegression(solver="output", tol=1e-10)

@@ -5,6 +5,7 @@ import math
 import pickle
 import warnings
 from dataclasses import replace
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -36,7 +37,13 @@ from skpuffer.accountants import (
 )
 from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.certificate import check
-from skpuffer.compose import OutputPerturbation, PublicPreprocessing, audit_pipeline
+from skpuffer.cluster import PrivateKMeans
+from skpuffer.compose import (
+    OutputPerturbation,
+    PublicPreprocessing,
+    audit_pipeline,
+)
+from skpuffer.decomposition import PrivatePCA
 from skpuffer.exceptions import (
     BudgetExceededError,
     CompositionError,
@@ -169,7 +176,7 @@ def test_a_belief_amplifies_the_search_last():
     needed = plain.noise_.scale / found.noise_.scale
     # which is what the certificate says, and no more than that
     assert 2 < 0.99 * needed < certificate.gain <= needed
-    assert f"{certificate.gain:.3g} times less noise" in str(certificate)
+    assert f"{certificate.gain:.3g} times less noise" in certificate.details()
     # the default where there is a belief
     assert type(search(model=model).fit(FRAME, y).accountant_) is OverlapAmplification
 
@@ -448,7 +455,7 @@ def test_public_preprocessing_stays_around_the_model():
     found = made.fit(X[80:], y[80:])
     assert found.score(X[80:], y[80:]) > 0.75
     assert found.best_estimator_.estimator_.certificate_ is found.certificate_
-    assert "fitted on a reference table" in str(found.certificate_)
+    assert "fitted on a reference table" in found.certificate_.details()
 
 
 def test_a_code_book_and_texts():
@@ -465,7 +472,7 @@ def test_a_code_book_and_texts():
     found = search({"C": [1.0, 100.0]}, model, accountant=PrivacyLoss(8.0))
     found.fit(table, label)
     assert found.score(table, label) > 0.6
-    assert "were taken" not in str(found.certificate_)
+    assert "were taken" not in found.certificate_.details()
     assert not any(
         "found in the target" in str(a) for a in found.certificate_.assumptions
     )
@@ -903,3 +910,26 @@ def test_a_plain_search_under_a_belief_and_with_errors():
 def test_a_plain_search_has_no_number_of_trials():
     with refused(ValueError, "search.n_trials_with_each"):
         search(trials="each", n_trials=5).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "search", [PrivateGridSearchCV, partial(PrivateRandomizedSearchCV, n_iter=2)]
+)
+@pytest.mark.parametrize("with_target", [False, True])
+@pytest.mark.parametrize(
+    "estimator, grid",
+    [
+        (PrivateKMeans(bounds=(0, 1)), {"n_clusters": [2, 3]}),
+        (PrivatePCA(bounds=(0, 1)), {"n_components": [1, 2]}),
+        (PrivateStandardScaler(bounds=(0, 1)), {"with_std": [True, False]}),
+        (PrivateMean(bounds=(0, 1)), {"clip": [True, False]}),
+    ],
+    ids=str,
+)
+def test_what_has_no_target_has_no_score_to_choose_by(
+    search, estimator, grid, with_target
+):
+    X = np.random.default_rng(0).random((60, 2))
+    y = (X[:, 0] > 0.5) * 1 if with_target else None
+    with refused(ValueError, "search.estimator_has_no_score"):
+        search(estimator, grid, accountant=PrivacyLoss(5.0)).fit(X, y)

@@ -45,6 +45,7 @@ from skpuffer.scenarios import (
     DeclaredOdds,
     RecordScenario,
 )
+from skpuffer.training import Training
 from tests.refused import refused as is_refused
 from tests.refused import says
 from tests.refused import warned as is_warned
@@ -319,8 +320,12 @@ class _Drifting(PrivateLogisticRegression):
 
 @pytest.mark.parametrize("trials", ["geometric", "each"])
 def test_trials_of_other_fits_than_were_accounted_for_publish_nothing(trials):
+    # noise is set anew for more steps, and of full batches the promise may be the same
+    batches = Training(sampling="poisson", batch_size=50)
     made = search(
-        _Drifting(classes=[0, 1]), {"training__n_steps": [3, 4]}, trials=trials
+        _Drifting(classes=[0, 1], training=batches),
+        {"training__n_steps": [3, 4]},
+        trials=trials,
     )
     with is_refused(RuntimeError, "search.accounted_other_fits"):
         made.fit(X, Y)
@@ -390,7 +395,7 @@ def test_targets_that_are_named_as_a_column_hide_no_public_rows(name):
 
 
 def test_a_scenario_of_as_many_records_as_a_part_has_is_searched_under():
-    blocks = BlocksScenario(RecordScenario(), sizes=[70, 5])
+    blocks = BlocksScenario(RecordScenario(k=70), sizes=[70, 5])
     model = PrivateGaussianNB(scenario=blocks, classes=[0, 1], bounds=(-0.5, 0.5))
     made = search(model, {"priors": [None]}, accountant=PrivacyLoss(1.0, 1e-5))
     made.set_params(trials="each", validation_fraction=0.5)

@@ -162,7 +162,7 @@ def test_predict_takes_levels_and_gaps_that_no_record_had():
     )
     assert found.predict(new).shape == (3,)
     # what nobody had is as likely in each class, up to their sizes
-    assert found.n_categories_.tolist() == [4, 4, 3]
+    assert found.n_categories_.tolist() == [4, 5, 3]
     # columns in another order, and one more, are the same table
     shuffled = X[["pay", "region", "age"]].assign(note="?")
     np.testing.assert_array_equal(found.predict(shuffled), found.predict(X))
@@ -178,7 +178,12 @@ def test_bounds_and_categories_are_a_schema_too():
         classes=["no", "yes"],
     ).fit(X, y)
     schema = Schema(
-        {"region": LEVELS, "age": (0, 100), "pay": (0, 8), "answer": ["no", "yes"]},
+        {
+            "region": LEVELS,
+            "age": Number(0, 100, missing=False),
+            "pay": Number(0, 8, missing=False),
+            "answer": ["no", "yes"],
+        },
         target="answer",
     )
     by_schema = model(schema=schema, n_bins=4).fit(X, y)

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpuffer.preprocessing import PublicOneHotEncoder
+from skpuffer.schema import Schema
 from tests.refused import refused
 
 RACES = ["White", "Black", "Other"]
@@ -260,3 +261,27 @@ def test_the_category_missing_is_allowed_under_another_rule():
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    "levels",
+    [
+        {"a": ["b_c", "x"], "a_b": ["c", "y"]},
+        {"a": ["b", "b_2"], "a_b": ["c"]},
+        {"a": ["b_c", "b_missing"], "a_b": ["c", "d"]},
+    ],
+)
+def test_names_made_of_others_differ(levels, output):
+    table = pd.DataFrame({"a_b": ["c"], "a": ["b"], "a_b_c": [1.0], "a_b_c_2": 2.0})
+    encoder = PublicOneHotEncoder(levels).set_output(transform=output)
+    made = encoder.fit_transform(table)
+    names = list(encoder.get_feature_names_out())
+    assert list(made.columns) == names and len(set(names)) == len(names)
+    book = Schema({**levels, "a_b_c": (0, 1), "a_b_c_2": (0, 9)})
+    named = list(book.encoding("raw").names)
+    assert len(set(named)) == len(named)
+    # columns that are not encoded, and names that none collides with, are as ever
+    assert {"a_b_c", "a_b_c_2"} <= set(names) and "a_missing" in named
+    # and each is of the values that it names
+    assert made["a_b_c"].to_list() == [1.0] and made["a_b_c_2"].to_list() == [2.0]

@@ -6,13 +6,27 @@ import itertools
 import json
 import math
 import pickle
+import re
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import (
+    Best,
+    GeneralWasserstein,
+    GroupPrivacy,
+    PrivacyLoss,
+    RenyiDP,
+)
+from skpuffer.audit import largest_tpr
 from skpuffer.distributions import PointMass, Samples
-from skpuffer.exceptions import CompositionError, UncertifiedError, stated
+from skpuffer.exceptions import (
+    CompositionError,
+    SeededNoiseWarning,
+    UncertifiedError,
+    stated,
+)
 from skpuffer.kernel.certificates import _SINCE, VERSION, digest_of_plain
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import (
@@ -24,7 +38,14 @@ from skpuffer.privacy import (
 )
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import LawsScenario, RecordScenario
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BoundedOdds,
+    DependenceScenario,
+    LawsScenario,
+    RecordScenario,
+)
+from skpuffer.summary import PrivateMean
 from tests.refused import refused
 
 RELEASE = QueryRelease(
@@ -197,16 +218,17 @@ def test_html_parses_and_escapes(certificate):
         assumptions=("x < y & y > z", "<script>alert(1)</script>"),
     )
     root = ET.fromstring(nasty._repr_html_())
-    assert root.tag == "table"
     text = "".join(root.itertext())
     assert "AttributeScenario('<b>&\"')" in text
     assert "<script>alert(1)</script>" in text
-    assert root.findall(".//b") == root.findall("./caption/b")
-    assert len(root.findall(".//li")) == 2
+    assert root.findall(".//b") == root.findall("./b")
+    # five lines, and the rest folded
+    assert 3 <= len(root.findall("./table/tr")) <= 5
+    assert len(root.findall("./details/table/tr")) >= 5
 
 
 def test_text_states_the_promise(certificate):
-    text = str(certificate)
+    text = certificate.details()
     assert certificate.notion.title in text
     assert f"ε = {certificate.epsilon:.4g}" in text
     if certificate.delta:
@@ -219,13 +241,87 @@ def test_text_states_the_promise(certificate):
     assert ("must not be added" in text) is not certificate.composable
 
 
+def lines_of(certificate):
+    """Lines by name, as `print` shows them."""
+    lines = str(certificate).splitlines()[1:-1]
+    found = dict(line.strip().split("  ", 1) for line in lines)
+    assert len(found) == len(lines) <= 5
+    return {name: said.strip() for name, said in found.items()}
+
+
+PEOPLE = np.random.default_rng(0).uniform(0, 10, (300, 1))
+BELIEVED = AttributeScenario(0, level="record", prior=BoundedOdds(3.0))
+
+
+@pytest.mark.parametrize(
+    "scenario, accountant",
+    [
+        (RecordScenario(), PrivacyLoss(1.0)),
+        (RecordScenario(), PrivacyLoss(8.0, noise="gaussian")),
+        (RecordScenario(relation="replace"), RenyiDP(1.0, alpha=4, delta=None)),
+        (RecordScenario(size="private"), PrivacyLoss(1.0)),
+        (RecordScenario(), GroupPrivacy(0.5, alpha=np.inf, noise="laplace")),
+        (BELIEVED, Best(0.5, delta=1e-5)),
+        (DependenceScenario(0.1), GeneralWasserstein(1.0, alpha=4)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_five_lines_say_what_the_numbers_are(scenario, accountant):
+    X = np.column_stack([PEOPLE > 5, PEOPLE]) if scenario is BELIEVED else PEOPLE
+    model = PrivateMean(scenario, accountant, bounds=(0, 10)).fit(X)
+    certificate = model.certificate_
+    lines = lines_of(certificate)
+    assert list(lines) == ["protected", "not protected", "budget", "noise", "next"]
+    noise = f"mean: standard deviation {model.mean_std_[0]:.3g}"
+    gain = certificate.gain
+    assert lines["noise"].startswith(noise)
+    assert ("; gain " in lines["noise"]) == (gain is not None)
+    ((name, least, most),) = certificate.errors
+    assert (name, least) == ("mean", most) and least == pytest.approx(
+        model.mean_std_[0]
+    )
+    assert Certificate.from_dict(certificate.to_dict()).errors == certificate.errors
+    if certificate.alpha == math.inf:
+        assert f"at most {math.exp(certificate.epsilon):.3g}-fold" in lines["budget"]
+    else:
+        # no less than any attack may find, and not much more
+        most = 100 * largest_tpr(certificate, 0.01)
+        said = float(re.search("at most (.*) % true", lines["budget"])[1])
+        assert 0.995 * most <= said <= 1.4 * most
+    both = "two like this one cost"
+    adds = certificate.composable and scenario is not BELIEVED
+    assert (both in lines["next"]) == adds
+    if adds:
+        total = compose([certificate] * 2)
+        assert total.errors == 2 * certificate.errors
+        assert f"{both} ε = {total.epsilon:.4g}" in lines["next"]
+    size = certificate.n_records is not None and scenario is not BELIEVED
+    size = size and not isinstance(scenario, DependenceScenario)
+    assert ("the number of records" in lines["not protected"]) == size
+
+
+def test_a_seeded_release_is_added_to_nothing_in_five_lines_either():
+    model = PrivateMean(bounds=(0, 10), random_state=0)
+    with pytest.warns(SeededNoiseWarning):
+        model.fit(PEOPLE)
+    assert "two like this one" not in str(model.certificate_)
+
+
+def test_no_gain_is_no_advice_where_records_depend_on_each_other():
+    scenario = DependenceScenario(0.1)
+    accountant = GeneralWasserstein(1.0, alpha=4)
+    model = PrivateMean(scenario, accountant, bounds=(0, 10)).fit(PEOPLE)
+    assert model.certificate_.gain <= 1
+    assert "one independent record" in model.certificate_.details()
+
+
 def test_an_estimate_says_why_and_gives_nothing():
     estimate = CERTIFICATES["estimated"]()
     assert not estimate.certified
     assert not estimate.composable
     assert estimate.rpp_epsilon == math.inf
     assert "the bounds were peeked at" in str(estimate)
-    assert "estimate only" in estimate._repr_html_()
+    assert "ESTIMATE ONLY" in estimate._repr_html_()
     with refused(UncertifiedError, "certificate.estimate_no_guarantee"):
         estimate.to_approximate(1e-5)
 
@@ -358,8 +454,8 @@ def test_conversion_without_a_curve():
 
 def test_a_mutual_information_never_reads_as_epsilon():
     certificate = Certificate(notion="estimated", mutual_information=0.125)
-    assert "mutual information ≤ 0.125 nats" in str(certificate)
-    assert "ε" not in str(certificate).splitlines()[1]
+    assert "mutual information ≤ 0.125 nats" in certificate.details()
+    assert "ε" not in certificate.details().splitlines()[1]
     assert repr(certificate) == (
         "Certificate(notion='estimated', mutual_information=0.125)"
     )
@@ -385,7 +481,7 @@ def test_a_mutual_information_never_reads_as_epsilon():
 def test_gain_over_record_scenario(distance, gain, text):
     certificate = points(distance, epsilon=1.0)
     assert certificate.gain == pytest.approx(gain)
-    assert text in str(certificate)
+    assert text in certificate.details()
 
 
 def test_gain_is_not_spoken_of_where_it_makes_no_sense():
@@ -395,7 +491,7 @@ def test_gain_is_not_spoken_of_where_it_makes_no_sense():
 
 def test_confidence_is_shown():
     certificate = dataclasses.replace(EVENT, confidence=0.99)
-    assert "0.99 (over the public sample)" in str(certificate)
+    assert "0.99 (over the public sample)" in certificate.details()
 
 
 def test_samples_are_never_a_promise():
@@ -410,7 +506,7 @@ def test_samples_are_never_a_promise():
 
 def test_data_of_a_certificate_names_its_schema_and_version():
     plain = Certificate(notion="pure_dp", epsilon=1.0, alpha=math.inf).to_dict()
-    assert (plain["schema"], plain["version"]) == ("skpuffer.certificate", 4)
+    assert (plain["schema"], plain["version"]) == ("skpuffer.certificate", 5)
     assert Certificate.from_dict(plain).epsilon == 1.0
     for wrong in ({"schema": "other"}, {"schema": None}, {"version": "1"}):
         with refused(ValueError, "certificate.data_schema_wrong"):
@@ -423,7 +519,7 @@ def test_data_of_a_certificate_names_its_schema_and_version():
 
 
 def first_line(**fields):
-    return str(Certificate(**fields)).split("\n")[1]
+    return Certificate(**fields).details().split("\n")[1]
 
 
 def test_a_renyi_promise_says_what_it_is_in_the_usual_words():
@@ -468,13 +564,13 @@ def test_a_model_card_says_all_that_the_text_does():
     parts = ("Certificate", "Assumptions", "Check")
     assert list(card) == ["Privacy", *(f"Privacy/{part}" for part in parts)]
     assert "python -m skpuffer.certificate FILE" in card["Privacy/Check"]
-    assert card["Privacy"] == "This is a guarantee."
+    assert card["Privacy"].startswith("This is a guarantee.\n\n- **protected**")
     assert card["Privacy/Assumptions"] == "- one \\[sic]\n- two"
     text = card["Privacy/Certificate"]
     # nothing that Markdown or a browser would take for markup
     assert "'a\\_b\\*c', prior=&lt;table&gt;" in text
     assert all(line.startswith("- **") for line in text.splitlines())
-    assert len(text.splitlines()) == len(str(certificate).splitlines()) - 4
+    assert len(text.splitlines()) == len(certificate.details().splitlines()) - 4
     assert json.loads(json.dumps(card)) == card
     estimate = certificate.as_estimate("rows were read").to_card()
     assert "no guarantee" in estimate["Privacy"]
@@ -497,6 +593,20 @@ def test_what_was_changed_since_it_was_written_is_not_read():
     for change in ({"epsilon": 0.9}, {"assumptions": []}, {"digest": None}):
         with refused(ValueError, "certificate.data_digest_differs"):
             Certificate.from_dict(plain | change)
+
+
+@pytest.mark.parametrize(
+    "name", [key for key in CERTIFICATES["renyi_dp"]().to_dict() if key != "gain"]
+)
+def test_nothing_is_left_out_of_what_is_read(name):
+    """Least of all that by which a change is seen; the gain is for readers alone."""
+    plain = CERTIFICATES["renyi_dp"]().to_dict()
+    del plain[name]
+    if name != "digest":
+        plain["digest"] = digest_of_plain(plain)
+    codes = ("fields_wrong", "schema_wrong", "digest_differs")
+    with refused(ValueError, tuple(f"certificate.data_{code}" for code in codes)):
+        Certificate.from_dict(plain)
 
 
 def test_the_digest_is_of_what_is_meant_and_not_of_how_it_is_written():

@@ -454,7 +454,7 @@ def test_gaussian_composition_is_exact():
     assert total.curve.gaussian_mu == pytest.approx(
         one.curve.gaussian_mu * math.sqrt(2), rel=1e-12
     )
-    assert total.n_releases == 2 and "(2 releases)" in str(total)
+    assert total.n_releases == 2 and "(2 releases)" in total.details()
     assert total.to_approximate(1e-5).epsilon < 2 * one.to_approximate(1e-5).epsilon
     # and composing goes on
     assert compose([total, one]).epsilon == pytest.approx(1.5, rel=1e-9)

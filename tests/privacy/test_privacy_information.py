@@ -258,9 +258,11 @@ def test_the_mixed_bound_is_about_one_kind_of_secret():
 
 
 def test_it_is_said_in_nats_and_in_words():
-    said = str(
-        single(0.05, 0.2, prior_success=0.5, worst_leakage=1.25, entropy=math.log(16))
+    found = single(
+        0.05, 0.2, prior_success=0.5, worst_leakage=1.25, entropy=math.log(16)
     )
+    assert "is right with at most 0.6568 after" in str(found)
+    said = found.details()
     assert "each record's membership" in said
     assert "mutual information ≤ 0.05 nats" in said
     assert "right with probability 0.5 before is right with at most 0.6568 after" in (

@@ -103,7 +103,7 @@ def test_the_largest_fallback_is_kept():
     assert (found.epsilon, found.delta) == (0.7, 1e-5)
     plain = [part.curve.curve.epsilon(1e-5) for part in parts]
     assert found.fallback == max(plain) == plain[0] > parts[1].fallback
-    assert f"{found.fallback:.4g}" in str(found)
+    assert f"{found.fallback:.4g}" in found.details()
     for epsilon in (0.0, 0.3, 0.7, 2.0):
         worst = max(part.curve.delta(epsilon) for part in parts)
         assert found.curve.delta(epsilon) == worst
@@ -114,7 +114,10 @@ def test_the_largest_fallback_is_kept():
     off = found.curve.if_off(1e-5)
     assert max(max(part.curve.if_off(1e-5).values()) for part in parts) in off.values()
     (name,) = off
-    assert "odds within 6 | odds within 18 | " in str(name) and str(name) in str(found)
+    assert (
+        "odds within 6 | odds within 18 | " in str(name)
+        and str(name) in found.details()
+    )
     alike = parallel([parts[0], Certificate.from_dict(parts[0].to_dict())])
     assert alike.curve.if_off(1e-5) == parts[0].curve.if_off(1e-5)
     # said of all or of none

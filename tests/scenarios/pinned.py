@@ -460,8 +460,8 @@ def _blocks():
     chain = {"states": [[0.0], [1.0]], "event_delta": 1e-4}
     whole = {"level": "dataset", "prior_as": "support", "prior": ONE}
     parts = {
-        "records": RecordScenario(1),
-        "two records": RecordScenario(2, "replace"),
+        "records": RecordScenario(4),
+        "replaced records": RecordScenario(5, "replace"),
         "chain": MarkovChainScenario(SLOW, **chain),
         "named chain": MarkovChainScenario(SLOW, table="people", **chain),
         "all pairs": MarkovChainScenario(SLOW, pairs="all", **chain),

@@ -128,7 +128,8 @@ def test_a_table_drawn_given_one_secret_moves_by_every_record(table):
     assert (fact.count, fact.move, fact.relation) == (10, 15.0, "replace")
     found = certificate(release, shared)
     assert found.sensitivity == pytest.approx(15.0)
-    assert "all share" in str(found) and "one record's" not in str(found)
+    said = found.details()
+    assert "all share" in said and "one record's" not in said
 
 
 def test_the_level_has_no_default(table):

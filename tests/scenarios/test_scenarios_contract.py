@@ -338,11 +338,28 @@ class TestMarkovChainScenario(ScenarioContract):
         ({"protected": [-1]}, "protected"),
         ({"event_delta": 1.5}, "event_delta"),
         ({"table": ""}, "table"),
+        ({"times": "t"}, "times"),
+        ({"cuts": [0.5]}, "cuts"),
     )
 
     @staticmethod
     def params():
         return {"transition": [[0.9, 0.1], [0.2, 0.8]]}
+
+
+class TestMarkovChainScenarioOfReadings(ScenarioContract):
+    kind = MarkovChainScenario
+    names_table = True
+    offered = frozenset({Adjacency, MaxInfluence})
+    bad = (
+        ({"cuts": {"x": [0.5, 0.7]}}, "cuts"),
+        ({"states": [0.0, 1.0]}, "states"),
+        ({"times": "x"}, "times"),
+    )
+
+    @staticmethod
+    def params():
+        return {"transition": [[0.9, 0.1], [0.2, 0.8]], "cuts": {"x": [0.5]}}
 
 
 class TestBayesianNetworkScenario(ScenarioContract):

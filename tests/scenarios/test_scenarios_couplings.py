@@ -35,6 +35,12 @@ MADE_OF = {
             "prior_as": ["support"],
         },
     ),
+    "AttributeScenario, units": (
+        AttributeScenario(
+            "s", level="record", prior=PRIOR, prior_as="law", unit="id", max_rows=2
+        ),
+        {"unit": ["house", None]},
+    ),
     "GaussianScenario": (
         GaussianScenario(
             covariance=np.array([[1.0, 0.5], [0.5, 2.0]]),
@@ -76,19 +82,26 @@ MADE_OF = {
             "event_delta": [1e-3],
         },
     ),
+    "MarkovChainScenario, cuts": (
+        MarkovChainScenario(FLIP, cuts={"u": [0.0]}),
+        {"cuts": [{"u": [1.0]}], "times": ["t"]},
+    ),
 }
 
 #: What is no part of a coupling: how a table is read, and tables that are simulated.
 NO_PART = {
     *("table", "column", "columns", "target", "states", "mean", "shape"),
     *("n_draws", "random_state", "n_jobs", "verbose", "confidence", "covariance_of"),
+    # all rows of a unit are coupled, however many of them are read
+    "max_rows",
     # of a chain all pairs are of one coupling step by step, or of any
     "pairs",
 }
 
 
 def name_of(scenario, norm=2.0, middle=0.0):
-    context = PublicContext(n_records=N, n_features=1, feature_names=("u",))
+    names = ("u",) if getattr(scenario, "times", None) is None else ("u", "t")
+    context = PublicContext(n_records=N, n_features=len(names), feature_names=names)
     release = QueryRelease(
         contribution=Moments((0,), Bounds((middle - 5.0,), (middle + 5.0,))),
         is_sum=True,
@@ -137,3 +150,37 @@ def test_no_two_couplings_share_a_name(kind):
         names["map"] = name_of(base, middle=1.0)
     for (one, mine), (other, its) in itertools.combinations(names.items(), 2):
         assert mine != its, (one, other)
+
+
+#: What an adjacency says of where its records are, and others.
+PLACES = {
+    "sequences": [
+        ((0, 1), (2, 3)),
+        ((0,), (1, 2, 3)),
+        ((0, 1, 2), (3,)),
+        ((0, 1, 2, 3),),
+        ((0, 1), (3, 2)),
+        ((0, 1), (2, 4)),
+    ],
+    "window": [2, 3, None],
+    "count": [2, 3],
+    "relation": ["replace", "add_remove"],
+    "units": [None, "id"],
+}
+
+
+def test_records_that_lie_elsewhere_share_no_name():
+    def name_of(**changes):
+        one = {key: values[0] for key, values in PLACES.items()} | changes
+        sequences = tuple(np.array(places) for places in one.pop("sequences"))
+        fact = Adjacency(move=np.inf, coupling_id=None, sequences=sequences, **one)
+        # a name of its own is kept
+        assert fact.together("of visits") == "of visits"
+        return fact.together(fact.any_coupling())
+
+    names = [name_of()] + [
+        name_of(**{key: value})
+        for key, values in PLACES.items()
+        for value in values[1:]
+    ]
+    assert len(set(names)) == len(names)

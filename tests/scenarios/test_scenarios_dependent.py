@@ -121,8 +121,14 @@ def test_no_pair_of_paths_moves_a_linear_query_further(seed, norm, n_features):
     rng = np.random.default_rng(seed)
     times = np.sort(rng.uniform(0, 4, size=3))
     scenario = DiffusionScenario(0.3, times, 2.0)
-    matrix = rng.normal(size=(2, 3 * n_features))
-    radius = fact(OutputSensitivity, scenario, linear(matrix, 3), norm).radius
+    matrix, units = rng.normal(size=(2, 3 * n_features)), rng.uniform(0.2, 5, 2)
+    release = linear(matrix, 3)
+    radius = fact(OutputSensitivity, scenario, release, norm).radius
+    # the same as of a map to numbers in these units
+    told = replace(release, units=tuple(units.tolist()))
+    in_units = fact(OutputSensitivity, scenario, told, norm).radius
+    same = linear(matrix / units[:, None], 3)
+    assert in_units == fact(OutputSensitivity, scenario, same, norm).radius
     gaps = rng.normal(size=(50, 3, n_features))
     gaps *= scenario.record_shifts()[:, None] / np.linalg.norm(
         gaps, axis=2, keepdims=True
@@ -503,8 +509,8 @@ def test_blocks_are_no_further_than_their_table_listed():
 
 def test_records_are_blocks_of_one():
     release = QueryRelease(query=lambda X, y: X, n_records=6, dim=1, sensitivity=ONE)
-    alone = GroupPrivacy().calibrate(release, RecordScenario()).certificate
-    blocks = BlocksScenario(RecordScenario(), 2)
+    alone = GroupPrivacy().calibrate(release, RecordScenario(2)).certificate
+    blocks = BlocksScenario(RecordScenario(2), 2)
     found = GroupPrivacy().calibrate(release, blocks).certificate
     assert found.sensitivity == alone.sensitivity
     assert found.coupling_id == alone.coupling_id

@@ -29,6 +29,7 @@ from skpuffer.scenarios import (
     BlocksScenario,
     JointTableScenario,
     MarkovChainScenario,
+    MaxInfluence,
     OutputDistributions,
 )
 from skpuffer.scenarios._markov._chains import (
@@ -524,6 +525,23 @@ def test_a_large_constant_does_not_hide_a_move():
         return PURE.calibrate(release, scenario).certificate.sensitivity
 
     assert moved(1e13) >= moved(0.0)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, math.inf])
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_a_record_moves_as_far_as_any_two_states_are_apart(k, norm):
+    """Not those alone that stand next to each other in the list."""
+    rng = np.random.default_rng(k)
+    release = QueryRelease(contribution=identity, is_sum=True, n_records=6, dim=2)
+    context = PublicContext(n_records=6, n_features=2)
+    for states in (rng.normal(size=(k, 2)), np.arange(2 * k).reshape(k, 2)):
+        scenario = MarkovChainScenario(np.full((k, k), 1 / k), states=states)
+        bound = scenario.bind(context)
+        apart = states[:, None] - states[None]
+        furthest = np.linalg.norm(apart, norm, axis=-1).max()
+        for kind in (Adjacency, MaxInfluence):
+            move = bound.fact(kind, release, norm).move
+            assert move == pytest.approx(furthest, rel=1e-9)
 
 
 def test_records_are_compared_feature_by_feature():

@@ -550,7 +550,7 @@ def test_the_certificate_says_what_is_assumed():
     assert says(said, "assume.subsample_pool_known")
     assert says(said, "assume.subsample_drawn_by_design", n_run=8)
     assert says(said, "assume.subsample_average_over_draws")
-    assert "20 of 40 records" in str(fitted.certificate_)
+    assert "20 of 40 records" in fitted.certificate_.details()
     sampled = SubsampleScenario(prior="sampled", n_subsets=9, secret="record")
     said = model(sampled).fit(POOL, LABEL).certificate_.assumptions
     assert says(said, "assume.subsample_query_finite", n_run=9)

@@ -187,6 +187,35 @@ def test_what_stands_for_a_missing_number(column, value):
     assert column.filling == pytest.approx(value)
 
 
+@pytest.mark.parametrize(
+    "said, has_gaps",
+    [
+        ({}, True),
+        ({"missing": True}, True),
+        ({"missing": ()}, True),
+        ({"missing": (-9,)}, True),
+        ({"missing": 0}, True),
+        ({"missing": False}, False),
+        ({"fill": 2}, False),
+        ({"fill": 2, "missing": (-9,)}, False),
+        ({"fill": 2, "missing_level": True}, True),
+        ({"missing_level": False}, False),
+    ],
+    ids=str,
+)
+def test_a_number_may_be_missing_unless_it_is_said(said, has_gaps):
+    book = Schema({"x": Number(0, 9, **said)})
+    assert book["x"].has_gaps is has_gaps
+    assert Schema.from_json(book.to_json()) == book
+    assert book.encoding("raw").names.tolist() == ["x", "x_missing"][: 1 + has_gaps]
+    assert book.binning(4).n_cells == (4 + has_gaps,)
+
+
+def test_a_level_of_what_is_never_missing():
+    with refused(ValueError, "schema.level_of_none_missing"):
+        Number(0, 1, missing=False, missing_level=True)
+
+
 # -- a value ---------------------------------------------------------------------------
 
 
@@ -275,13 +304,13 @@ def test_from_a_public_table(make):
     book = Schema.from_public(table, target="flag", missing=[-9], amounts=["n"])
     # an amount that is positive has the scale of the logarithm
     n, x, gap = np.log([1, 5, 3, 9]), np.array([0.5, 2, 1]), np.array([1, 3, 4])
-    where = {"integer": True, "centre": n.mean(), "spread": n.std()}
+    where = {"integer": True, "centre": n.mean(), "spread": n.std(), "missing": False}
     assert book["n"] == Number(1, 9, amount=True, **where)
-    where = {"missing_level": True, "centre": x.mean(), "spread": x.std()}
+    where = {"centre": x.mean(), "spread": x.std()}
     assert book["x"] == Number(0.5, 2.0, **where)
     assert book["s"] == Category(("a", "b"), shares=(1 / 3, 2 / 3))
     assert book.classes == (0, 1)
-    where |= {"centre": gap.mean(), "spread": gap.std()}
+    where = {"centre": gap.mean(), "spread": gap.std()}
     assert book["gap"] == Number(1, 4, integer=True, missing=(-9,), **where)
 
 
@@ -338,9 +367,10 @@ def test_from_parameters():
     book = Schema.from_parameters(
         ["a", "b"], bounds={"a": (0, 1)}, categories={"b": [1]}
     )
-    assert book == Schema({"a": (0, 1), "b": [1]})
+    complete = Number(0, 1, missing=False)
+    assert book == Schema({"a": complete, "b": [1]})
     assert Schema.from_parameters([0, 1], bounds=(0, 1)) == Schema(
-        {0: (0, 1), 1: (0, 1)}
+        {0: complete, 1: complete}
     )
     for options, match in (
         ({"bounds": {"z": (0, 1)}}, "'bounds' names"),
@@ -354,3 +384,27 @@ def test_from_parameters():
     ):
         with pytest.raises(ValueError, match=match):
             Schema.from_parameters(["a", "b"], **options)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [[1], [1, 2], [1]],
+        [{"a": 1}, {}, {"a": 1}],
+        [{1}, set(), {2}],
+        [(1, 2), (1, 2), (3,)],
+        [b"u", b"v", b"u"],
+        [1 + 2j, 3j, 1 + 0j],
+        ["a", ["b"], None],
+        [np.zeros(2), np.ones(2), np.zeros(1)],
+        pd.Categorical([b"u", b"v", b"u"]),
+    ],
+    ids=repr,
+)
+def test_a_public_column_of_what_is_no_value_is_refused_by_name(values):
+    table = pd.DataFrame({"n": [1, 2, 3], "tags": pd.Series(values)})
+    with refused(ValueError, "schema.public_column_not_scalar", name="tags"):
+        Schema.from_public(table)
+    if isinstance(values[0], list | dict) and isinstance(values[1], list | dict):
+        with refused(ValueError, "schema.public_column_not_scalar", name="tags"):
+            Schema.from_public(pl.DataFrame({"tags": values}, strict=False))

@@ -4,6 +4,7 @@ import csv
 import datetime
 import inspect
 import io
+import math
 import warnings
 from contextlib import nullcontext
 from decimal import Decimal
@@ -24,11 +25,12 @@ from skpuffer.preprocessing import (
     PublicOneHotEncoder,
 )
 from skpuffer.scenarios import AttributeScenario, BinnedLaw, BlocksScenario
-from skpuffer.schema import Category, Number, Schema, _cells
+from skpuffer.schema import Category, Date, Number, Schema, Time, _cells
+from skpuffer.schema._cells import MISSING, UNLISTED, cell_numbers, level_places
 from skpuffer.summary import PrivateMean, PrivateSummary
 from skpuffer.testing import all_estimators
 from skpuffer.testing._canaries import reachable
-from tests.engines import spark
+from tests.engines import ENGINES, lazy_frame, spark
 from tests.refused import refused
 
 #: Next to no noise.
@@ -132,9 +134,18 @@ KINDS = {
         "9007199254740993 18446744073709551616 1 123456789012345678901234 2 3",
     ),
     "truth as numbers": (Number(0, 1), "true false true true false false"),
-    "numbers of dates": (
-        Number(10_000, 20_000),
+    "days": (
+        Date("2019-06-01", "2021-12-31"),
         "2020-01-01 2021-12-31 2020-01-01 2021-12-31 2020-01-01 2022-01-01",
+    ),
+    "minutes": (
+        Date("2019-06-01", "2021-12-31", unit="minute"),
+        "2020-01-01T12:30:59,2021-12-31T23:59:00,2020-01-01T12:30:00,"
+        "2021-12-31T00:00:00,2020-01-01T12:31:00,2022-01-01T00:00:00",
+    ),
+    "times of the day": (
+        Time("02:00", "18:00"),
+        "12:30:00 09:05:00 12:30:00 09:05:00 09:05:59 01:00:00",
     ),
 }  # fmt: skip
 
@@ -612,7 +623,19 @@ def test_engines_read_cells_as_they_are_read_in_memory(reader, weird, read):
         accountant=EXACT,
     )
     found = [clone(model).fit(X).result_ for X in (here, there)]
-    np.testing.assert_allclose(*found, rtol=1e-6, atol=1e-6)
+    dates = [kind for kind, entry in book.items() if isinstance(entry, Date)]
+    means = [of.loc["mean", dates].map(seconds).astype(float) for of in found]
+    # dates are shown in whole seconds
+    np.testing.assert_allclose(*means, rtol=1e-6, atol=1)
+    others = [of.drop(columns=dates).astype(float) for of in found]
+    np.testing.assert_allclose(*others, rtol=1e-6, atol=1e-6)
+
+
+def seconds(shown):
+    """Seconds of a date, or of a time since midnight."""
+    if isinstance(shown, pd.Timestamp):
+        return shown.timestamp()
+    return shown.total_seconds()
 
 
 @recent
@@ -641,6 +664,15 @@ def test_engines_read_columns_of_any_type(cells, entry):
         statistics=statistics, schema=Schema({"c": entry}), accountant=EXACT
     )
     frame = pl.DataFrame({"c": cells})
+    kind = frame.schema["c"]
+    held = kind.is_numeric() or kind in (pl.Boolean, pl.Null)
+    if isinstance(entry, Category) and "a" in entry.levels:
+        held = not held or kind == pl.Null
+    if kind.is_nested() or not held:
+        for X in (frame, frame.lazy()):
+            with refused(ValueError, "schema.type_not_held", name="c"):
+                clone(model).fit(X)
+        return
     found = [clone(model).fit(X).result_ for X in (frame, frame.lazy())]
     np.testing.assert_allclose(*found, rtol=1e-6, atol=1e-6)
 
@@ -660,7 +692,8 @@ def test_files_are_read_as_the_schema_says(kind, engine, tmp_path):
     X = book.read_csv(path, engine=engine)
     assert X["other"][0] == "007"
     if isinstance(entry, Number):
-        assert np.asarray(X["c"]).dtype == float
+        types = {"number": "f", "date": "M", "time": "m"}
+        assert np.asarray(X["c"]).dtype.kind == types[entry.reads]
     written = pd.DataFrame({"c": columns["c"]}, dtype=object)
     for each in (X, book.scan_csv(path).collect()):
         np.testing.assert_array_equal(book.binning(5)(each), book.binning(5)(written))
@@ -687,7 +720,7 @@ def test_parquet_is_read_as_the_schema_says(tmp_path):
         ["yes", 1],
         [True, "T"],
         ["2020-01-01", "2020-01-01T00:00:00"],
-        [2**53, 2**53 + 1],
+        ["1e20", "100000000000000000000"],
         ["a", "NA"],
         ["None", "Some"],
         ["null", "x"],
@@ -753,3 +786,85 @@ def test_one_cell_of_a_strange_type_ends_no_fit():
 def test_levels_that_a_reader_returns_as_others_are_refused(level):
     with refused(ValueError, "schema.level_reads_as_other", parameter="levels"):
         Category([level, "other"])
+
+
+# -- whole numbers beyond the precision of floats --------------------------------------
+
+LARGE = (2**53, 2**53 + 1, 2**60, 5)
+CELLS = [2**53, 2**53 + 1, 2**60, 5, 2**60 + 1, 2**53 + 3]
+EXACT_PLACES = [0, 1, 2, 3, UNLISTED, UNLISTED]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array(CELLS),
+        np.array(CELLS, dtype=np.uint64),
+        np.array(CELLS, dtype=object),
+        np.array(list(map(str, CELLS)), dtype=object),
+        np.array([Decimal(cell) for cell in CELLS], dtype=object),
+        np.array([f" {cell}" for cell in CELLS]),
+        pd.Series(CELLS, dtype="string").array,
+        pd.Categorical(CELLS),
+    ],
+    ids=lambda column: f"{type(column).__name__}-{column.dtype}"[:30],
+)
+def test_large_whole_numbers_are_compared_digit_by_digit(column):
+    places = level_places(LARGE, column)
+    np.testing.assert_array_equal(places, EXACT_PLACES)
+    # and each by itself, whatever stands beside it
+    for i in range(len(column)):
+        assert level_places(LARGE, column[i : i + 1]).tolist() == [EXACT_PLACES[i]]
+
+
+@pytest.mark.parametrize("kind", [np.int64, object, str])
+def test_so_are_negative_ones(kind):
+    levels, cells = [-level for level in LARGE], np.array([-c for c in CELLS])
+    places = level_places(levels, cells.astype(kind))
+    np.testing.assert_array_equal(places, EXACT_PLACES)
+
+
+def test_floats_that_two_levels_round_to_are_neither():
+    cells = np.array([*map(float, CELLS), math.nan], dtype=object)
+    # 2**53 + 3 rounds to 2**53 + 4, which is none, and 2**60 + 1 to 2**60
+    expected = [UNLISTED, UNLISTED, 2, 3, 2, UNLISTED, MISSING]
+    np.testing.assert_array_equal(level_places(LARGE, cells), expected)
+    beside = np.array([2.0**53, 2**53, "9007199254740993", 2.0**60], dtype=object)
+    for order in (slice(None), slice(None, None, -1)):
+        places = level_places(LARGE, beside[order])
+        np.testing.assert_array_equal(places, np.array([UNLISTED, 0, 1, 2])[order])
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_columns_of_floats_to_which_levels_round_are_refused(kind):
+    """Else one gap among whole numbers would change how all others are read."""
+    levels = LARGE if kind == "f8" else (2**24, 2**24 + 1)
+    cells = np.array([1.0, np.nan, levels[0]], dtype=kind)
+    for read in (
+        lambda: level_places(levels, cells),
+        lambda: PrivateMean(schema=Schema({"k": Category(levels)})).fit(
+            pd.DataFrame({"k": cells})
+        ),
+    ):
+        with refused(ValueError, ("schema.levels_round_alike", "schema.type_not_held")):
+            read()
+
+
+@pytest.mark.filterwarnings("ignore:Dask support:FutureWarning")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_compare_large_whole_numbers_alike(engine):
+    frame = pd.DataFrame({"k": CELLS * 20})
+    book = Schema({"k": Category(LARGE)})
+    summary = PrivateSummary(
+        statistics=["count"], by="k", schema=book, accountant=GroupPrivacy(1e6)
+    )
+    for table in (frame, lazy_frame(engine, frame)):
+        counts = summary.fit(table).result_.iloc[:, 0].round().tolist()
+        assert counts == [20, 20, 20, 20, 40]
+
+
+def test_large_numbers_of_a_column_stay_numbers():
+    found = cell_numbers(
+        np.array([2**60, str(10**25), 10**400, -(2**70)], dtype=object)
+    )
+    np.testing.assert_array_equal(found, [2.0**60, 1e25, math.inf, -(2.0**70)])

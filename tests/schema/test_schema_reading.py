@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from skpuffer.schema import Category, Number, Schema
@@ -54,16 +54,11 @@ def read(book, values):
 @pytest.mark.parametrize(
     "values, expected",
     [
-        # days since 1970
-        (
-            [datetime.date(1970, 1, 3), "1970-01-02", np.datetime64("1970-01-03T12")],
-            [2, 1, 2.5],
-        ),
         ([1, 2.5, "3", " 4 ", b"2"], [1, 2.5, 3, 3, 2]),
         ([True, Decimal("1.5"), np.float32(2)], [1, 1.5, 2]),
         # the fill, 0
         ([None, np.nan, pd.NA, "x", -99, "-99", -99.0], [0] * 7),
-        ([1j, [1], {}, datetime.time(1)], [0] * 4),
+        ([1j, [1], {}, datetime.time(1), datetime.date(1970, 1, 3)], [0] * 5),
         # the nearest bound
         ([10**400, -(10**400), "inf", -np.inf, 5, -7], [3, -1, 3, -1, 3, -1]),
     ],
@@ -188,8 +183,13 @@ CODED = {
 def test_coded_columns_are_read_as_their_cells(kind, data):
     if "pyarrow" in kind:
         pytest.importorskip("pyarrow")
-    cells = data.draw(st.lists(st.sampled_from(CODED[kind]), max_size=8))
-    column = pd.Series(objects(cells), dtype=kind)
+    # places, for some integers are too large to be printed
+    places = st.sampled_from(range(len(CODED[kind])))
+    cells = [CODED[kind][i] for i in data.draw(st.lists(places, max_size=8))]
+    try:
+        column = pd.Series(objects(cells), dtype=kind)
+    except OverflowError:  # pandas sorts categories
+        reject()
     for entry in (*map(BOOK.__getitem__, BOOK.names), Category([7, 3], fill=3)):
         book = Schema({"c": entry})
         coded = column.to_frame("c")
@@ -270,7 +270,8 @@ def test_dates_are_read_alike_however_fine():
 
 
 def test_columns_by_name_or_by_position():
-    book = Schema({"a": (0, 10), "b": (0, 10)})
+    entry = Number(0, 10, missing=False)
+    book = Schema({"a": entry, "b": entry})
     frame = pd.DataFrame({"z": ["?"], "b": [2], "a": [1]})
     expected = [[1.0, 2.0]]
     raw = book.encoding("raw")
@@ -321,8 +322,8 @@ def test_edges_of_cells():
 def test_whole_numbers_are_cells_as_they_are():
     book = Schema({"n": Number(1, 5, integer=True), "m": Number(0, 99, integer=True)})
     binning = book.binning(n_bins=10)
-    assert binning.n_cells == (5, 10)
-    assert binning.values[0] == [1, 2, 3, 4, 5] and binning.labels(0)[0] == "1"
+    assert binning.n_cells == (6, 11)
+    assert binning.values[0] == [1, 2, 3, 4, 5, None] and binning.labels(0)[0] == "1"
     assert binning([[1, 0], [5, 99], [9, 10], [2.4, 9]]).tolist() == [
         [0, 0], [4, 9], [4, 1], [1, 0],
     ]  # fmt: skip
@@ -386,7 +387,10 @@ def test_encoded_columns_have_names():
 
 
 def test_scales():
-    book = Schema({"x": (0, 10), "g": Number(1, 100, amount=True)})
+    complete = {"missing": False}
+    book = Schema(
+        {"x": Number(0, 10, **complete), "g": Number(1, 100, amount=True, **complete)}
+    )
     table = [[5, 10], [10, 100], [0, 1]]
     np.testing.assert_allclose(book.encoding("raw")(table), table)
     box = book.encoding("box")(table)

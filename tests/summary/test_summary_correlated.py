@@ -28,7 +28,8 @@ from skpuffer.scenarios import (
     RecordScenario,
 )
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
-from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
+from skpuffer.summary._cells import Bins, Grouped, Levels, Signs
+from skpuffer.summary._gaps import Ones, Stacked
 from skpuffer.summary._mean import Averages, Moments
 from skpuffer.utils._bounds import Bounds
 from tests.refused import refused, warned

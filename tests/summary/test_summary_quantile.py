@@ -30,6 +30,7 @@ from skpuffer.noise import (
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, SelectionRelease, Sensitivity
 from skpuffer.scenarios import DependenceScenario, LawsScenario, RecordScenario
+from skpuffer.schema import Number, Schema
 from skpuffer.summary import PrivateQuantile
 from skpuffer.summary._quantile import RankScores, grid_size, halvings
 from tests.attack import assert_tight
@@ -382,6 +383,16 @@ def test_quantiles_are_in_order_whatever_the_noise(x, levels, resolution, seed):
     assert np.all(np.diff(found) >= 0)
 
 
+@pytest.mark.parametrize("value", [10.2, 10.9, 1e9])
+def test_values_beyond_the_last_multiple_are_above_it(value):
+    x = np.repeat([2.0, value], [20, 20])[:, None]
+    scores = RankScores(0, (0.25, 0.75), 0.0, 10.9, 1.0)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        found = scores.choose(x, GumbelNoise(0.1), rng)
+        assert found[0] == 2 and found[1] in range(2, 11)
+
+
 def test_records_of_one_value_lie_on_both_sides_of_a_quantile():
     X = np.repeat([0.0, 1.0], [700, 300])[:, None]
     model = PrivateQuantile(
@@ -613,6 +624,56 @@ def test_whole_numbers_stay_whole():
     ).fit(frame)
     assert list(model.feature_names_in_) == ["age", "hours"]
     np.testing.assert_allclose(model.quantiles_, 40, atol=0.5)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 5.0])
+@pytest.mark.parametrize("levels", [0.5, [0.1, 0.5, 0.6, 0.9]])
+@pytest.mark.parametrize("bounds", [(17, 90), (0, 1e9), (40, 1000), (-7.3, 40)])
+def test_a_value_that_most_records_hold_is_their_median(bounds, levels, epsilon):
+    rng = np.random.default_rng(0)
+    x = rng.choice([20, 30, 40], 10_000, p=[0.1, 0.2, 0.7]).astype(float)
+    model = PrivateQuantile(
+        quantiles=levels, bounds=bounds, accountant=PrivacyLoss(epsilon)
+    )
+    found = model.fit(x[:, None]).quantiles_.ravel()
+    expected = np.quantile(np.clip(x, *bounds), levels)
+    near = np.abs(found - expected) < 0.01
+    # the quantile at 0.1 is between two values
+    assert near.all() if np.isscalar(levels) else near[1:].all()
+
+
+@pytest.mark.parametrize("fractional", [False, True])
+@pytest.mark.parametrize("levels", [0.5, [0.25, 0.5]])
+def test_whole_numbers_of_a_code_book_are_chosen_from(levels, fractional):
+    shift = 0.5 * fractional
+    columns = {
+        "sex": ["F", "M"],
+        "age": Number(17 - shift, 90 + shift, integer=True, missing_level=True),
+        "many": Number(0, 1e12, integer=True),
+        "share": Number(0, 100, missing=False),
+    }
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "sex": rng.choice(["F", "M"], 60),
+            "age": rng.integers(17, 91, 60),
+            "many": rng.integers(0, 1000, 60),
+            "share": rng.uniform(0, 100, 60),
+        }
+    )
+    model = PrivateQuantile(quantiles=levels, schema=Schema(columns))
+    fits = [np.atleast_2d(model.fit(table).quantiles_) for _ in range(5)]
+    names = [n for n in model.feature_map_.names if not n.endswith("missing")]
+    names.append("sex_missing")
+    names.sort(key=list(model.feature_map_.names).index)
+    ages, shares = (
+        np.concatenate([fit[:, names.index(name)] for fit in fits])
+        for name in ("age", "share")
+    )
+    assert np.all(ages % 1 == 0) and ages.min() >= 17 and ages.max() <= 90
+    assert np.any(shares % 1 != 0)
+    asked = PrivateQuantile(resolution=0.5, schema=Schema({"age": (0, 9.5)}))
+    assert asked.fit(table[["age"]]).quantiles_[0] % 0.5 == 0
 
 
 def test_quantiles_cost_as_many_medians_as_there_are_rounds():

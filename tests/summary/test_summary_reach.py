@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from skpuffer.kernel.queries import NORMS
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
-from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
+from skpuffer.summary._cells import Bins, Grouped, Levels, Signs
+from skpuffer.summary._gaps import Ones, Stacked
 from skpuffer.summary._mean import Moments, _pair_move
 from skpuffer.utils._bounds import Bounds
 

@@ -14,10 +14,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.distributions import Discrete
 from skpuffer.exceptions import PrivacyWarning
-from skpuffer.scenarios import AttributeScenario, LawsScenario
+from skpuffer.scenarios import AttributeScenario, LawsScenario, RecordScenario
 from skpuffer.summary import PrivateStandardScaler
 from tests.refused import refused, warned
 
@@ -110,6 +110,22 @@ def test_scales_are_positive_and_within_public_limits(epsilon):
     np.testing.assert_array_equal(fitted.scale_, np.sqrt(fitted.var_))
     if epsilon == 1e24:
         np.testing.assert_allclose(fitted.var_, 1e-6 * half**2)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("size", ["public", "private"])
+def test_no_scale_is_less_than_what_noise_hides(size):
+    """Whether the number of records is divided by or a noisy one."""
+    X, least = np.full((400, 3), (LOW + HIGH) / 2), []
+    for _ in range(8):
+        fitted = scaler(
+            scenario=RecordScenario(size=size), accountant=PrivacyLoss(0.5)
+        ).fit(X)
+        least.append(np.min(fitted.var_ / ((HIGH - LOW) / 2) ** 2))
+    # that of a second moment of a public number of records
+    noise = scaler(accountant=PrivacyLoss(0.5)).fit(X).noise_
+    assert min(least) >= 0.5 * noise.std(6)[3] / ((HIGH - LOW) / 2)[0] ** 2
+    assert min(least) > 1e-3
 
 
 def test_laws_given_outright_need_no_bounds():

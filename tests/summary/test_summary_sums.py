@@ -15,13 +15,12 @@ from skpuffer.summary._cells import (
     Bins,
     Grouped,
     Levels,
-    Ones,
     Signs,
-    Stacked,
     _bins_of,
     cell_counts,
 )
 from skpuffer.summary._count_tree import CountTree
+from skpuffer.summary._gaps import Ones, Stacked
 from skpuffer.summary._mean import Moments, row_blocks
 from skpuffer.summary._schema import Column, TableEncoder
 from skpuffer.utils._bounds import Bounds

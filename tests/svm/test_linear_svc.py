@@ -325,7 +325,7 @@ def test_the_release_holds_no_data():
         optimiser=model.release_.optimiser,
     )
     held = dataclasses.asdict(model.release_.context)
-    assert {k for k, v in held.items() if v} == {"n_records", "n_targets"}
+    assert {k for k, v in held.items() if v} == {"n_records", "n_targets", "size"}
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class Replayed:
     def __init__(self, release, history):
         self.stages, self.norm = release.stages, release.norm
         self.n_records, self.deviation = release.n_records, release.deviation
-        self.history, self.exact = history, []
+        self.context, self.history, self.exact = release.context, history, []
 
     def noisy(self, stage, exact, noise, rng):
         self.exact.append(exact)

@@ -8,6 +8,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.schema import Number, Schema
+from skpuffer.synthesis import PrivateTableSynthesizer
 from skpuffer.synthesis._mechanism import (
     maximum_spanning_tree,
     spanning_forest,
@@ -305,3 +308,23 @@ def test_a_column_that_hangs_on_two_trees_is_drawn_once():
     np.testing.assert_allclose(model.joint([0, 1])[0], [[0.5, 1.5], [0.5, 1.5]])
     _, cells = model.sample(4, np.random.default_rng(0))
     np.testing.assert_array_equal(np.sort(cells[1]), [0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("integer", [False, True])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("share, scale", [(0.92, 5000), (0.5, 300), (0.0, 1000)])
+def test_means_of_skewed_numbers_are_kept(integer, sign, share, scale):
+    rng = np.random.default_rng(0)
+    values = rng.exponential(scale, 10_000) * (rng.random(10_000) >= share)
+    values = np.minimum(np.round(values) if integer else values, 99_999)
+    low, high = sorted((0, sign * 99_999))
+    schema = Schema(
+        {"gain": Number(low, high, integer=integer, missing=False), "k": ["x", "y"]}
+    )
+    table = pd.DataFrame({"gain": sign * values, "k": rng.choice(["x", "y"], 10_000)})
+    model = PrivateTableSynthesizer(schema=schema, accountant=PrivacyLoss(20.0))
+    found = model.fit(table).sample(10_000)["gain"].to_numpy(dtype=float)
+    assert found.mean() == pytest.approx(sign * values.mean(), rel=0.25)
+    zeros = np.mean(np.abs(found) < 1e-5)
+    assert zeros == pytest.approx(np.mean(values == 0), abs=0.03)
+    assert np.all((found >= low) & (found <= high))

@@ -37,8 +37,8 @@ pytestmark = pytest.mark.filterwarnings(
 MUCH = PrivacyLoss(50.0, 1e-2)
 SCHEMA = Schema(
     {
-        "age": Number(18, 80, integer=True),
-        "income": Number(0, 1e5, amount=True),
+        "age": Number(18, 80, integer=True, missing=False),
+        "income": Number(0, 1e5, amount=True, missing=False),
         "city": ["north", "south", "west"],
         "grade": Category(["low", "mid", "high"], ordered=True, missing_level=False),
         "children": Number(0, 4, integer=True, missing_level=True),
@@ -167,7 +167,10 @@ def test_number_of_rows():
 
 def test_integers_fall_on_whole_numbers_of_their_cell():
     schema = Schema(
-        {"x": Number(0, 10, integer=True), "y": Number(0, 100, integer=True, bins=16)}
+        {
+            "x": Number(0, 10, integer=True, missing=False),
+            "y": Number(0, 100, integer=True, bins=16, missing=False),
+        }
     )
     table = pd.DataFrame({"x": np.arange(300) % 11, "y": np.full(300, 97)})
     rows = synthesizer(schema=schema).fit(table).sample(2000, random_state=0)

@@ -60,6 +60,7 @@ PARTS = (
     "releases",
     "scenarios",
     "schema",
+    "session/_session",
     "summary",
     "svm",
     "synthesis",

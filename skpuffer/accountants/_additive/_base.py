@@ -25,7 +25,6 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.answers import SELECTION_FIELDS, selection_curve, selection_noises
 from skpuffer.kernel.certificates import Claim
-from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     Floats,
@@ -329,7 +328,7 @@ def pure_account(
         coupling = fact.coupling_id
         # any records may differ: how far each of them moves gains nothing
         if not math.isinf(fact.move) or fact.relabelled:
-            coupling = arbitrary_coupling(relation, count)
+            coupling = fact.any_coupling(relation)
         compared = count == 1 and not fact.any_records
         return Claim(
             notion=Notion.PURE_DP if fact.certified else Notion.ESTIMATED,

@@ -16,7 +16,6 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.draws import noise_generator
-from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     Floats,
@@ -252,7 +251,7 @@ class SampledAllocation(Accountant):
             delta=float(self.delta),
             confidence=1.0 if self.abstain else float(self.confidence),
             relation=relation,
-            coupling_id=arbitrary_coupling(relation, 1) if certified else None,
+            coupling_id=fact.any_coupling(relation) if certified else None,
             coupling_count=1 if certified else None,
             assumptions=(
                 *fact.assumptions,

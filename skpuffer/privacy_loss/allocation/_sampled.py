@@ -150,7 +150,8 @@ def sampled_delta(
     amplification for matrix mechanisms, who sample whole histories.
     """
     gram = check_gram(gram)
-    epsilon = check_real(epsilon=epsilon)
+    # the divergence falls with it, and exp(epsilon) is a float
+    epsilon = min(check_real(epsilon=epsilon), 600.0)
     check_option(DIRECTIONS, direction=direction)
     n_samples = check_count(n_samples=n_samples)
     confidence = check_probability(confidence=confidence)

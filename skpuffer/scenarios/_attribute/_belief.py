@@ -17,7 +17,15 @@ from skpuffer.privacy_loss._overlap import (
 )
 from skpuffer.privacy_loss._overlap._pairwise import ROOM_OF_PAIRS
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
+from skpuffer.scenarios._base import (
+    AnyRelease,
+    BoundScenario,
+    RecordScenario,
+    Rows,
+    kind_of_units,
+    name_of_units,
+    offers,
+)
 from skpuffer.scenarios._priors._binned_law import BinnedLaw
 from skpuffer.scenarios._priors._coding import check_target, target_of, target_statement
 from skpuffer.scenarios._priors._rows import RowBelief
@@ -175,7 +183,10 @@ class BoundBelief(BoundScenario):
     @property
     def _count(self) -> int:
         """How many records are taken together for one."""
-        return 1 if self.scenario.level == "record" else self.context.n_records
+        if self.context.of_units:
+            return 1
+        alone = self.scenario.level == "record"
+        return int(self.scenario.max_rows or 1) if alone else self.context.n_records
 
     def _statements(self) -> tuple[Statement, ...]:
         """What is taken for granted of the table, whatever is believed."""
@@ -195,7 +206,15 @@ class BoundBelief(BoundScenario):
         )
         others = Statement("assume.other_records_independent")
         number = Statement("assume.number_of_records", n_records=self.context.n_records)
-        if self.scenario.level != "record":
+        if self.scenario.max_rows is not None:
+            whose = Statement(
+                "assume.secret_of_unit",
+                unit=name_of_units(self.scenario),
+                max_rows=int(self.scenario.max_rows),
+            )
+            who = Statement("assume.no_record_outside_unit")
+            others = Statement("assume.other_units_independent")
+        elif self.scenario.level != "record":
             whose = Statement("assume.secret_of_records_together")
             who = Statement("assume.no_record_outside_these")
             others = Statement("assume.records_outside_independent")
@@ -223,12 +242,17 @@ class BoundBelief(BoundScenario):
         overlap, wider = believed(scenario)
         trust = scenario.trust
         beliefs = tuple(one.statement() for one in scenario._beliefs())
-        alone = scenario.level == "record"
+        together, anyone = None, None
+        if scenario.max_rows is not None:
+            unit, max_rows = scenario.unit, int(scenario.max_rows)
+            together = Statement("assume.together_one_unit", max_rows=max_rows)
+            anyone = RecordScenario(1, "replace", unit=unit, max_rows=max_rows)
+        elif scenario.level != "record":
+            together = Statement("assume.together_all_records", count=self._count)
         return RecordBelief(
             count=self._count,
-            together=None
-            if alone
-            else Statement("assume.together_all_records", count=self._count),
+            together=together,
+            anyone=anyone,
             overlap=overlap,
             wider=wider,
             pairwise=self._pairwise(release, norm),
@@ -247,6 +271,9 @@ class BoundBelief(BoundScenario):
         scenario, context = self.scenario, self.context
         (belief, *others) = scenario._beliefs()
         if others or not isinstance(belief, BinnedLaw) or scenario.trust != "law":
+            return None
+        # rows of units are weighed, and those of the belief are not
+        if context.of_units:
             return None
         # of what is not read record by record no pair is known
         if release.contribution is None:
@@ -288,7 +315,10 @@ class BoundBelief(BoundScenario):
         if len(parts) < len(beliefs):
             return None
         digest = joblib.hash(overlap.to_dict())[:16]
-        if scenario.level != "record":
+        if scenario.max_rows is not None:
+            unit = name_of_units(scenario)
+            parts.append(Statement("prior.speaks_rows_of_unit", unit=unit))
+        elif scenario.level != "record":
             parts.append(Statement("prior.speaks_records_together", count=self._count))
         # a name, by which certificates tell beliefs apart
         return str(
@@ -310,6 +340,7 @@ class BoundBelief(BoundScenario):
                 if self._count == 1
                 else Statement("assume.belief_not_used_each"),
             ),
+            units=kind_of_units(self.scenario),
         )
 
 

@@ -37,6 +37,8 @@ from skpuffer.scenarios._base import (
     AnyRelease,
     BoundScenario,
     coupling_in_table,
+    kind_of_units,
+    name_of_units,
     offers,
     resolve_pairs,
     same_table,
@@ -204,6 +206,12 @@ class BoundAttribute(BoundScenario):
         return target_statement(self.scenario, self.context)
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
+        facts = self._offered(release)
+        # distributions and simulated tables are of single rows
+        several = (self.scenario.max_rows or 1) > 1 or self.context.of_units
+        return facts & {Adjacency} if several else facts
+
+    def _offered(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if release.contribution is None:
             # a stated sensitivity is certain; simulated tables only estimate
             if not release.is_one_output:
@@ -265,7 +273,13 @@ class BoundAttribute(BoundScenario):
                 column=scenario.column,
                 secrets=list(self.secrets),
             ),
-            _LEVELS[scenario.level],
+            _LEVELS[scenario.level]
+            if scenario.max_rows is None
+            else Statement(
+                "assume.units_independent",
+                unit=name_of_units(scenario),
+                max_rows=int(scenario.max_rows),
+            ),
             reading,
             Statement(
                 "assume.attribute_units_of_prior", n_records=self.context.n_records
@@ -284,9 +298,13 @@ class BoundAttribute(BoundScenario):
         }
         if self.prior_as == "confidence":
             delta = self._confidence_delta(distributions)
-            if scenario.level == "dataset" and delta < 1:
+            # rows whose value changes, however many records of the release they are
+            n_rows = int(scenario.max_rows or 1)
+            if scenario.level == "dataset":
+                n_rows = self.context.n_records
+            if n_rows > 1 and delta < 1:
                 # independent records: 1 - (1 - delta)^n, the mass of some bad event
-                delta = -math.expm1(self.context.n_records * math.log1p(-delta))
+                delta = -math.expm1(n_rows * math.log1p(-delta))
             if delta >= 1:
                 raise scenario_error(
                     "attribute.prior_confidence_vacuous", confidence=scenario.confidence
@@ -361,6 +379,8 @@ class BoundAttribute(BoundScenario):
         scenario = self.scenario
         # a value that all records share may move all of them
         count = 1 if scenario.level == "record" else self.context.n_records
+        if scenario.max_rows is not None and not self.context.of_units:
+            count = int(scenario.max_rows)
         if release.contribution is None:
             return self._any_record(
                 count, Statement("assume.reason_query_not_recordwise")
@@ -371,6 +391,9 @@ class BoundAttribute(BoundScenario):
             return self._any_record(count, Statement("assume.reason_move_from_sample"))
         assert not isinstance(release, VoteRelease)  # votes have no contribution
         norm = release.shift_norm(norm)
+        if self.context.of_units and isinstance(release, QueryRelease):
+            # whose contributions read the weights of rows, which no prior has
+            return self._any_record(count, Statement("assume.reason_rows_are_weighed"))
         if not self._readable(release):
             return self._any_record(
                 count, Statement("assume.reason_prior_without_target")
@@ -397,6 +420,7 @@ class BoundAttribute(BoundScenario):
             coupling_id=coupling,
             # a secret about one record is about a given one
             settled=count == 1,
+            units=kind_of_units(scenario),
             **trust,
         )
 
@@ -409,11 +433,16 @@ class BoundAttribute(BoundScenario):
         other names may be independent of the first, and reveal together what neither
         does alone.
         """
+        scenario, units = self.scenario, kind_of_units(self.scenario)
         if not all(table.named for table in self._tables):
             return None
+        # each release drops rows of its own, and each of them may be a bad event
+        if units is not None and self.prior_as == "confidence":
+            return None
+        level = scenario.level if units is None else f"unit {units},"
         return coupling_in_table(
             self,
-            f"{self.scenario.level} {self.scenario.column}",
+            f"{level} {scenario.column}",
             [table.digest for table in self._tables],
             self._target,
             self.pairs,  # indices into the secrets, which the tables hold
@@ -434,7 +463,8 @@ class BoundAttribute(BoundScenario):
             ),
             *((_LEAK,) if self._empirical else ()),
         )
-        found = Adjacency.arbitrary(count, assumptions)
+        units = kind_of_units(self.scenario)
+        found = Adjacency.arbitrary(count, assumptions, units=units)
         return replace(found, settled=count == 1)
 
     @offers(CoupledSamples)

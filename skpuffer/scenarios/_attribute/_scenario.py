@@ -22,6 +22,7 @@ from skpuffer.scenarios._base import (
     BoundScenario,
     Pairs,
     Scenario,
+    check_units,
     refuse_repeated,
     resolve_pairs,
 )
@@ -36,7 +37,7 @@ from skpuffer.scenarios._priors._tables import (
 )
 from skpuffer.scenarios._simulator import check_running
 from skpuffer.schema import Schema
-from skpuffer.schema._cells import cell_key
+from skpuffer.schema._cells import cell_codes, cell_key
 from skpuffer.utils._checks import check_name
 from skpuffer.utils._reading import matching_names, to_pandas
 
@@ -119,6 +120,17 @@ class AttributeScenario(Scenario):
         How many processes run the query on simulated tables, as joblib has it.
     verbose : bool, default=False
         Whether to show a progress bar of simulated tables.
+    unit : str, default=None
+        Name of the column of ids: the secret is that of a unit, such as a person with
+        several rows. It is left out as the secret column is. With `max_rows` and no
+        `unit`, the `groups` given to `fit` are the ids.
+    max_rows : int, default=None
+        Rows of a unit that are read at most, with ``level='record'``. Others are
+        dropped at random before anything else is read. Under a table as `prior`, all
+        rows of a unit have one value of the secret, given which they are independent;
+        noise grows with `max_rows`. :class:`BoundedOdds` and
+        :class:`BoundedInference` are then about all rows of a unit together, whatever
+        values they have. Beliefs that are read from public rows take one row.
 
     Notes
     -----
@@ -149,6 +161,8 @@ class AttributeScenario(Scenario):
     1.83
     """
 
+    independent_records = True
+
     def __init__(
         self,
         column: Hashable,
@@ -164,6 +178,8 @@ class AttributeScenario(Scenario):
         table: str | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
+        unit: str | None = None,
+        max_rows: int | None = None,
     ) -> None:
         self.column = column
         self.level = level
@@ -177,6 +193,8 @@ class AttributeScenario(Scenario):
         self.table = table
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.unit = unit
+        self.max_rows = max_rows
 
     @property
     def needs_empirical(self) -> bool:  # type: ignore[override] # read, never assigned
@@ -198,6 +216,7 @@ class AttributeScenario(Scenario):
         check_count(random_state=self.random_state, least=0)
         check_name(table=self.table)
         check_running(self.n_jobs, self.verbose)
+        self._check_units()
         if not isinstance(self.column, Hashable):
             raise _not_one(self.column)
         if not isinstance(self.target, Hashable):
@@ -235,6 +254,25 @@ class AttributeScenario(Scenario):
             ordered(secrets),
             Statement("assume.secret_named_column", column=self.column),
         )
+
+    def _check_units(self) -> None:
+        """Check ids of units, beside what is said of the secret."""
+        check_units(self)
+        if self.max_rows is None:
+            return
+        if self.level != "record":
+            raise scenario_error("units.level_not_record", level=self.level)
+        # by position one column would shift the other
+        named = isinstance(self.unit, str) and isinstance(self.column, str)
+        if self.unit is not None and not named:
+            raise scenario_error("units.positions_beside_secret", unit=self.unit)
+        if self.unit is not None and self.unit == self.column:
+            raise scenario_error("units.unit_is_secret", unit=self.unit)
+        of_rows = [b for b in self._beliefs() if isinstance(b, RowBelief)]
+        if of_rows and self.max_rows > 1:
+            raise scenario_error(
+                "units.belief_of_single_rows", belief_type=type(of_rows[0]).__name__
+            )
 
     def _priors(self) -> list[Any]:
         """The priors as a list."""
@@ -392,6 +430,15 @@ class AttributeScenario(Scenario):
         known = set().union(*(secret_values(t, self.column) for t in self._tables()))
         if not held <= set(map(cell_key, known)):
             raise scenario_error("attribute.values_not_in_prior", column=self.column)
+
+    def check_secret_of_units(self, secret: ArrayLike, units: Indices) -> None:
+        """Refuse units whose rows have several values, where a table is the prior."""
+        # a declared belief is about all rows of a unit, whatever values they have
+        if self._beliefs():
+            return
+        held = np.column_stack([units, cell_codes(np.asarray(secret))])
+        if len(np.unique(held, axis=0)) > len(np.unique(units)):
+            raise scenario_error("units.secret_varies", column=self.column)
 
     def check_groups(self, groups: Indices) -> None:
         """Refuse ids that repeat at ``level='record'``: one person, one record."""
@@ -560,8 +607,9 @@ class AttributeScenario(Scenario):
             parts.append(f"pairs={self.pairs!r}")
         if not declared or self.prior_as is not None:
             parts.append(f"prior_as={self.trust!r}")
-        if self.table is not None:
-            parts.append(f"table={self.table!r}")
+        for name in ("table", "unit", "max_rows"):
+            if getattr(self, name) is not None:
+                parts.append(f"{name}={getattr(self, name)!r}")
         return f"AttributeScenario({', '.join(parts)})"
 
 

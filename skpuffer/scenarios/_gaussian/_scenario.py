@@ -122,6 +122,11 @@ class GaussianScenario(Scenario):
         self.protected = protected
         self.table = table
 
+    @property
+    def independent_records(self) -> bool:  # type: ignore[override]
+        """Whether records are taken to be drawn independently."""
+        return self.covariance_of == "columns"
+
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_option(("box", "ball", "points"), shape=self.shape)

@@ -76,7 +76,7 @@ class MarkovChainScenario(Scenario):
         Distribution of the first record; one for all chains, or one for each.
     states : array-like of shape (n_states,) or (n_states, n_features), default=None
         The records that the states stand for, in the order of `transition`. None
-        numbers them from zero.
+        numbers them from zero, unless `cuts` says what they are.
     pairs : {'same_index', 'all'}, default='same_index'
         Which secrets must look alike: two states at the same time, or any state at any
         time and any other.
@@ -90,6 +90,13 @@ class MarkovChainScenario(Scenario):
         Public name of the table, by which certificates of several releases that rest
         on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
         names no table, and such certificates are not added; see also the notes.
+    cuts : dict of {column: array-like of shape (n_states - 1,)}, default=None
+        In place of `states`, for readings of one column: the points, in rising order,
+        that cut its range into states. Readings stay as they are. A reading at a point
+        belongs to the state above it, and one that is missing to the last state.
+    times : str, default=None
+        With `cuts`, the column of the public time of each record. A release may be
+        grouped by it, such as by month: what is secret is the reading.
 
     See Also
     --------
@@ -122,6 +129,10 @@ class MarkovChainScenario(Scenario):
 
     With ``pairs='all'`` there are no windows.
 
+    *Cuts.* A reading is believed to depend on nothing but its own state. So whatever
+    separates states separates readings: quilts and windows are those of the states,
+    and a record near the secret moves by all that a reading can, at its public time.
+
     References
     ----------
     Pierquin et al. (2024), Rényi Pufferfish privacy, Theorem 3.3 and Definition 4.2;
@@ -152,6 +163,8 @@ class MarkovChainScenario(Scenario):
         protected: ArrayLike | None = None,
         event_delta: float = 1e-9,
         table: str | None = None,
+        cuts: dict[Any, ArrayLike] | None = None,
+        times: str | None = None,
     ) -> None:
         self.transition = transition
         self.initial = initial
@@ -160,14 +173,19 @@ class MarkovChainScenario(Scenario):
         self.protected = protected
         self.event_delta = event_delta
         self.table = table
+        self.cuts = cuts
+        self.times = times
 
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_option(("same_index", "all"), pairs=self.pairs)
         check_share(event_delta=self.event_delta)
         check_name(table=self.table)
+        check_name(times=self.times)
         self.chains()
-        self._states()
+        if self.cuts is None:
+            self._states()
+        self.cut_column()
         protected_records(self.protected)
 
     def chains(self) -> list[tuple[Floats, Floats]]:
@@ -251,6 +269,36 @@ class MarkovChainScenario(Scenario):
         except ValueError:
             raise scenario_error("markov.stationary_needs_initial") from None
 
+    def cut_column(self) -> tuple[Any, Floats] | None:
+        """Return the column that is cut into states, and where.
+
+        Returns
+        -------
+        (column, points) or None
+            Name of the column, and ndarray of shape (n_states - 1,) in its unit; None
+            where rows are states.
+
+        Raises
+        ------
+        ScenarioError
+            If the cuts are not those of one column, or do not suit the chain.
+        """
+        if self.cuts is None:
+            if self.times is not None:
+                raise scenario_error("markov.times_without_cuts", times=self.times)
+            return None
+        if self.states is not None:
+            raise scenario_error("markov.states_beside_cuts")
+        if not isinstance(self.cuts, dict) or len(self.cuts) != 1:
+            raise scenario_error("markov.cuts_not_of_one_column", cuts=self.cuts)
+        ((column, given),) = self.cuts.items()
+        points, k = stated(check_finite, cuts=given), len(self._matrices()[0])
+        if points.shape != (k - 1,) or np.any(np.diff(points) <= 0):
+            raise scenario_error("markov.cuts_invalid", k=k, n_cuts=k - 1)
+        if column == self.times:
+            raise scenario_error("markov.times_are_cut", times=self.times)
+        return column, points
+
     def _states(self) -> Floats:
         """The records that states stand for, of shape (n_states, n_features)."""
         k = len(self._matrices()[0])
@@ -279,7 +327,9 @@ class MarkovChainScenario(Scenario):
         return bound_arrays(context, rows)[0]
 
     def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
-        """Return the range of each feature over the states."""
+        """Return the range of each feature over the states, where it is known."""
+        if self.cuts is not None:
+            return None
         rows = self._state_rows(context)
         return rows.min(axis=0), rows.max(axis=0)
 
@@ -300,8 +350,9 @@ class MarkovChainScenario(Scenario):
         if self.protected is not None:
             parts.append(f"protected=<{np.size(self.protected)} times>")
         parts.append(f"event_delta={self.event_delta!r}")
-        if self.table is not None:
-            parts.append(f"table={self.table!r}")
+        for name in ("table", "cuts", "times"):
+            if getattr(self, name) is not None:
+                parts.append(f"{name}={getattr(self, name)!r}")
         return f"MarkovChainScenario({', '.join(parts)})"
 
 
@@ -433,7 +484,10 @@ class BoundMarkovChain(BoundScenario):
         self.chains: list[tuple[Floats, Floats]] = scenario.chains()
         self.n_states = len(self.chains[0][0])
         self.positions = tuple(protected_records(scenario.protected, n))
-        self.rows = scenario._state_rows(context)
+        self.cut = scenario.cut_column()
+        # of readings that are cut into states, how far each encoded column may move
+        self.gaps = None if self.cut is None else self._gaps_of_readings()
+        self.rows = None if self.cut is not None else scenario._state_rows(context)
         # number of states with a positive probability, by chain and protected time
         possible = [
             (settling_marginals(first, step, n).at(self.positions)[0] > 0).sum(axis=1)
@@ -458,8 +512,30 @@ class BoundMarkovChain(BoundScenario):
         )
         return width, float(delta)
 
+    def _gaps_of_readings(self) -> Floats:
+        """Largest moves of a record whose time stays, of shape (1, n_columns)."""
+        context, times = self.context, self.scenario.times
+        column: Any = self.cut[0] if self.cut is not None else None
+        names: Any = context.feature_names
+        if names is None and context.n_features is not None:
+            names = tuple(range(context.n_features))
+        known = {column} if times is None else {column, times}
+        if names is None or set(names) != known:
+            raise scenario_error(
+                "markov.cuts_of_other_columns",
+                known=sorted(map(str, known)),
+                names=None if names is None else list(names),
+            )
+        ranges = getattr(context.feature_map, "cell_ranges", None)
+        if times is not None and ranges is not None:
+            return np.asarray(ranges(column), dtype=float)[None]
+        # nothing is known of how columns are made: all may move as far as they can
+        return np.full((1, context.n_features or len(names)), math.inf)
+
     def check_rows(self, X: Rows) -> Rows:
         """Return the states that records are; refuse others."""
+        if self.rows is None:
+            return X
         given: Any = X
         table = given.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
         # a series has few states, and each is compared once
@@ -484,10 +560,26 @@ class BoundMarkovChain(BoundScenario):
             facts.add(OutputDistributions)
         return frozenset(facts)
 
+    def _move_of_readings(self, release: Any, norm: float) -> float | None:
+        """How far a contribution moves where a reading does, or None."""
+        contribution = release.contribution
+        move = getattr(contribution, "move", None)
+        if self.gaps is None or move is None or not release.moves_with_contributions:
+            return None
+        if getattr(contribution, "needs_target", False):
+            return None
+        with np.errstate(invalid="ignore"):
+            found = float(move(self.gaps, release.shift_norm(norm))[0])
+        return found if math.isfinite(found) else None
+
     def _values(self, release: Any) -> Floats | None:
         """Contribution of each state, of shape (n_states, dim), or None."""
         contribution = release.contribution
-        if contribution is None or getattr(contribution, "needs_target", False):
+        if (
+            self.rows is None
+            or contribution is None
+            or getattr(contribution, "needs_target", False)
+        ):
             return None
         if not release.moves_with_contributions:
             return None
@@ -559,8 +651,10 @@ class BoundMarkovChain(BoundScenario):
             if met is not None:
                 count, width, delta = met
                 window = 2 * width - 1
+            cut = self.scenario.cuts, self.scenario.times
+            key = (self.chains, self.positions, width, met is None)
             coupling = coupling_in_table(
-                self, "chain", self.chains, self.positions, width, met is None
+                self, "chain", *key, *([] if self.cut is None else [cut])
             )
             shared = same_table(coupling, self.scenario.table)
         return Adjacency(
@@ -609,6 +703,8 @@ class BoundMarkovChain(BoundScenario):
 
     def _record_sensitivity(self, release: Any, norm: float) -> float:
         """Sensitivity of one record's contribution: largest gap between states."""
+        if (move := self._move_of_readings(release, norm)) is not None:
+            return move
         values = self._values(release)
         if values is None:
             return math.inf
@@ -651,14 +747,28 @@ class BoundMarkovChain(BoundScenario):
                 "assume.markov_agree_outside_all_but", width=width, count=count
             ),
         )
-        return (
-            Statement("assume.markov_secret_state", times=times, pair=pair),
-            Statement(
-                "assume.markov_records_are_chain",
+        records = Statement(
+            "assume.markov_records_are_chain",
+            n=n,
+            chain=chain,
+            n_states=self.n_states,
+        )
+        public: tuple[Statement, ...] = ()
+        if self.cut is not None:
+            column, points = self.cut
+            records = Statement(
+                "assume.markov_readings_are_chain",
                 n=n,
                 chain=chain,
-                n_states=self.n_states,
-            ),
+                column=column,
+                cuts=points.tolist(),
+            )
+        if scenario.times is not None:
+            public = (Statement("assume.markov_times_public", times=scenario.times),)
+        return (
+            Statement("assume.markov_secret_state", times=times, pair=pair),
+            records,
+            *public,
             Statement("assume.joint_count_public", n=n),
             *(() if width is None else window),
         )

@@ -138,6 +138,8 @@ class SubsampleScenario(Scenario):
     ((252, 1), 5.5294, np.float64(0.9167))
     """
 
+    independent_records = True
+
     _purpose = Statement("subsample.needs_mutual_information_accountant")
 
     def __init__(

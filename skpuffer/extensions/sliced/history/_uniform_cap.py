@@ -18,7 +18,6 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.certificates import Claim
 from skpuffer.kernel.distribution import ORDERS
-from skpuffer.kernel.facts import arbitrary_coupling
 from skpuffer.kernel.notions import Notion
 from skpuffer.kernel.numbers import (
     check_each,
@@ -378,7 +377,7 @@ class HistoryUniformCap(Accountant):
             curve = GaussianCurve(length * math.sqrt(run.squares))
         elif not mean:
             curve = RenyiCurve(tuple(orders.tolist()), tuple(costs.tolist()))
-        coupling: str | None = arbitrary_coupling(fact.relation, fact.count)
+        coupling: str | None = fact.any_coupling()
         if mean:
             asked = self._profile()
             name = "any" if asked is None else asked.name

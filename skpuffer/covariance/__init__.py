@@ -1,0 +1,5 @@
+"""Private covariances and correlations."""
+
+from skpuffer.utils._rooms import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

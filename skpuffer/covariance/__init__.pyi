@@ -1,0 +1,3 @@
+from ._covariance import PrivateCovariance
+
+__all__ = ["PrivateCovariance"]

@@ -1,0 +1,884 @@
+"""Least squares with standard errors, on noisy second moments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer._template._lazy_tables import clipped
+from skpuffer._template._reading import counted, without_secret
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import (
+    Statement,
+    scenario_error,
+)
+from skpuffer.kernel.numbers import check_option, check_probability
+from skpuffer.kernel.releases import PUBLIC_TARGET, Part
+from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
+from skpuffer.scenarios import LawsScenario
+from skpuffer.summary._gaps import gap_weight, with_count, with_gaps
+from skpuffer.summary._mean import (
+    BoundedColumnsMixin,
+    check_independent,
+    divisor_of,
+    marks_of,
+    relation_of,
+)
+from skpuffer.utils._bounds import Bounds
+from skpuffer.utils._reading import validate_rows
+from skpuffer.utils._sklearn import StrOptions
+
+from ._base_linear import LinearRegressorMixin, TargetScale, lazy_regression
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Booleans, Floats, Indices
+    from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
+    from skpuffer.utils._types import BoundsLike, RandomState, Table
+
+
+# What the variance of the noise of one moment is worth, beside that of a moment of the
+# target: slopes are small numbers where columns and target are in [-1, 1], and they
+# multiply the noise of moments of columns. The spread of the target is one number for
+# all of them.
+_OF_MEANS, _OF_SPREAD = 0.25, 0.1
+# and that of the number of records, where it is private
+_OF_SIZE = 0.1
+_MOST_OF_PAIRS, _OF_ALL_PAIRS = 0.25, 0.75
+
+#: Eigenvalue of the moments, in deviations of its noise, with which slopes along its
+#: vector are known at all.
+_KNOWN = 3.0
+
+#: Slope that is looked for at most where nothing is known, in deviations of the target,
+#: and the share of a slope that lies along such a direction, as a square, of which
+#: nothing is said.
+_STEEPEST, _TRACE = 3.0, 0.01
+
+
+@dataclass(frozen=True)
+class CrossProducts:
+    """Contribution of a record to the moments of a least-squares fit.
+
+    With every number in [-1, 1], levels as zeros and ones, and w = (1, columns,
+    target), it is the products of all pairs of w that are not known beforehand. A
+    square is taken less one half, which is what a record adds to it at the middle of
+    what it can be. The square of a level is the level, and two levels of one column
+    never meet.
+
+    Parameters
+    ----------
+    numbers : tuple of int
+        Columns that are numbers.
+    bounds : Bounds
+        Of these.
+    levels : tuple of tuple of int
+        Columns of zeros and ones, of which a record has at most one: a tuple for each
+        category.
+    target : TargetScale
+    marks : tuple of int, default=()
+        Columns that are one where a number is missing.
+    lacks : bool, default=False
+        Whether a record may lack its target, or a number: it is then counted as one
+        that does, and adds nothing else.
+    weight : float, default=1.0
+        What such a record adds, or one that lacks nothing.
+    counts_present : bool, default=False
+        Whether records that lack nothing are counted instead, as where the number of
+        records is private.
+
+    Notes
+    -----
+    *Weights.* The noise of all entries has one deviation, and the entry k is multiplied
+    by a public weight ``c_k``. If a slope's variance has the noise of an entry with the
+    importance ``a_k``, then ``sum(a_k / c_k**2)`` at a given sensitivity
+    ``sqrt(sum(c_k**2 m_k))``, where no record adds more than ``m_k`` to the square of
+    an entry, is least at ``c_k**4 = a_k / m_k`` (Cauchy and Schwarz). Any weights are
+    valid.
+    """
+
+    numbers: tuple[int, ...]
+    bounds: Bounds
+    levels: tuple[tuple[int, ...], ...]
+    target: TargetScale
+    marks: tuple[int, ...] = ()
+    lacks: bool = False
+    weight: float = 1.0
+    counts_present: bool = False
+    #: Entries: places in w, weights, and what is taken off.
+    first: Indices = field(init=False, repr=False, compare=False)
+    second: Indices = field(init=False, repr=False, compare=False)
+    weights: Floats = field(init=False, repr=False, compare=False)
+    centres: Floats = field(init=False, repr=False, compare=False)
+    #: Sum of squares, and of absolute values, of what a record can add.
+    largest: tuple[float, float] = field(init=False, repr=False, compare=False)
+
+    needs_target = True
+    move_assumptions = (PUBLIC_TARGET,)
+
+    def __post_init__(self) -> None:
+        blocks, place = [[0]], 1
+        for width in (*(1 for _ in self.numbers), *map(len, self.levels), 1):
+            blocks.append(list(range(place, place + width)))
+            place += width
+        n_numbers, last = len(self.numbers), len(blocks) - 1
+        of_pairs = min(_MOST_OF_PAIRS, _OF_ALL_PAIRS / max(1, last - 1))
+        entries: list[tuple[int, int, float, float]] = []
+        squares = moves = 0.0
+        for a in range(len(blocks)):
+            for b in range(a, len(blocks)):
+                is_square = a == b
+                if is_square and not (0 < a <= n_numbers or a == last):
+                    continue  # known, or the same as a mean
+                importance = _importance(a, b, last, of_pairs)
+                most = 0.25 if is_square else 1.0
+                scale = (importance / most) ** 0.25
+                squares += scale**2 * most
+                moves += scale * math.sqrt(most)
+                entries += [
+                    (i, j, scale, 0.5 * is_square) for i in blocks[a] for j in blocks[b]
+                ]
+        first, second, weights, centres = zip(*entries, strict=True)
+        found = {
+            "first": np.array(first),
+            "second": np.array(second),
+            "weights": np.array(weights),
+            "centres": np.array(centres),
+            "largest": (squares, moves),
+        }
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def columns(self) -> list[int]:
+        """Columns of the table, in the order of w."""
+        return [*self.numbers, *(at for block in self.levels for at in block)]
+
+    @property
+    def width(self) -> int:
+        """Number of places of w."""
+        return len(self.columns) + 2
+
+    @property
+    def dim(self) -> int:
+        """Number of entries, and one of records that lack something, or nothing."""
+        return len(self.first) + self.counts
+
+    @property
+    def counts(self) -> bool:
+        """Whether records are counted, those that lack something or the others."""
+        return self.lacks or self.counts_present
+
+    @property
+    def present(self) -> Sensitivity:
+        """Sensitivity of the sum where no record lacks anything."""
+        squares, moves = self.largest
+        alone = {1.0: moves, 2.0: math.sqrt(squares)}
+        return Sensitivity(
+            add_remove=alone, replace={n: 2 * value for n, value in alone.items()}
+        )
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Sensitivity of the sum; see :func:`skpuffer.summary._gaps.with_gaps`."""
+        if self.counts_present:
+            return with_count(self.present, self.weight, self.lacks)
+        return with_gaps(self.present, self.weight) if self.lacks else self.present
+
+    def rows(self, X: Floats, y: ArrayLike) -> tuple[Floats, Booleans]:
+        """Return w of each record, and which of them lack something."""
+        X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+        known = counted(y)
+        missing = np.zeros(len(X), dtype=bool) if known is None else ~known
+        if self.marks:
+            missing |= np.any(X[:, list(self.marks)] > 0, axis=1)
+        levels = [at for block in self.levels for at in block]
+        target = self.target(np.where(missing, self.target.centre, y))
+        found = np.column_stack(
+            [
+                np.ones(len(X)),
+                self.bounds.normalise(X[:, list(self.numbers)]),
+                np.clip(X[:, levels], 0.0, 1.0),
+                target,
+            ]
+        )
+        return found, missing
+
+    def __call__(self, X: Floats, y: ArrayLike) -> Floats:
+        """Contributions, of shape (n, dim)."""
+        w, missing = self.rows(X, y)
+        found = self.weights * (w[:, self.first] * w[:, self.second] - self.centres)
+        if not self.counts:
+            return found
+        found[missing] = 0.0
+        counted = ~missing if self.counts_present else missing
+        return np.column_stack([found, self.weight * counted])
+
+    def total(self, X: Floats, y: ArrayLike) -> Floats:
+        """Sum of the contributions by one product, of shape (dim,)."""
+        w, missing = self.rows(X, y)
+        if self.lacks:
+            w = w[~missing]
+        products = (w.T @ w)[self.first, self.second]
+        found: Floats = self.weights * (products - len(w) * self.centres)
+        if not self.counts:
+            return found
+        counted = len(w) if self.counts_present else missing.sum()
+        return np.append(found, self.weight * counted)
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Numbers whose sums are asked of an engine: the products of w.
+
+        Parameters
+        ----------
+        columns : sequence of narwhals.Expr
+            Features, then the target.
+        """
+        *features, target = columns
+        bounds = zip(self.bounds.middle, self.bounds.half, strict=True)
+        u = [
+            clipped(features[at] - float(middle), -half, half) / float(half)
+            for at, (middle, half) in zip(self.numbers, bounds, strict=True)
+        ]
+        w = [None, *u, self.target.scaled(target)]
+        pairs = zip(self.first, self.second, strict=True)
+        return [Part(w[j] if i == 0 else w[i] * w[j]) for i, j in pairs]
+
+    def from_parts(self, sums: Floats, counts: Floats) -> Floats:
+        """Sum of the contributions from those of :meth:`parts`, of shape (1, dim)."""
+        summed: Floats = self.weights * (sums - counts * self.centres)
+        if not self.counts_present:
+            return summed
+        return np.append(summed, self.weight * counts, axis=1)
+
+    def move(self, gaps: Floats, norm: float) -> Floats:
+        """Sensitivity of each contribution to moves of its record's features.
+
+        A product of two numbers in [-1, 1] moves by no more than both do, and by two at
+        most; a square of one that moves by d by ``d (2 - d)``, and by one at most.
+
+        Parameters
+        ----------
+        gaps : ndarray of shape (n, n_features)
+            Largest move of each feature, targets staying.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        gaps = np.asarray(gaps, dtype=float)
+        levels = [at for block in self.levels for at in block]
+        w = np.zeros((len(gaps), self.width))
+        n = len(self.numbers)
+        w[:, 1 : n + 1] = gaps[:, list(self.numbers)] / self.bounds.half
+        w[:, n + 1 : -1] = np.minimum(gaps[:, levels], 1.0)
+        moves = np.minimum(w[:, self.first] + w[:, self.second], 2.0)
+        square = self.first == self.second
+        of_one = np.minimum(w[:, self.first[square]], 1.0)
+        moves[:, square] = of_one * (2 - of_one)
+        found = np.linalg.norm(self.weights * moves, 2, axis=1)
+        found = found * convert_norm(1.0, 2.0, norm, len(self.first))
+        # no further than any two records are
+        found = np.minimum(found, self.present.value("replace", norm, self.dim))
+        if self.marks:
+            appears = np.any(gaps[:, list(self.marks)] > 0, axis=1)
+            most = self.sensitivity.value("replace", norm, self.dim)
+            found = np.where(appears, most, found)
+        moved: Floats = found
+        return moved
+
+    def read(self, value: Floats, noise: Floats, n_records: float) -> Moments:
+        """Return the moments off the noisy sum of contributions.
+
+        Parameters
+        ----------
+        value, noise : ndarray of shape (dim,)
+            And the deviations of its noise.
+        """
+        n_complete, counted = float(n_records), 0.0
+        if self.counts:
+            counted = float(value[-1]) / self.weight
+            n_complete = counted if self.counts_present else n_complete - counted
+        size = max(n_complete, 1.0)
+        k = len(self.first)
+        entries = value[:k] / self.weights + self.centres * size
+        products = np.zeros((self.width, self.width))
+        products[self.first, self.second] = entries
+        places = [(np.arange(k), self.first, self.second, 1 / self.weights)]
+        # the squares of levels are levels
+        of_level = (self.first == 0) & (self.second > len(self.numbers))
+        of_level &= self.second < self.width - 1
+        at = self.second[of_level]
+        products[at, at] = entries[of_level]
+        places.append((np.flatnonzero(of_level), at, at, 1 / self.weights[of_level]))
+        off = self.first != self.second
+        places.append(
+            (
+                np.flatnonzero(off),
+                self.second[off],
+                self.first[off],
+                1 / self.weights[off],
+            )
+        )
+        products[self.second[off], self.first[off]] = entries[off]
+        products[0, 0] = size
+        if self.counts:
+            square = self.first[~off]
+            at = np.concatenate([[0], square])
+            share = np.concatenate([[1.0], self.centres[~off]]) / self.weight
+            sign = 1.0 if self.counts_present else -1.0
+            places.append((np.full(len(at), k), at, at, sign * share))
+        joined = [np.concatenate(part) for part in zip(*places, strict=True)]
+        which, row, column, share = joined
+        return Moments(products, size, noise, which, row, column, share)
+
+
+def _importance(a: int, b: int, last: int, of_pairs: float) -> float:
+    """Return what the noise of the moments of two columns is worth."""
+    if b == last:
+        return _OF_SPREAD if a == last else 1.0
+    if a == 0:
+        return _OF_MEANS
+    # of a square there is one slope, of a pair there are two
+    return of_pairs * (0.6 if a == b else 1.0)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Noisy moments of (1, columns, target), and how each noise enters them.
+
+    Parameters
+    ----------
+    products : ndarray of shape (width, width)
+        Symmetric.
+    size : float
+        Noisy number of records, fit to divide by.
+    noise : ndarray of shape (dim,)
+        Deviations.
+    which, row, column, share : ndarray
+        The noise `which` is in the product of `row` and `column`, times `share`.
+    """
+
+    products: Floats
+    size: float
+    noise: Floats
+    which: Indices
+    row: Indices
+    column: Indices
+    share: Floats
+
+    def times(self, vector: Floats) -> Floats:
+        """Noise of the product with a vector: of each entry, of shape (dim, width)."""
+        found = np.zeros((len(self.noise), len(vector)))
+        part = self.share * vector[self.column] * self.noise[self.which]
+        np.add.at(found, (self.which, self.row), part)
+        return found
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Least squares of noisy moments.
+
+    Parameters
+    ----------
+    slopes : ndarray of shape (k,)
+    of_noise, of_sample : ndarray of shape (k, k)
+        Covariances that the noise and the sampling of records give them.
+    residual : float
+        Variance of the residuals.
+    explained : float
+        Share of the variance of the target.
+    resolution : float
+        Smallest eigenvalue of the moments in deviations of its noise.
+    is_lost : ndarray of bool of shape (k,)
+        Slopes of which nothing is known.
+    """
+
+    slopes: Floats
+    of_noise: Floats
+    of_sample: Floats
+    residual: float
+    explained: float
+    resolution: float
+    is_lost: Booleans
+
+
+def solve(moments: Moments, design: Floats, shift: float) -> Solution:
+    """Return least squares of moments, and their errors to the first order.
+
+    With N the moments, w = (design @ slopes - shift e_0, -1) and A = design' N design,
+    what the slopes solve is design' N w = 0. At the true slopes it is noise: that of
+    the residuals, of covariance ``residual * A``, and what was added to N. So the
+    covariance of the slopes is that of both between two inverses of A.
+
+    Parameters
+    ----------
+    moments : Moments
+    design : ndarray of shape (width - 1, k)
+        Slopes of (1, columns) for each of the coefficients.
+    shift : float
+        What the constant takes up before.
+
+    References
+    ----------
+    Evans and King (2023), for errors of regressions on noisy moments by the delta
+    method; the moments here have noise of known and different variances.
+    """
+    N = moments.products
+    k = design.shape[1]
+    outer = np.zeros(len(N))
+    outer[0], outer[-1] = shift, 1.0
+    A = design.T @ N[:-1, :-1] @ design
+    target = design.T @ (N[:-1] @ outer)
+
+    def noise_of(inner: Floats) -> Floats:
+        return moments.times(inner)[:, :-1] @ design
+
+    values, vectors = np.linalg.eigh(A)
+    whole = np.vstack([design @ vectors, np.zeros(k)])
+    spread = np.array([np.linalg.norm(moments.times(v) @ v) for v in whole.T])
+    with np.errstate(divide="ignore"):
+        resolution = np.where(spread > 0, values / spread, np.inf)
+    lost = resolution < _KNOWN
+    # slopes along what is not resolved are held small, so that predictions are
+    values = np.where(lost, np.maximum(np.abs(values), _KNOWN * spread), values)
+    inverse = (vectors / values) @ vectors.T
+    slopes = inverse @ target
+    w = np.append(design @ slopes, 0.0) - outer
+    of_w = noise_of(w)
+    errors = of_w.T @ of_w
+    left = float(w @ N @ w + np.trace(inverse @ errors))
+    # what is known of the residuals at best, and at worst
+    unsure = float(np.linalg.norm(moments.times(w) @ w))
+    degrees = max(moments.size - k, 1.0)
+    residual = max(left, unsure) / degrees
+    centred = N[-1, -1] - N[0, -1] ** 2 / moments.size
+    steepest = min(2.0, _STEEPEST * math.sqrt(max(centred, unsure) / moments.size))
+    for v in whole.T[lost]:
+        # along these any slope may be true, and it multiplies noise of its own
+        of_v = noise_of(steepest * v)
+        errors = errors + of_v.T @ of_v
+    total = centred if shift == 0.0 else float(outer @ N @ outer)
+    is_known = left > 0 and total > 0
+    return Solution(
+        slopes=slopes,
+        of_noise=inverse @ errors @ inverse,
+        # to the first order it is the inverse
+        of_sample=residual * (inverse @ A @ inverse),
+        # of what noise drowns nothing is said
+        residual=left / degrees if left > 0 else math.nan,
+        explained=max(0.0, 1 - left / total) if is_known else math.nan,
+        resolution=float(resolution.min()),
+        is_lost=np.sum(vectors[:, lost] ** 2, axis=1) > _TRACE,
+    )
+
+
+class PrivateLinearRegression(
+    LinearRegressorMixin, BoundedColumnsMixin, PrivateEstimatorMixin
+):
+    """Least squares in the units of the data, with standard errors.
+
+    All that a least-squares fit depends on, the products of columns and target, leaves
+    once with noise. Coefficients, their errors by the noise and by sampling, and tests
+    of them are read off.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+    bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
+            default=None
+        Public bounds of the features, as of :class:`~skpuffer.summary.PrivateMean`.
+        What lies outside is clipped, each column by itself. ``'empirical'`` reads the
+        range off the private data, warns, and leaves an estimate for a certificate.
+    target_bounds : tuple of float, default=None
+        Public bounds (low, high) of the target, outside of which values are clipped.
+        They must be given, or be those of the `schema`.
+    fit_intercept : bool, default=True
+        Whether there is a constant beside the features.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `bounds` and `target_bounds` are its own. Each level of a category but
+        the first is a column of zeros and ones, whose coefficient is the difference
+        from the first. Records that lack the target or a number count as nothing. See
+        :class:`~skpuffer.schema.Schema`.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients, in units of the target by units of the feature. Those of the first
+        level of a category, and of marks of missing numbers, are zero.
+    intercept_ : float
+        Constant, in units of the target.
+    coef_std_ : ndarray of shape (n_features,)
+        Standard deviation that the noise gives `coef_`, to the first order (delta
+        method). Infinite where the noise drowns the moments.
+    intercept_std_ : float
+        The same of the constant.
+    residual_std_ : float
+        Noisy standard deviation of the residuals, in units of the target.
+    r_squared_ : float
+        Noisy share of the target's variance that is explained, in [0, 1].
+    n_complete_ : float
+        Noisy number of records that lack nothing; the public number of records where
+        nothing may be missing and it is not private.
+    resolution_ : float
+        Smallest eigenvalue of the matrix of moments, in standard deviations of its
+        noise. Below 3 nothing is known of some coefficients, such as those of levels
+        that hardly any record has: their errors are infinite, and :meth:`summary` names
+        them.
+        Below 12 intervals are wider than they need be.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to the moments, of columns in half-ranges.
+    accountant_ : Accountant
+        The accountant that set it.
+    feature_map_ : Encoding
+        Public map from raw columns to those that are read, whose names are
+        ``feature_map_.names``; only with a `schema`.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    PrivateRidge : Better predictions of small tables, without errors of coefficients.
+    skpuffer.covariance.PrivateCovariance : Correlations, without a target.
+
+    Notes
+    -----
+    *Errors.* Standard errors assume that records are drawn independently, that the
+    residuals have one variance, and that bounds cut off little: coefficients are those
+    of the clipped columns. Under ``of="table"`` they are of the noise alone, and what
+    is covered is the least-squares fit of the very table.
+
+    *Noise.* Of d columns some ``d**2 / 2`` products are released, and the noise of each
+    grows like d: leave out what is not needed. Bounds that are twice as wide as they
+    need be cost up to four times the records.
+
+    References
+    ----------
+    Evans and King (2023), Statistically valid inferences from differentially private
+    data releases.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.linear_model import PrivateLinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 10, size=(50_000, 2))
+    >>> y = 3 * X[:, 0] - 2 * X[:, 1] + rng.normal(0, 5, size=50_000)
+    >>> model = PrivateLinearRegression(bounds=(0, 10), target_bounds=(-30, 40))
+    >>> low, high = model.fit(X, y).confidence_interval()["coef_"]
+    >>> bool(np.all(high - low < 0.5) and np.all(np.abs(model.coef_ - [3, -2]) < 0.5))
+    True
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
+        "target_bounds": ["array-like", None],
+        "fit_intercept": ["boolean"],
+    }
+
+    _accept_sparse: str | bool = False
+
+    _takes_any_size = True
+
+    def __init__(
+        self,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
+        *,
+        bounds: BoundsLike = None,
+        target_bounds: tuple[float, float] | None = None,
+        fit_intercept: bool = True,
+        schema: Schema | None = None,
+        random_state: RandomState = None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.fit_intercept = fit_intercept
+        self.schema = schema
+        self.random_state = random_state
+
+    _lazy_columns = lazy_regression
+
+    def _check_parameters(self, scenario: Scenario) -> None:
+        super()._check_parameters(scenario)
+        if isinstance(scenario, LawsScenario):
+            raise scenario_error("summary.laws_for_stacked_moments")
+
+    def _release(self, task: Task) -> QueryRelease:
+        context: Any = task.context  # of a fit, which knows the number of features
+        bounds = self._public_bounds(task)
+        if bounds is None:
+            raise scenario_error("decomposition.scenario_without_bounds")
+        marks = tuple(marks_of(context).values())
+        levels = getattr(context.feature_map, "level_blocks", ())
+        coded = {at for block in levels for at in block} | {*marks}
+        numbers = tuple(at for at in range(len(bounds.low)) if at not in coded)
+        moments = CrossProducts(
+            numbers=numbers,
+            bounds=bounds.select(numbers),
+            # what all others are compared with has no column
+            levels=tuple(block[1:] for block in levels if len(block) > 1),
+            target=self._target,
+            marks=marks,
+            lacks=bool(marks) or (self._target_may_lack and not self._fills_targets),
+        )
+        if context.size == "private":
+            weight = _OF_SIZE**0.25
+            moments = replace(moments, weight=weight, counts_present=True)
+        elif moments.lacks:
+            relation, orders = relation_of(task.scenario), task.accountant.unit_orders
+            weight = gap_weight(moments.present, relation, orders)
+            moments = replace(moments, weight=weight)
+        low, high = map(float, self._bounds_of_target)
+        return QueryRelease(
+            # the same sum as of the contributions, without an array of them
+            query=moments.total,
+            contribution=moments,
+            is_sum=True,
+            dim=moments.dim,
+            sensitivity=moments.sensitivity,
+            n_records=context.n_records,
+            name="second moments of features and target",
+            context=context,
+            assumptions=(
+                Statement("assume.columns_target_clipped", low=low, high=high),
+            ),
+        )
+
+    def _publish(self, value: Floats, release: Any) -> None:
+        # everything below is post-processing of the noisy moments and public scales
+        held, target = release.contribution, release.contribution.target
+        noise = np.broadcast_to(self.noise_.std(value.size), value.shape)
+        moments = held.read(value, noise, divisor_of(release.context))
+        middle, half = self._units(held)
+        k = len(middle)
+        if self.fit_intercept:
+            design, shift = np.eye(k + 1), 0.0
+        else:
+            # slopes of raw columns and a raw target, which is zero where all are
+            design = np.vstack([middle, np.diag(half)])
+            shift = target.centre / target.half
+        found = solve(moments, design, shift)
+        # to the units of the data, the constant first
+        back = np.zeros((k + 1, design.shape[1]))
+        if self.fit_intercept:
+            back[1:, 1:] = np.diag(target.half / half)
+            back[0] = [target.half, *(-target.half * middle / half)]
+        else:
+            back[1:] = target.half * np.eye(k)
+        slopes = back @ found.slopes
+        slopes[0] += target.centre if self.fit_intercept else 0.0
+        names = self._column_names(release.context)
+        self._places = np.array(held.columns, dtype=np.intp)
+        self._names = ["intercept", *names[self._places].tolist()]
+        lost = np.abs(back) @ found.is_lost > 0
+        self._std_errors = {}
+        for of, part in (
+            ("table", found.of_noise),
+            ("population", found.of_noise + found.of_sample),
+        ):
+            variances = np.diag(back @ part @ back.T)
+            self._std_errors[of] = np.where(lost, np.inf, np.sqrt(variances))
+        # what predictions of a record take for a number that it lacks
+        means = middle + half * np.clip(moments.products[0, 1:-1] / moments.size, -1, 1)
+        marks = marks_of(release.context)
+        at = {column: place for place, column in enumerate(held.columns)}
+        self._means = {mark: (c, float(means[at[c]])) for c, mark in marks.items()}
+        spread = self._std_errors["table"]
+        self.intercept_, self.intercept_std_ = float(slopes[0]), float(spread[0])
+        self.coef_, self.coef_std_ = np.zeros((2, len(names)))
+        self.coef_[self._places] = slopes[1:]
+        self.coef_std_[self._places] = spread[1:]
+        self.residual_std_ = target.half * math.sqrt(found.residual)
+        self.r_squared_ = found.explained
+        self.resolution_ = found.resolution
+        self.n_complete_ = moments.size
+
+    def _units(self, held: CrossProducts) -> tuple[Floats, Floats]:
+        """Middles and half ranges of the columns of a contribution, levels as such."""
+        n_levels = len(held.columns) - len(held.numbers)
+        middle = np.concatenate([held.bounds.middle, np.zeros(n_levels)])
+        half = np.concatenate([held.bounds.half, np.ones(n_levels)])
+        return middle, half
+
+    def predict(self, X: Table) -> Floats:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_features)
+            A secret column is ignored. Of a number that is missing the noisy mean is
+            taken.
+
+        Returns
+        -------
+        y : ndarray of shape (n_records,)
+        """
+        check_is_fitted(self)
+        X = validate_rows(self, without_secret(self, X), reset=False)
+        X = np.array(X, dtype=float)
+        for mark, (column, mean) in self._means.items():
+            X[X[:, mark] > 0, column] = mean
+        found: Floats = X @ self.coef_ + self.intercept_
+        return found
+
+    def confidence_interval(
+        self, level: float = 0.95, *, of: str = "population"
+    ) -> dict[str, tuple[Any, Any]]:
+        """Return intervals around the coefficients and the constant.
+
+        It is post-processing and costs no budget.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of each entry by itself, in (0, 1).
+        of : {'population', 'table'}, default='population'
+            Whether an interval is for the coefficients of the population that the
+            records were drawn from, independently, or for those of least squares
+            without noise on this very table.
+
+        Returns
+        -------
+        dict of {str: (low, high)}
+            For `coef_` and `intercept_`. Without ends where the noise drowns the
+            moments; zeros where a coefficient is zero by definition.
+
+        Raises
+        ------
+        UnsupportedError
+            If intervals are asked for the population where a unit has several rows, or
+            records depend on each other by the scenario.
+        """
+        _, half = self._errors(level, of)
+        of_coef = np.zeros_like(self.coef_)
+        of_coef[self._places] = half[1:]
+        constant, of_constant = self.intercept_, float(half[0])
+        return {
+            "coef_": (self.coef_ - of_coef, self.coef_ + of_coef),
+            "intercept_": (constant - of_constant, constant + of_constant),
+        }
+
+    def _errors(self, level: float, of: str) -> tuple[Floats, Floats]:
+        """Standard errors and half widths of the constant and of what is estimated."""
+        check_is_fitted(self)
+        check_option(("population", "table"), of=of)
+        width = float(stats.norm.isf((1 - check_probability(level=level)) / 2))
+        if of == "population":
+            check_independent(self)
+        spread: Floats = self._std_errors[of]
+        return spread, width * spread
+
+    def to_frame(self, level: float = 0.95, *, of: str = "population") -> pd.DataFrame:
+        """Return the coefficients as a table, a row each, the constant first.
+
+        Parameters
+        ----------
+        level, of : float and str
+            As in :meth:`confidence_interval`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns 'column', 'statistic', 'estimate', 'std_error', 'low',
+            'high', 'p_value' and 'n': a p-value is that of a coefficient of zero, by a
+            two-sided test.
+
+        Raises
+        ------
+        UnsupportedError
+            As :meth:`confidence_interval`.
+        """
+        spread, half = self._errors(level, of)
+        estimate = np.append(self.intercept_, self.coef_[self._places])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tested = 2 * stats.norm.sf(np.abs(estimate) / spread)
+        frame = pd.DataFrame(
+            {
+                "column": self._names,
+                "statistic": "coefficient",
+                "estimate": estimate,
+                "std_error": spread,
+                "low": estimate - half,
+                "high": estimate + half,
+                "p_value": tested,
+                "n": self.n_complete_,
+            }
+        )
+        return frame if self.fit_intercept else frame[1:].reset_index(drop=True)
+
+    def summary(self, level: float = 0.95, *, of: str = "population") -> str:
+        """Return the coefficients, their errors and tests as a text.
+
+        Parameters
+        ----------
+        level, of : float and str
+            As in :meth:`confidence_interval`.
+
+        Returns
+        -------
+        str
+            To be printed.
+
+        Raises
+        ------
+        UnsupportedError
+            As :meth:`confidence_interval`.
+        """
+        found = self.to_frame(level, of=of)
+        tail = f"{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}"
+        table = pd.DataFrame(
+            {
+                "": found["column"].astype(str),
+                "coef": found["estimate"],
+                "std err": found["std_error"],
+                "z": found["estimate"] / found["std_error"],
+                "P>|z|": found["p_value"].map("{:.3f}".format),
+                f"[{tail[0]}": found["low"],
+                f"{tail[1]}]": found["high"],
+            }
+        )
+        heads = {
+            "Records": f"{self.n_complete_:,.0f}",
+            "R-squared": f"{self.r_squared_:.3f}",
+            "Residual std": f"{self.residual_std_:.4g}",
+            "Errors": "sampling and noise" if of == "population" else "noise",
+        }
+        lines = [f"{name + ':':<14}{text:>20}" for name, text in heads.items()]
+        body = table.to_string(index=False, float_format="{:.4g}".format)
+        return "\n".join([*lines, "", body, *_of_lost(found)])
+
+
+def _of_lost(found: pd.DataFrame) -> list[str]:
+    """Say of which coefficients nothing is known, if there are any."""
+    columns = found["column"][np.isinf(found["std_error"])].tolist()
+    if not columns:
+        return []
+    return ["", str(Statement("linear.moments_drown", columns=columns))]

@@ -1,0 +1,3 @@
+from ._session import Session
+
+__all__ = ["Session"]

@@ -1,0 +1,414 @@
+"""Private bounds of columns: where counts of a wide public grid are not noise alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import (
+    Statement,
+    UnsupportedError,
+    scenario_error,
+    value_error,
+)
+from skpuffer.kernel.numbers import check_finite, check_positive, check_probability
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import LawsScenario
+from skpuffer.schema import Category, Number, Schema
+from skpuffer.utils._bounds import Bounds, check_bounds
+from skpuffer.utils._sklearn import Interval
+
+from ._cells import Bins
+from ._gaps import Stacked
+from ._mean import marks_of
+from ._scaler import ColumnwiseMixin
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
+    from skpuffer.kernel.numbers import Floats
+    from skpuffer.noise import Noise
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import BoundsLike, RandomState, Table
+
+# Larger than any number one comes across, and of a size that can be squared.
+_WIDE = 2.0**40
+
+# How likely noise takes a bound one cell too far, next to cells that hold records: it
+# costs a factor of two.
+_ONE_CELL = 0.05
+
+
+class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
+    """Bounds of features whose public bounds are far too wide.
+
+    The noise of a mean is in proportion to the range of its bounds. Where nobody knows
+    more of a column than that it is a number, this counts the records between powers of
+    two, with noise, and takes the smallest and the largest cell whose count is more
+    than noise. As a first step of a :class:`~skpuffer.compose.PrivatePipeline` it maps
+    the columns to [-1, 1] by the bounds that it found.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+    bounds : pair (low, high) or dict of {column: (low, high)}, default=None
+        Public range, as wide as can be, as for :class:`PrivateMean`. What lies outside
+        is counted in the outermost cells. None takes the range the scenario declares,
+        or else (-2**40, 2**40).
+    grid : array-like of shape (n_edges,), default=None
+        Public edges of the cells of all features, increasing, instead of `bounds`. None
+        are zero, the ends of the range and the powers of two between them, of either
+        sign, from `resolution` on.
+    resolution : float, default=2**-20
+        Smallest positive edge.
+    coverage : float, default=1.0
+        Share of the counted records that the bounds hold, in (0, 1]. Half of the rest
+        may lie beyond either bound, so that of a long tail less is kept. One takes all
+        cells that are not noise.
+    false_positive : float, default=1e-4
+        Probability, in (0, 1), that a bound of any feature is set by the noise of a
+        cell apart from all others. It may be far too wide then.
+    scale : bool, default=True
+        Whether `transform` maps the bounds to [-1, 1] after it has clipped to them.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, and `bounds` are its
+        own. Bounds are found of its numbers. See :class:`~skpuffer.schema.Schema`.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    bounds_ : tuple of two ndarray of shape (n_features,)
+        All lows and all highs, edges of the grid: in the form of `bounds` elsewhere. A
+        feature of which no count is more than noise has its whole public range.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to all counts.
+    accountant_ : Accountant
+        The accountant that set it.
+    feature_map_ : Encoding
+        Public map from raw columns to those that are read, whose names are
+        ``feature_map_.names``; only with a `schema`. Levels, and marks of missing
+        numbers, keep their bounds (0, 1).
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    PrivateQuantile : Quantiles within bounds.
+    skpuffer.preprocessing.PublicMinMaxScaler : Scales by bounds that are given.
+
+    Notes
+    -----
+    Two thresholds are chosen from the noise alone. One is exceeded by no empty cell of
+    any feature, but with probability `false_positive`. From the cells that clear it the
+    bounds grow outwards, cell by cell, as long as the next count clears a lower one,
+    which the noise of one cell exceeds with probability 0.05. So few records far from
+    all others are not found, and are clipped. Reading bounds off counts is
+    post-processing. What is computed with them on the same records is a second release:
+    in one pipeline, or under one ledger, both are added up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.compose import PrivatePipeline
+    >>> from skpuffer.summary import PrivateBounds, PrivateMean
+    >>> X = np.random.default_rng(0).exponential(1000, size=(100_000, 1))
+    >>> PrivateBounds().fit(X).bounds_
+    (array([0.]), array([16384.]))
+    >>> model = PrivatePipeline(
+    ...     [("bounds", PrivateBounds()), ("mean", PrivateMean(bounds=(-1, 1)))],
+    ...     accountant=PrivacyLoss(epsilon=1.0, delta=1e-5),
+    ... ).fit(X)
+    >>> (mean,) = model["bounds"].inverse_transform([model["mean"].mean_])
+    >>> bool(abs(mean[0] - X.mean()) < 5)
+    True
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "bounds": ["array-like", dict, None],
+        "grid": ["array-like", None],
+        "resolution": [Interval(Real, 0, None, closed="neither")],
+        "coverage": [Interval(Real, 0, 1, closed="right")],
+        "false_positive": [Interval(Real, 0, 1, closed="neither")],
+        "scale": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
+        *,
+        bounds: BoundsLike = None,
+        grid: ArrayLike | None = None,
+        resolution: float = 2.0**-20,
+        coverage: float = 1.0,
+        false_positive: float = 1e-4,
+        scale: bool = True,
+        schema: Schema | None = None,
+        random_state: RandomState = None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.bounds = bounds
+        self.grid = grid
+        self.resolution = resolution
+        self.coverage = coverage
+        self.false_positive = false_positive
+        self.scale = scale
+        self.schema = schema
+        self.random_state = random_state
+
+    # what is released is counts, and nothing divides by the number of records
+    _takes_any_size = True
+
+    def _check_parameters(self, scenario: Scenario) -> None:
+        check_bounds(self.bounds)
+        if isinstance(scenario, LawsScenario):
+            raise scenario_error("summary.laws_for_grid_counts")
+        check_positive(resolution=self.resolution)
+        check_probability(false_positive=self.false_positive)
+        if self.coverage != 1:
+            check_probability(coverage=self.coverage)
+        if self.grid is not None:
+            grid = check_finite(grid=self.grid)
+            if grid.ndim != 1 or grid.size < 3 or not np.all(np.diff(grid) > 0):
+                raise value_error("summary.bounds_grid_invalid", grid=self.grid)
+
+    def _release(self, task: Task) -> QueryRelease:
+        context: Any = task.context
+        bounds = self._public_bounds(task)
+        if self.schema is None and (bounds is None or self.grid is not None):
+            grid = (-_WIDE, _WIDE) if self.grid is None else np.asarray(self.grid)
+            bounds = Bounds(
+                *((float(grid[at]),) * context.n_features for at in (0, -1))
+            )
+        assert bounds is not None  # those of a code book are
+        marks = marks_of(context)
+        numbers = list(range(context.n_features))
+        if self.schema is not None:
+            numbers = _number_positions(context.feature_map.schema)
+        cells = _Cells(
+            tuple(
+                Bins(at, self._edges(bounds.low[at], bounds.high[at]), marks.get(at))
+                for at in numbers
+            )
+        )
+        if not cells.blocks:
+            raise value_error("summary.bounds_of_no_number")
+        return QueryRelease(
+            contribution=cells,
+            is_sum=True,
+            is_integer=True,
+            sensitivity=cells.sensitivity,
+            n_records=context.n_records,
+            dim=cells.dim,
+            name="counts by magnitude",
+            context=replace(context, bounds=bounds),
+            assumptions=(Statement("assume.values_clipped_to_grid"),),
+        )
+
+    def _edges(self, low: float, high: float) -> tuple[float, ...]:
+        """Public edges of the cells of one feature, from its range."""
+        if self.grid is None:
+            least = math.ceil(math.log2(self.resolution))
+            most = math.ceil(math.log2(max(abs(low), abs(high))))
+            powers = 2.0 ** np.arange(least, most + 1)
+            grid = np.concatenate([-powers[::-1], [0.0], powers])
+        else:
+            grid = np.asarray(self.grid, dtype=float)
+        inside = grid[(low < grid) & (grid < high)]
+        return (low, *inside.tolist(), high)
+
+    def _publish(self, value: Any, release: Any) -> None:
+        bounds, blocks = release.context.bounds, release.contribution.blocks
+        low, high = np.array(bounds.low), np.array(bounds.high)
+        core = upper_quantile(self.noise_, self.false_positive / value.size)
+        next_to = upper_quantile(self.noise_, _ONE_CELL)
+        widths = np.broadcast_to(self.noise_.std(value.size), value.shape)
+        ends = np.cumsum([block.dim for block in blocks])[:-1]
+        for block, counts, width in zip(
+            blocks, np.split(value, ends), np.split(widths, ends), strict=True
+        ):
+            found = occupied(counts, core * width, next_to * width, self.coverage)
+            if found is not None:
+                low[block.position] = block.edges[found[0]]
+                high[block.position] = block.edges[found[1] + 1]
+        self.bounds_ = low, high
+
+    # -- post-processing ----------------------------------------------------------
+
+    def to_schema(self) -> Schema:
+        """Return the code book with the bounds that were found.
+
+        Without a `schema`, one of numbers that are never missing.
+
+        Returns
+        -------
+        Schema
+            For later fits on the same table, under one ledger.
+        """
+        check_is_fitted(self)
+        low, high = self.bounds_
+        if self.schema is None:
+            names = getattr(self, "feature_names_in_", range(len(low)))
+            found = zip(names, low.tolist(), high.tolist(), strict=True)
+            return Schema({name: Number(a, b, missing=False) for name, a, b in found})
+        columns = {name: self.schema[name] for name in self.schema.names}
+        numbers = [n for n, one in columns.items() if not isinstance(one, Category)]
+        for name, at in zip(numbers, _number_positions(self.schema), strict=True):
+            # bounds of dates are dates, and stay
+            if type(number := columns[name]) is Number:
+                columns[name] = _narrowed(number, float(low[at]), float(high[at]))
+        target = self.schema.target
+        if target is not None:
+            columns[target] = self.schema[target]
+        return Schema(columns, target=target, size=self.schema.size)
+
+    def transform(self, X: Table) -> Floats:
+        """Clip to the bounds, and map these to [-1, 1] unless `scale` is false.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_features)
+            A secret column is dropped.
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_features)
+        """
+        rows = self._read(X)
+        low, high = self.bounds_
+        if self.scale:
+            return Bounds(tuple(low), tuple(high)).normalise(rows)
+        return np.clip(rows, low, high)
+
+    def inverse_transform(self, X: Table) -> Floats:
+        """Map [-1, 1] back to the bounds, unless `scale` is false.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_records, n_features)
+            Means of what `transform` returned, say.
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_features)
+        """
+        check_is_fitted(self)
+        low, high = self.bounds_
+        rows = self._read_mapped(X, len(low))
+        if self.scale:
+            bounds = Bounds(tuple(low), tuple(high))
+            rows = bounds.middle + bounds.half * rows
+        return rows
+
+
+@dataclass(frozen=True)
+class _Cells(Stacked):
+    """Counts of which the outermost that are not noise are looked for."""
+
+    # whether one is found depends on the noise of one count, not of all together
+    error_dim = 1
+
+
+def _number_positions(schema: Any) -> list[int]:
+    """Positions of numbers among the columns that a code book makes."""
+    found, at = [], 0
+    for name in schema.names:
+        column = schema[name]
+        if isinstance(column, Category):
+            at += len(column.levels) + column.has_gaps
+            continue
+        found.append(at)
+        at += 1 + column.has_gaps
+    return found
+
+
+def _narrowed(number: Number, low: float, high: float) -> Number:
+    """A number of a code book with bounds that were found within its own."""
+    fill = number.fill if number.fill is None else min(max(number.fill, low), high)
+    bins = number.bins if number.bins is None or np.ndim(number.bins) == 0 else None
+    return replace(number, low=low, high=high, fill=fill, bins=bins)
+
+
+def upper_quantile(noise: Noise, probability: float) -> float:
+    """Deviations that the noise of one count exceeds at most so likely.
+
+    Parameters
+    ----------
+    probability : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        By the quantiles of the family, else by Cantelli's inequality.
+    """
+    if probability < 0.5:
+        try:
+            return noise.interval_width(1 - 2 * probability)
+        except UnsupportedError:
+            pass
+    return math.sqrt(1 / probability - 1)
+
+
+def occupied(
+    counts: Floats, core: Floats, next_to: Floats, coverage: float
+) -> tuple[int, int] | None:
+    """Return the first and the last cell that hold records, from noisy counts.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_cells,)
+    core, next_to : ndarray of shape (n_cells,)
+        What a count must exceed anywhere, and beside cells that hold records.
+    coverage : float
+        Share of the counted records between the two, in (0, 1].
+
+    Returns
+    -------
+    tuple of int or None
+        None if no count exceeds its threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.summary._private_bounds import occupied
+    >>> counts = np.array([-3.0, 7.0, 40.0, 100.0, 8.0, 2.0, 12.0])
+    >>> occupied(counts, np.full(7, 20.0), np.full(7, 5.0), 1.0)
+    (1, 4)
+    """
+    # as a test: what is no number exceeds nothing
+    (cells,) = np.nonzero(counts > core)
+    if not cells.size:
+        return None
+    first, last = int(cells[0]), int(cells[-1])
+    while first > 0 and counts[first - 1] > next_to[first - 1]:
+        first -= 1
+    while last < len(counts) - 1 and counts[last + 1] > next_to[last + 1]:
+        last += 1
+    held = np.maximum(counts[first : last + 1], 0.0)
+    share = np.cumsum(held) / held.sum()
+    beyond = (1 - coverage) / 2
+    # cells that hold more than what may lie beyond, from either end
+    kept = np.flatnonzero((share > beyond) & (share - held / held.sum() < 1 - beyond))
+    return first + int(kept[0]), first + int(kept[-1])
