@@ -9,6 +9,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import unsupported_error
+from skpuffer.kernel.numbers import check_probability
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,7 @@ def to_frame(self: Any, level: float = 0.95, *, of: str | None = None) -> pd.Dat
         If intervals are asked for, and none are known.
     """
     check_is_fitted(self)
+    level = check_probability(level=level)
     if of is not None:
         return _with_intervals(self, level, of)
     for kind in ("population", "table"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,9 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import type_error, value_error
-from skpuffer.kernel.numbers import check_count, check_non_negative
+from skpuffer.kernel.numbers import check_non_negative
 
-from ._drawing import pyplot
+from ._drawing import panels, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,24 +152,9 @@ class ShapeDisplay:
         display : ShapeDisplay
             The object itself.
         """
-        plt = pyplot(f"{type(self).__name__}.plot")
         check_non_negative(deviations=self.deviations)
-        n = len(self.functions)
-        if axes is None:
-            width = min(check_count(n_columns=n_columns), n)
-            height = math.ceil(n / width)
-            _, grid = plt.subplots(
-                height,
-                width,
-                squeeze=False,
-                figsize=(3.4 * width, 2.6 * height),
-                layout="constrained",
-            )
-            for spare in grid.ravel()[n:]:
-                spare.set_axis_off()
-            axes = grid.ravel()[:n].tolist()
-        if len(axes) != n:
-            raise value_error("shaped.axes_count_mismatch", n=n, n_axes=len(axes))
+        caller = f"{type(self).__name__}.plot"
+        axes = panels(caller, axes, len(self.functions), n_columns, (3.4, 2.6))
         for ax, function in zip(axes, self.functions, strict=True):
             if len(function.features) > 1:
                 self._plot_pair(ax, function)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,9 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import type_error, value_error
-from skpuffer.kernel.numbers import check_count
 
-from ._drawing import pyplot
+from ._drawing import panels, pyplot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +104,7 @@ class SummaryDisplay:
         Raises
         ------
         TypeError
-            If the estimator has no ``to_frame``.
+            If the estimator has no table of statistics of columns.
         ValueError
             If nothing is left to draw.
         UnsupportedError
@@ -114,12 +112,13 @@ class SummaryDisplay:
         """
         pyplot(f"{cls.__name__}.from_estimator")
         check_is_fitted(estimator)
-        if not hasattr(estimator, "to_frame"):
+        find = getattr(estimator, "to_frame", None)
+        frame = None if find is None else find(level=level, of=of)
+        if frame is None or not {"column", "statistic"} <= set(frame):
             raise type_error(
                 "inspection.estimator_without_frame",
                 estimator_type=type(estimator).__name__,
             )
-        frame = estimator.to_frame(level=level, of=of)
         for name, kept in (("column", columns), ("statistic", statistics)):
             if kept is not None:
                 frame = frame[frame[name].isin(list(kept))]
@@ -144,30 +143,17 @@ class SummaryDisplay:
         display : SummaryDisplay
             The object itself.
         """
-        plt = pyplot(f"{type(self).__name__}.plot")
+        caller = f"{type(self).__name__}.plot"
         groups = [name for name in self.frame if name not in _NUMBERS]
-        panels = list(
+        drawn = list(
             self.frame.groupby(
                 ["column", "statistic"] if groups else ["statistic"], sort=False
             )
         )
-        n = len(panels)
-        if axes is None:
-            width = min(check_count(n_columns=n_columns), n)
-            tallest = max(len(rows) for _, rows in panels)
-            _, grid = plt.subplots(
-                math.ceil(n / width),
-                width,
-                squeeze=False,
-                figsize=(3.4 * width, (1.1 + 0.28 * tallest) * math.ceil(n / width)),
-                layout="constrained",
-            )
-            for spare in grid.ravel()[n:]:
-                spare.set_axis_off()
-            axes = grid.ravel()[:n].tolist()
-        if len(axes) != n:
-            raise value_error("shaped.axes_count_mismatch", n=n, n_axes=len(axes))
-        for ax, (key, rows) in zip(axes, panels, strict=True):
+        tallest = max(len(rows) for _, rows in drawn)
+        size = 3.4, 1.1 + 0.28 * tallest
+        axes = panels(caller, axes, len(drawn), n_columns, size)
+        for ax, (key, rows) in zip(axes, drawn, strict=True):
             ax.set_title(": ".join(map(str, key)), fontsize="medium")
             labels = rows[groups] if groups else rows[["column"]]
             _draw(ax, rows, [", ".join(map(str, row)) for row in labels.to_numpy()])

@@ -54,10 +54,15 @@ def _equivalent(c: "Certificate") -> str:
         return ""
     if epsilon is None or math.isinf(epsilon):
         return ""
-    # rounded up to four digits, as it is to hold
-    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 3) if epsilon > 0 else 1.0
-    shown = math.ceil(epsilon / unit * (1 - 1e-12)) * unit
-    return f"; that is ({shown:.4g}, {delta:.0e})"
+    return f"; that is ({_rounded_up(epsilon, 4):.4g}, {delta:.0e})"
+
+
+def _rounded_up(value: float, digits: int) -> float:
+    """Return the value to so many digits, and no less: a bound has to hold as shown."""
+    if value <= 0 or math.isinf(value):
+        return value
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return math.ceil(value / unit * (1 - 1e-12)) * unit
 
 
 def certificate_rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
@@ -71,8 +76,7 @@ def certificate_rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
     if c.notion in SLICED:
         yield "the vector", _of_vector(c)
     if c.confidence < 1:
-        over = "the public sample" if c.mutual_information is None else "all draws"
-        yield "confidence", f"{c.confidence:.4g} (over {over})"
+        yield "confidence", _confidence(c)
     if c.epsilon_lower is not None:
         yield "lower bound", f"ε ≥ {c.epsilon_lower:.4g}"
     if c.release:
@@ -94,6 +98,13 @@ def certificate_rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
     yield "composition", _composition(c)
     if c.source:
         yield "source", str(c.source)
+
+
+def _confidence(c: "Certificate") -> str:
+    """How sure the promise itself is, and over what."""
+    over = "the public sample" if c.mutual_information is None else "all draws"
+    said = Statement("shown.confidence", confidence=c.confidence, over=over)
+    return str(said)
 
 
 def _gain(c: "Certificate", gain: float) -> str:
@@ -268,7 +279,8 @@ def five_lines(certificate: "Certificate") -> Iterator[tuple[str, str]]:
         if c.fallback is not None:
             rest = str(Statement("shown.fallback", epsilon=c.fallback))
         yield "not protected", str(Statement("shown.other_secrets", rest=rest))
-    yield "budget", f"{c.notion.title}: {promise(c)}{_equivalent(c)}{_guess(c)}"
+    sure = "" if c.confidence == 1 else f" {_confidence(c)}"
+    yield "budget", f"{c.notion.title}: {promise(c)}{_equivalent(c)}{sure}{_guess(c)}"
     yield "noise", _noise(c)
     yield "next", _next(c)
 
@@ -280,19 +292,19 @@ def _guess(c: "Certificate") -> str:
     if c.mutual_information is not None:
         if c.prior_success is None:
             return ""
-        after = posterior_success(c.mutual_information, c.prior_success)
+        after = _rounded_up(posterior_success(c.mutual_information, c.prior_success), 4)
         said = Statement("shown.success", before=c.prior_success, after=after)
     elif c.epsilon is None or c.notion.approximate is None or c.profile is not None:
         return ""
     elif not c.delta and (c.alpha is None or math.isinf(c.alpha)):
         if c.epsilon > 50:
             return ""
-        said = Statement("shown.odds", factor=math.exp(c.epsilon))
+        said = Statement("shown.odds", factor=_rounded_up(math.exp(c.epsilon), 3))
     else:
         found = _true_positives(c)
         if found is None:
             return ""
-        right, wrong = 100 * found, 100 * _FALSE_ALARMS
+        right, wrong = _rounded_up(100 * found, 3), 100 * _FALSE_ALARMS
         said = Statement("shown.best_guess", right=right, wrong=wrong)
     return f". {said}"
 

@@ -330,10 +330,10 @@ atol=0.02))
 
     def to_frame(
         self,
-        levels: ArrayLike = (0.25, 0.5, 0.75),
         level: float = 0.95,
         *,
         of: str = "population",
+        levels: ArrayLike = (0.25, 0.5, 0.75),
     ) -> pd.DataFrame:
         """Return quantiles as a tidy table, one a row, with errors.
 
@@ -341,13 +341,13 @@ atol=0.02))
 
         Parameters
         ----------
-        levels : array-like of shape (n_quantiles,), default=(0.25, 0.5, 0.75)
-            In (0, 1).
         level : float, default=0.95
             Of each interval by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
             Whether an interval is for the population that the records were drawn from,
             independently, or for this very table, read without noise.
+        levels : array-like of shape (n_quantiles,), default=(0.25, 0.5, 0.75)
+            Of the quantiles, in (0, 1).
 
         Returns
         -------
@@ -372,7 +372,7 @@ atol=0.02))
         >>> import numpy as np
         >>> from skpuffer.summary import PrivateCDF
         >>> X = np.random.default_rng(0).normal(size=(20_000, 1))
-        >>> found = PrivateCDF(bounds=(-10, 10)).fit(X).to_frame([0.5])
+        >>> found = PrivateCDF(bounds=(-10, 10)).fit(X).to_frame(levels=[0.5])
         >>> bool(found.low[0] < 0 < found.high[0] < 0.2)
         True
         """

@@ -872,8 +872,9 @@ class PrivateSummary(PrivateEstimatorMixin):
         at = index.index(against)
         layout, _, held = self._held
         found = self._errors(level, of)
-        independent = np.ndim(getattr(self.noise_, "covariance", 0.0)) < 2
-        together = np.hypot if independent else np.add
+        kinds = "covariance", "factor"
+        correlated = any(hasattr(self.noise_, kind) for kind in kinds)
+        together = np.add if correlated else np.hypot
         differences = {kind: {} for kind in found}
         for key, values in found["estimate"].items():
             if key[1].partition("[")[0] in ADDITIVE:

@@ -366,7 +366,9 @@ def test_noise_has_no_part_of_delta_that_an_event_takes():
         assert told.delta == DELTA and told.event_delta in (0.0, EVENT), key
         left = clone(accountant).set_params(delta=DELTA - told.event_delta)
         plain = left.certify(noise, release, scenario)
-        assert told.epsilon >= plain.epsilon * (1 - 1e-9), key
+        # those of draws differ by chance
+        slack = 1e-9 if told.certified else 1e-2
+        assert told.epsilon >= plain.epsilon * (1 - slack), key
         if told.event_delta:
             taken.add(key[0])
     assert {OverlapAmplification, GroupPrivacy, GeneralWasserstein} <= taken

@@ -101,7 +101,7 @@ def test_a_shuffling_splitter_gives_all_budgets_and_the_ceiling_the_same_splits(
         cv=ShuffleSplit(3, test_size=0.3),
         scoring=lambda estimator, X, y: X[:, 0].sum(),
     )
-    assert len(set(display.ceiling)) == 3
+    assert len(set(display.ceiling)) > 1
     for scores in display.scores:
         np.testing.assert_array_equal(scores, display.ceiling)
 

@@ -10,7 +10,7 @@ from skpuffer.inspection import SummaryDisplay
 from skpuffer.linear_model import PrivateLinearRegression
 from skpuffer.scenarios import BlocksScenario, RecordScenario
 from skpuffer.schema import Number, Schema
-from skpuffer.summary import PrivateSummary
+from skpuffer.summary import PrivateMean, PrivateSummary
 from tests.refused import refused
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -72,9 +72,12 @@ def test_what_cannot_be_drawn_is_refused_by_name():
         SummaryDisplay.from_estimator(model, statistics=["variance"])
     with refused(ValueError, "shaped.axes_count_mismatch"):
         SummaryDisplay.from_estimator(model, axes=[])
-    other = StandardScaler().fit(TABLE[["age"]])
-    with refused(TypeError, "inspection.estimator_without_frame"):
-        SummaryDisplay.from_estimator(other)
+    mean = PrivateMean(bounds=(0, 90)).fit(TABLE[["age"]])
+    for other in (StandardScaler().fit(TABLE[["age"]]), mean):
+        with refused(TypeError, "inspection.estimator_without_frame"):
+            SummaryDisplay.from_estimator(other)
+    with pytest.raises(ValueError, match="level"):
+        mean.to_frame(level=2)
     rows = by_sex(scenario=BlocksScenario(RecordScenario(2), sizes=2))
     with refused(UnsupportedError, "summary.no_population_of_such_records"):
         SummaryDisplay.from_estimator(rows)

@@ -34,7 +34,7 @@ from skpuffer.naive_bayes import PrivateCategoricalNB
 from skpuffer.privacy import compose
 from skpuffer.scenarios import AttributeScenario, BoundedInference, RecordScenario
 from skpuffer.schema import Number, Schema
-from skpuffer.summary import PrivateBounds, PrivateMean, PrivateQuantile
+from skpuffer.summary import PrivateBounds, PrivateCDF, PrivateMean, PrivateQuantile
 from tests.engines import lazy_frame
 from tests.refused import codes_of, refused
 
@@ -459,6 +459,7 @@ def test_reports_show_what_is_released_in_every_format(tmp_path):
     assert "Nothing was released" in held.report()
     summary = held.summary(share=0.5, by="sex", columns=["age"])
     held.fit(PrivateQuantile(), columns=["age"], share=0.2)
+    held.fit(PrivateCDF(), columns=["age"], share=0.1)
     row = summary.to_frame().iloc[3]
     for ending, form in {"txt": "text", "html": "html", "md": "markdown"}.items():
         text = held.report(tmp_path / f"report.{ending}")
@@ -468,6 +469,8 @@ def test_reports_show_what_is_released_in_every_format(tmp_path):
             assert f"{row[number]:.5g}" in text
         assert f"{held.left:.1%}" in text and "PrivateQuantile" in text
         assert "50.0%" in text
+        # of the function
+        assert all(f"{q}%" in text for q in (25, 75))
     total = held.ledger.total().epsilon
     assert f"{np.exp(total):.3g} times as likely" in text
     assert f"{np.exp(total) / (1 + np.exp(total)):.1%}" in text

@@ -1,7 +1,6 @@
 """Errors and intervals of summaries: every statistic's covers what it says."""
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ from sklearn.base import clone
 
 from skpuffer.accountants import GeneralWasserstein, PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise
 from skpuffer.scenarios import BlocksScenario, DependenceScenario, RecordScenario
 from skpuffer.schema import Category, Date, Number, Schema
 from skpuffer.summary import PrivateCDF, PrivateMean, PrivateSummary
@@ -447,7 +447,7 @@ def test_intervals_of_quantiles_off_a_function_cover_what_they_say(kind, of):
         x = 10 * rng.beta(2, 4, 2000)
         if kind == "gaps":
             x[rng.random(2000) < 0.2] = np.nan
-        found = model.fit(pd.DataFrame({"x": x})).to_frame(asked, of=of)
+        found = model.fit(pd.DataFrame({"x": x})).to_frame(of=of, levels=asked)
         true = truth if of == "population" else np.nanquantile(x, asked)
         held.append(found.low.le(true) & found.high.ge(true))
         assert found.n[0] == model.n_answers_[0]
@@ -458,7 +458,7 @@ def test_intervals_of_quantiles_off_a_function_cover_what_they_say(kind, of):
         return
     # errors shrink with the noise, as far as the grid goes
     precise = clone(model).set_params(accountant=PrivacyLoss(9.0))
-    sharper = precise.fit(pd.DataFrame({"x": x})).to_frame(asked, of=of)
+    sharper = precise.fit(pd.DataFrame({"x": x})).to_frame(of=of, levels=asked)
     assert sharper.std_error.sum() < found.std_error.sum()
 
 
@@ -467,10 +467,17 @@ def test_a_function_of_rows_of_units_has_intervals_of_the_table():
     model = PrivateCDF(RecordScenario(unit="id", max_rows=4), bounds=(0, 10)).fit(x)
     with refused(UnsupportedError, "summary.no_population_of_such_records"):
         model.to_frame()
-    assert len(model.to_frame([0.5], of="table")) == 1
+    assert len(model.to_frame(of="table", levels=[0.5])) == 1
 
 
-def test_noise_that_is_correlated_makes_longer_intervals_of_differences():
+@pytest.mark.parametrize(
+    "noise",
+    [
+        CorrelatedGaussianNoise(covariance=((1.0, 0.5), (0.5, 1.0))),
+        DegenerateGaussianNoise(factor=((1.0,), (0.5,))),
+    ],
+)
+def test_noise_that_is_correlated_makes_longer_intervals_of_differences(noise):
     table = pd.DataFrame({"s": GROUPS * 200, "x": np.linspace(0, 10, 400)})
     model = PrivateSummary(
         by="s", statistics=["mean"], bounds={"x": (0, 10)}, categories={"s": GROUPS}
@@ -479,13 +486,19 @@ def test_noise_that_is_correlated_makes_longer_intervals_of_differences():
     frame = model.to_frame(of="table")
     deviations = frame.std_error[frame.statistic == "mean"]
     assert alone.std_error == pytest.approx(np.hypot(*deviations))
-    # as if it had a covariance: nothing is known of how groups' noise goes together
-    model.noise_ = SimpleNamespace(
-        covariance=np.eye(2), interval_width=model.noise_.interval_width
-    )
+    # nothing is known of how the noise of groups goes together
+    model.noise_ = noise
     together = model.compare("F", of="table").iloc[0]
     assert together.std_error == pytest.approx(deviations.sum())
-    assert together.high - together.low > 1.2 * (alone.high - alone.low)
+
+
+def test_errors_of_quantiles_are_those_of_the_textbook_where_noise_is_small():
+    rng, n = np.random.default_rng(0), 4000
+    x = pd.DataFrame({"x": rng.normal(5, 1, n)})
+    model = PrivateCDF(accountant=PrivacyLoss(1e3), bounds=(0, 10), bins=4000)
+    found = model.fit(x).to_frame(levels=[0.5])
+    # of the median of normal numbers
+    assert found.std_error[0] == pytest.approx(np.sqrt(np.pi / 2 / n), rel=0.3)
 
 
 @pytest.mark.parametrize("of", ["table", "population"])
