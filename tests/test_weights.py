@@ -19,6 +19,7 @@ from skpuffer.compose import PrivatePipeline
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.linear_model import (
     PrivateHuberRegressor,
+    PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateSGDClassifier,
@@ -194,6 +195,7 @@ def test_weights_are_routed():
         PrivateMean(bounds=(-10, 10)),
         PrivateSGDRegressor(target_bounds=(-10, 10)),
         PrivateHuberRegressor(target_bounds=(-10, 10)),
+        PrivateLinearRegression(bounds=(-10, 10), target_bounds=(-10, 10)),
         PrivateAdditiveClassifier(bounds=(-10, 10), n_rounds=2),
         PrivateAdditiveRegressor(bounds=(-10, 10), target_bounds=(-10, 10), n_rounds=2),
     ],

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._lazy_tables import clipped
 from skpuffer._template._reading import counted, without_secret
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer._template._weights import Weighting, without_weights
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import (
     Statement,
     scenario_error,
@@ -98,6 +99,10 @@ class CrossProducts:
     counts_present : bool, default=False
         Whether records that lack nothing are counted instead, as where the number of
         records is private.
+    weighting : Weighting, default=None
+        What is public of the weights of records, whose columns are then the last two of
+        a table. A record of the weight s adds s times what it adds otherwise, and the
+        rest of it is counted as lacking.
 
     Notes
     -----
@@ -117,6 +122,7 @@ class CrossProducts:
     lacks: bool = False
     weight: float = 1.0
     counts_present: bool = False
+    weighting: Weighting | None = None
     #: Entries: places in w, weights, and what is taken off.
     first: Indices = field(init=False, repr=False, compare=False)
     second: Indices = field(init=False, repr=False, compare=False)
@@ -179,7 +185,14 @@ class CrossProducts:
     @property
     def counts(self) -> bool:
         """Whether records are counted, those that lack something or the others."""
-        return self.lacks or self.counts_present
+        return self.lacks or self.counts_present or self.least < 1
+
+    @property
+    def least(self) -> float:
+        """Smallest share of what a record adds that it may have."""
+        if self.lacks:
+            return 0.0
+        return 1.0 if self.weighting is None else self.weighting.least
 
     @property
     def present(self) -> Sensitivity:
@@ -194,12 +207,17 @@ class CrossProducts:
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of the sum; see :func:`skpuffer.summary._gaps.with_gaps`."""
         if self.counts_present:
-            return with_count(self.present, self.weight, self.lacks)
-        return with_gaps(self.present, self.weight) if self.lacks else self.present
+            return with_count(self.present, self.weight, self.least < 1)
+        if not self.counts:
+            return self.present
+        return with_gaps(self.present, self.weight, self.least)
 
-    def rows(self, X: Floats, y: ArrayLike) -> tuple[Floats, Booleans]:
-        """Return w of each record, and which of them lack something."""
+    def rows(self, X: Floats, y: ArrayLike) -> tuple[Floats, Floats | None]:
+        """Return w of each record, and its share of what it adds; None is all of it."""
         X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+        shares = None
+        if self.weighting is not None:
+            X, shares = without_weights(X)
         known = counted(y)
         missing = np.zeros(len(X), dtype=bool) if known is None else ~known
         if self.marks:
@@ -214,28 +232,32 @@ class CrossProducts:
                 target,
             ]
         )
-        return found, missing
+        if self.lacks:
+            present = (~missing).astype(float)
+            shares = present if shares is None else shares * present
+        return found, shares
 
     def __call__(self, X: Floats, y: ArrayLike) -> Floats:
         """Contributions, of shape (n, dim)."""
-        w, missing = self.rows(X, y)
+        w, shares = self.rows(X, y)
         found = self.weights * (w[:, self.first] * w[:, self.second] - self.centres)
+        shares = np.ones(len(w)) if shares is None else shares
+        found *= shares[:, np.newaxis]
         if not self.counts:
             return found
-        found[missing] = 0.0
-        counted = ~missing if self.counts_present else missing
+        counted = shares if self.counts_present else 1 - shares
         return np.column_stack([found, self.weight * counted])
 
     def total(self, X: Floats, y: ArrayLike) -> Floats:
         """Sum of the contributions by one product, of shape (dim,)."""
-        w, missing = self.rows(X, y)
-        if self.lacks:
-            w = w[~missing]
-        products = (w.T @ w)[self.first, self.second]
-        found: Floats = self.weights * (products - len(w) * self.centres)
+        w, shares = self.rows(X, y)
+        size = float(len(w) if shares is None else shares.sum())
+        part = w if shares is None else w * shares[:, np.newaxis]
+        products = (w.T @ part)[self.first, self.second]
+        found: Floats = self.weights * (products - size * self.centres)
         if not self.counts:
             return found
-        counted = len(w) if self.counts_present else missing.sum()
+        counted = size if self.counts_present else len(w) - size
         return np.append(found, self.weight * counted)
 
     def parts(self, columns: Sequence[Any]) -> list[Part]:
@@ -421,7 +443,9 @@ def solve(moments: Moments, design: Floats, shift: float) -> Solution:
     With N the moments, w = (design @ slopes - shift e_0, -1) and A = design' N design,
     what the slopes solve is design' N w = 0. At the true slopes it is noise: that of
     the residuals, of covariance ``residual * A``, and what was added to N. So the
-    covariance of the slopes is that of both between two inverses of A.
+    covariance of the slopes is that of both between two inverses of A. Of records with
+    weights s up to one, the residuals have the covariance ``sum(s**2 e**2 x x')``,
+    which is no more than ``sum(s e**2 x x')``, and that is ``residual * A``.
 
     Parameters
     ----------
@@ -512,6 +536,11 @@ class PrivateLinearRegression(
         They must be given, or be those of the `schema`.
     fit_intercept : bool, default=True
         Whether there is a constant beside the features.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest. Coefficients are then those of weighted least squares, and the sum of
+        all weights is a noisy number as well.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `bounds` and `target_bounds` are its own. Each level of a category but
@@ -538,8 +567,9 @@ class PrivateLinearRegression(
     r_squared_ : float
         Noisy share of the target's variance that is explained, in [0, 1].
     n_complete_ : float
-        Noisy number of records that lack nothing; the public number of records where
-        nothing may be missing and it is not private.
+        Noisy number of records that lack nothing, or the noisy sum of their weights;
+        the public number of records where nothing may be missing, it is not private and
+        weights do not differ.
     resolution_ : float
         Smallest eigenvalue of the matrix of moments, in standard deviations of its
         noise. Below 3 nothing is known of some coefficients, such as those of levels
@@ -572,6 +602,12 @@ class PrivateLinearRegression(
     of the clipped columns. Under ``of="table"`` they are of the noise alone, and what
     is covered is the least-squares fit of the very table.
 
+    *Weights.* Standard errors with weights are an upper bound of the sandwich
+    estimator's: each record is taken to have the largest weight beside its own. If all
+    weights are a third of the largest, errors of sampling are 1.7 times too wide. Of
+    the population, residuals are assumed to have one variance wherever the features
+    are; weights may depend on the residuals.
+
     *Noise.* Of d columns some ``d**2 / 2`` products are released, and the noise of each
     grows like d: leave out what is not needed. Bounds that are twice as wide as they
     need be cost up to four times the records.
@@ -601,6 +637,8 @@ class PrivateLinearRegression(
         "fit_intercept": ["boolean"],
     }
 
+    fit = WeightedFit()
+
     _accept_sparse: str | bool = False
 
     _takes_any_size = True
@@ -613,6 +651,7 @@ class PrivateLinearRegression(
         bounds: BoundsLike = None,
         target_bounds: tuple[float, float] | None = None,
         fit_intercept: bool = True,
+        weight_bounds: tuple[float, float] | None = None,
         schema: Schema | None = None,
         random_state: RandomState = None,
     ):
@@ -621,6 +660,7 @@ class PrivateLinearRegression(
         self.bounds = bounds
         self.target_bounds = target_bounds
         self.fit_intercept = fit_intercept
+        self.weight_bounds = weight_bounds
         self.schema = schema
         self.random_state = random_state
 
@@ -648,13 +688,14 @@ class PrivateLinearRegression(
             target=self._target,
             marks=marks,
             lacks=bool(marks) or (self._target_may_lack and not self._fills_targets),
+            weighting=task.weighting,
         )
         if context.size == "private":
             weight = _OF_SIZE**0.25
             moments = replace(moments, weight=weight, counts_present=True)
-        elif moments.lacks:
+        elif moments.counts:
             relation, orders = relation_of(task.scenario), task.accountant.unit_orders
-            weight = gap_weight(moments.present, relation, orders)
+            weight = gap_weight(moments.present, relation, orders, moments.least)
             moments = replace(moments, weight=weight)
         low, high = map(float, self._bounds_of_target)
         return QueryRelease(
@@ -719,7 +760,8 @@ class PrivateLinearRegression(
         self.residual_std_ = target.half * math.sqrt(found.residual)
         self.r_squared_ = found.explained
         self.resolution_ = found.resolution
-        self.n_complete_ = moments.size
+        unit = 1.0 if held.weighting is None else held.weighting.largest
+        self.n_complete_ = unit * moments.size
 
     def _units(self, held: CrossProducts) -> tuple[Floats, Floats]:
         """Middles and half ranges of the columns of a contribution, levels as such."""
@@ -792,7 +834,8 @@ class PrivateLinearRegression(
         check_option(("population", "table"), of=of)
         width = float(stats.norm.isf((1 - check_probability(level=level)) / 2))
         if of == "population":
-            check_independent(self)
+            # whose errors by sampling hold with weights too
+            check_independent(self, weights=False)
         spread: Floats = self._std_errors[of]
         return spread, width * spread
 

@@ -489,8 +489,13 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
             )
 
 
-def check_independent(estimator: Any) -> None:
+def check_independent(estimator: Any, weights: bool = True) -> None:
     """Refuse intervals for the population where records are not drawn independently.
+
+    Parameters
+    ----------
+    weights : bool, default=True
+        Whether records with weights are refused too.
 
     Raises
     ------
@@ -502,7 +507,7 @@ def check_independent(estimator: Any) -> None:
     # sizes that are public are a limit too
     by_units = scenario.reads_sizes or is_limited(scenario)
     of_rows = by_units and getattr(estimator, "weight", "row") == "row"
-    weighted = getattr(estimator, "weight_bounds", None) is not None
+    weighted = weights and getattr(estimator, "weight_bounds", None) is not None
     if weighted or of_rows or not scenario.independent_records:
         raise unsupported_error("summary.no_population_of_such_records")
 

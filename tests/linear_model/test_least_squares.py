@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
+from skpuffer._template._weights import Weighting
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.linear_model import PrivateLinearRegression
@@ -17,7 +18,7 @@ from skpuffer.scenarios import RecordScenario
 from skpuffer.schema import Category, Number, Schema
 from skpuffer.utils._bounds import Bounds
 from tests.engines import lazy_frame
-from tests.refused import refused
+from tests.refused import refused, says
 
 #: Hardly any noise.
 LARGE = PrivacyLoss(1e6, 1e-5)
@@ -134,10 +135,18 @@ COUNTS = {
     "gaps": {},
     "present": {"lacks": False, "counts_present": True},
     "present, with gaps": {"counts_present": True},
+    "weights": {"lacks": False, "weighting": Weighting(0.3, 2.0)},
+    "weights, with gaps": {"weighting": Weighting(0.3, 2.0)},
+    "weights of one size": {"lacks": False, "weighting": Weighting(1.0, 2.0)},
+    "weights, present": {
+        "lacks": False,
+        "counts_present": True,
+        "weighting": Weighting(0.0, 2.0),
+    },
 }
 
 
-def contribution(lacks=True, counts_present=False):
+def contribution(lacks=True, counts_present=False, weighting=None):
     return CrossProducts(
         numbers=(0, 1),
         bounds=Bounds((-1.0, 0.0), (1.0, 4.0)),
@@ -147,12 +156,20 @@ def contribution(lacks=True, counts_present=False):
         lacks=lacks,
         counts_present=counts_present,
         weight=1.7,
+        weighting=weighting,
     )
 
 
 def records_of(held):
     X, y = records()
-    return (X, y) if held.lacks else (X[~np.isnan(y)], y[~np.isnan(y)])
+    if not held.lacks:
+        X, y = X[~np.isnan(y)], y[~np.isnan(y)]
+    if held.weighting is None:
+        return X, y
+    least = held.weighting.least
+    shares = np.resize([1.0, least, (1 + least) / 2], len(X) * 3)
+    X, y = np.tile(X, (3, 1)), np.tile(y, 3)
+    return np.column_stack([X, shares, 1 - shares]), y
 
 
 def records():
@@ -180,6 +197,8 @@ def test_no_record_adds_or_moves_more_than_stated(counts, norm):
     one, other = rng.integers(len(X), size=(2, 4000))
     apart = np.linalg.norm(added[one] - added[other], norm, axis=1)
     assert apart.max() <= held.sensitivity.value("replace", norm, held.dim) + 1e-12
+    if held.weighting is not None:
+        return  # under whose scenarios no record moves
     # of records whose targets stay, by how far each column moves
     gaps = np.abs(X[one] - X[other])
     still = np.array(held(X[other], y[one]))
@@ -224,6 +243,76 @@ def test_noise_enters_the_moments_as_it_is_said_to(counts):
     noisy = held.read(total + noise, ones, len(X))
     moved = (noisy.products - exact.products) @ vector
     np.testing.assert_allclose(exact.times(vector).T @ noise, moved, atol=1e-9)
+
+
+# -- records with weights --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_weighted_coefficients_are_those_of_repeated_records(fit_intercept):
+    table, rng = people(800), np.random.default_rng(0)
+    w = rng.choice([0, 1, 2], len(table))
+    common = {"accountant": LARGE, "schema": BOOK, "fit_intercept": fit_intercept}
+    model = PrivateLinearRegression(weight_bounds=(0, 2), **common)
+    model.fit(table.drop(columns="pay"), table.pay, sample_weight=w)
+    again = table.loc[np.repeat(table.index, w)]
+    other = PrivateLinearRegression(**common).fit(again.drop(columns="pay"), again.pay)
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-2)
+    assert model.intercept_ == pytest.approx(other.intercept_, abs=1e-2)
+    assert model.n_complete_ == pytest.approx(other.n_complete_, rel=1e-4)
+    assert says(model.certificate_.assumptions, "assume.weights_clipped", high=2.0)
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_noise_of_weighted_moments_is_that_of_records_of_the_largest(relation):
+    X, y = np.zeros((50, 2)), np.zeros(50)
+    common = {"bounds": (-1, 1), "target_bounds": (-1, 1)}
+    scenario = RecordScenario(relation=relation)
+    plain = PrivateLinearRegression(scenario, **common).fit(X, y)
+    for bounds in ((0, 5), (2, 5), (5, 5)):
+        model = PrivateLinearRegression(scenario, weight_bounds=bounds, **common)
+        model.fit(X, y, sample_weight=np.full(50, 3.0))
+        assert model.noise_.scale == pytest.approx(plain.noise_.scale, rel=1e-3)
+        planned = model.preview(50, n_features=2)
+        assert planned.certificate.sensitivity == model.certificate_.sensitivity
+
+
+@pytest.mark.parametrize("of", ["population", "table"])
+@pytest.mark.parametrize("kind", ["apart", "by_column", "by_residual", "all_small"])
+def test_weighted_intervals_cover_what_they_say(kind, of):
+    """Of 200 draws of three coefficients each, residuals with and without weight."""
+    n, scale, rng = 800, 2.0, np.random.default_rng(7)
+    held = CrossProducts(
+        numbers=(0, 1),
+        bounds=Bounds((-1.0,) * 2, (1.0,) * 2),
+        levels=(),
+        target=TargetScale(),
+        weight=2.0,
+        weighting=Weighting(0.1, 1.0),
+    )
+    truth, held_in = np.array([0.05, 0.3, -0.2]), []
+    for _ in range(200):
+        X, left = rng.uniform(-1, 1, (n, 2)), 0.2 * rng.normal(size=n)
+        share = {
+            "apart": rng.choice([0.1, 0.4, 1.0], n),
+            "by_column": np.where(X[:, 0] > 0, 1.0, 0.2),
+            "by_residual": np.where(np.abs(left) > 0.2, 1.0, 0.1),
+            "all_small": np.full(n, 0.3),
+        }[kind]
+        rows = np.column_stack([X, share, 1 - share])
+        total = held.total(rows, truth[0] + X @ truth[1:] + left)
+        noise = rng.normal(0, scale, held.dim)
+        found = solve(
+            held.read(total + noise, np.full(held.dim, scale), n), np.eye(3), 0.0
+        )
+        errors = found.of_noise + (found.of_sample if of == "population" else 0)
+        target = truth
+        if of == "table":
+            clean = held.read(total, np.zeros(held.dim), n)
+            target = solve(clean, np.eye(3), 0.0).slopes
+        held_in.append(np.abs(found.slopes - target) <= 1.96 * np.sqrt(np.diag(errors)))
+    # of 600, which are 0.009 of chance
+    assert np.mean(held_in) > 0.91
 
 
 # -- intervals -------------------------------------------------------------------------
