@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from scipy import sparse, special
 from sklearn import config_context
 from sklearn.base import ClassifierMixin, clone
 from sklearn.pipeline import make_pipeline
@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from skpuffer.compose import PrivatePipeline
+from skpuffer.covariance import PrivateCovariance
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.linear_model import (
     PrivateHuberRegressor,
@@ -28,15 +29,19 @@ from skpuffer.linear_model import (
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.neural_network import PrivateMLPClassifier
+from skpuffer.noise import GumbelNoise
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import AttributeScenario, BoundedOdds, RecordScenario
 from skpuffer.schema import Number, Schema
 from skpuffer.summary import (
     PrivateCDF,
     PrivateMean,
+    PrivateQuantile,
     PrivateStandardScaler,
     PrivateSummary,
+    _quantile,
 )
+from skpuffer.summary._quantile import RankScores
 from skpuffer.training import LinearGradients, Logistic, Training
 from tests.refused import refused, says
 
@@ -149,6 +154,45 @@ def test_means_of_columns_with_gaps_are_weighted():
     np.testing.assert_allclose(model.mean_, other.mean_, rtol=1e-5, atol=1e-6)
 
 
+def test_distributions_of_weighted_records_are_those_of_repeated_ones():
+    X, again = TABLE[["x", "z"]], REPEATED[["x", "z"]]
+    model = two_columns(PrivateCDF, bins=50, weight_bounds=(0, 2))
+    model.fit(X, sample_weight=TIMES)
+    other = two_columns(PrivateCDF, bins=50).fit(again)
+    np.testing.assert_allclose(model.levels_, other.levels_, atol=1e-4)
+    np.testing.assert_allclose(model.n_answers_, len(again), rtol=1e-4)
+    # errors of the noise alone are in the units of the columns
+    frame, plain = (m.to_frame(of="table") for m in (model, other))
+    np.testing.assert_allclose(frame.estimate, plain.estimate, rtol=1e-3)
+    with refused(UnsupportedError, "summary.no_population_of_such_records"):
+        model.to_frame()
+
+
+@pytest.mark.parametrize("resolution", [None, 0.5])
+@pytest.mark.parametrize("quantiles", [0.5, [0.1, 0.5, 0.8]])
+def test_weighted_quantiles_are_those_of_repeated_rows(quantiles, resolution):
+    asked = {"quantiles": quantiles, "resolution": resolution}
+    model = two_columns(PrivateQuantile, weight_bounds=(0, 2), **asked)
+    model.fit(TABLE[["x", "z"]], sample_weight=TIMES)
+    other = two_columns(PrivateQuantile, **asked).fit(REPEATED[["x", "z"]])
+    # within the records next to it
+    near = 0.1 if resolution is None else resolution
+    np.testing.assert_allclose(model.quantiles_, other.quantiles_, atol=near)
+    assert says(model.certificate_.assumptions, "assume.weights_clipped", high=2.0)
+
+
+def test_covariances_of_weighted_records_are_those_of_repeated_ones():
+    schema = Schema({"x": Number(0, 10, missing=True), "z": (0, 3)})
+    table = TABLE[["x", "z"]].assign(x=TABLE.x.where(RNG.random(N) < 0.7))
+    model = PrivateCovariance(accountant=EXACT, schema=schema, weight_bounds=(0, 2))
+    model.fit(table, sample_weight=TIMES)
+    again = table.loc[np.repeat(table.index, TIMES)].dropna()
+    assert model.n_complete_ == pytest.approx(len(again), rel=1e-4)
+    np.testing.assert_allclose(model.mean_, again.mean(), rtol=1e-3)
+    # weights need not count records, so that nothing is taken off for the mean
+    np.testing.assert_allclose(model.covariance_, again.cov(ddof=0), atol=1e-3)
+
+
 def test_weights_that_are_none_are_read_as_the_least():
     weights = [1.5, -3.0, np.nan, np.inf, None, "2", "many", 9.0, 10**400, pd.NA]
     read = [1.5, 0.5, 0.5, 2.0, 0.5, 2.0, 0.5, 2.0, None, 0.5]
@@ -193,6 +237,9 @@ def test_weights_are_routed():
     "model",
     [
         PrivateMean(bounds=(-10, 10)),
+        PrivateQuantile(bounds=(-10, 10)),
+        PrivateCDF(bounds=(-10, 10)),
+        PrivateCovariance(bounds=(-10, 10)),
         PrivateSGDRegressor(target_bounds=(-10, 10)),
         PrivateHuberRegressor(target_bounds=(-10, 10)),
         PrivateLinearRegression(bounds=(-10, 10), target_bounds=(-10, 10)),
@@ -299,12 +346,18 @@ class ToldSummary(_Told, PrivateSummary):
     pass
 
 
+class ToldCDF(_Told, PrivateCDF):
+    pass
+
+
 GAPS = Schema({"x": Number(0, 1, missing=True), "z": (0, 1)})
 CASES = [
     (ToldMean, {"bounds": (0, 1)}),
     (ToldMean, {"schema": GAPS}),
     (ToldScaler, {"bounds": (0, 1)}),
     (ToldScaler, {"schema": GAPS}),
+    (ToldCDF, {"bins": [0, 0.3, 0.5, 1]}),
+    (ToldCDF, {"schema": GAPS, "bins": 20}),
     (ToldSummary, {"statistics": ["mean", "std", "rate"], "bounds": (0, 1)}),
     (ToldSummary, {"statistics": ["median"], "bounds": (0, 1), "bins": [0, 0.5, 1]}),
     (ToldSummary, {"statistics": ["mean", "count"], "schema": GAPS}),
@@ -399,6 +452,58 @@ def test_all_rows_of_a_unit_are_within_the_sensitivity(relation, least):
     assert found <= stated * (1 + 1e-9)
     # a unit of one row moves as far
     assert stated <= found * (1 + 1e-3)
+
+
+WEIGHED = [(x, w) for x in (0.0, 1.0, 2.0) for w in (0.0, 0.4, 1.0)]
+
+
+def scores_of(records, q, monkeypatch):
+    """Scores of 0, 1 and 2 as a quantile of weighted records, without noise."""
+    held = []
+    monkeypatch.setattr(
+        _quantile, "noisy_scores", lambda scores, *rest: held.append(scores) or scores
+    )
+    x, w = np.array(records, dtype=float).T
+    scores = RankScores(0, (q,), 0.0, 2.0, 1.0, weighted=True)
+    scores.choose(np.column_stack([x, w, 1 - w]), GumbelNoise(1.0), RNG)
+    return held[0]
+
+
+@pytest.mark.parametrize("q", [0.25, 0.5])
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_no_weight_moves_scores_out_of_their_range(relation, q, monkeypatch):
+    """All neighbours of small tables; at 0.7 of the noise some tell more."""
+    stated = RankScores(0, (q,), 0.0, 2.0, 1.0).ranges(relation)[0]
+    times = itertools.product((0, 1, 12), repeat=3)
+    tables = [sum(([(x, 1.0)] * k for x, k in enumerate(t)), []) for t in times]
+    tables += itertools.combinations_with_replacement(WEIGHED, 2)
+    most, loss = 0.0, {1.0: 0.0, 0.7: 0.0}
+    for table in tables[1:]:
+        found = [scores_of([*table, r], q, monkeypatch) for r in WEIGHED]
+        others = found if relation == "replace" else [scores_of(table, q, monkeypatch)]
+        for one, other in itertools.product(found, others):
+            most = max(most, np.ptp(one - other))
+            for part in loss:
+                laws = [special.log_softmax(s / (part * stated)) for s in (one, other)]
+                loss[part] = max(loss[part], np.abs(laws[0] - laws[1]).max())
+    assert most == pytest.approx(stated)
+    assert loss[1.0] <= 1.0
+    # tables of three values tell the most where medians are asked for
+    assert q != 0.5 or loss[0.7] > 1.0
+
+
+@pytest.mark.parametrize("levels", [(0.5,), (0.2, 0.5, 0.9)])
+def test_weights_of_one_leave_choices_as_they_are(levels):
+    x = np.random.default_rng(1).uniform(0, 10, 60)
+    plain = RankScores(0, levels, 0.0, 10.0)
+    heavy = RankScores(0, levels, 0.0, 10.0, weighted=True)
+    rows = np.column_stack([x, np.ones(60), np.zeros(60)])
+    for seed in range(5):
+        found, expected = (
+            scores.choose(X, GumbelNoise(2.0), np.random.default_rng(seed))
+            for scores, X in ((heavy, rows), (plain, x[:, None]))
+        )
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_an_attack_on_a_record_of_the_largest_weight():

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from skpuffer._template._lazy_tables import clipped
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer._template._weights import Weighting, without_weights
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.decomposition._pca import SecondMoments
 from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.kernel.releases import Part
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
-    from skpuffer.kernel.numbers import Booleans, Floats
+    from skpuffer.kernel.numbers import Floats
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
     from skpuffer.utils._types import BoundsLike, RandomState
@@ -59,6 +60,11 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
         What lies outside is clipped. None takes the range the scenario declares.
         ``'empirical'`` reads the range off the private data, warns, and leaves an
         estimate for a certificate.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest. Means and covariances are then those of weighted records, divided by
+        the noisy sum of all weights.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `bounds` are its own. A level becomes a column of zeros and ones.
@@ -81,8 +87,9 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
     mean_ : ndarray of shape (n_columns,)
         Noisy means.
     n_complete_ : float
-        Noisy number of records that lack no number; the public number of records where
-        none may be missing and it is not private.
+        Noisy number of records that lack no number, or the noisy sum of their weights;
+        the public number of records where none may be missing, it is not private and
+        weights do not differ.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -130,18 +137,22 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
         "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
     }
 
+    fit = WeightedFit()
+
     def __init__(
         self,
         scenario: Scenario | None = None,
         accountant: Accountant | None = None,
         *,
         bounds: BoundsLike = None,
+        weight_bounds: tuple[float, float] | None = None,
         schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant
         self.bounds = bounds
+        self.weight_bounds = weight_bounds
         self.schema = schema
         self.random_state = random_state
 
@@ -166,14 +177,19 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
             raise scenario_error("decomposition.scenario_without_bounds")
         marks = tuple(marks_of(context).values())
         positions = tuple(i for i in range(len(bounds.low)) if i not in marks)
-        moments = CrossMoments(positions, bounds.select(list(positions)), marks)
+        moments = CrossMoments(
+            positions,
+            bounds.select(list(positions)),
+            marks,
+            weighting=task.weighting,
+        )
         norm, alone = task.accountant.unit_order, moments.present.sensitivity
         if context.size == "private":
             weight = count_weight(alone, norm)
             moments = replace(moments, weight=weight, counts_present=True)
-        elif marks:
-            orders = task.accountant.unit_orders
-            weight = gap_weight(alone, relation_of(task.scenario), orders)
+        elif moments.counts:
+            relation, orders = relation_of(task.scenario), task.accountant.unit_orders
+            weight = gap_weight(alone, relation, orders, moments.least)
             moments = replace(moments, weight=weight)
         return QueryRelease(
             query=moments.total,
@@ -190,8 +206,10 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
     def _publish(self, value: Floats, release: Any) -> None:
         held, n = release.contribution, float(divisor_of(release.context))
         found = held.read(value, noise_deviation(self.noise_, value.size), n)
-        # as pandas has it, of the sample
-        sample = found.size / (found.size - 1)
+        weighting = held.weighting
+        varies = weighting is not None and weighting.varies
+        # as pandas has it, of the sample; weights need not count records
+        sample = 1.0 if varies else found.size / (found.size - 1)
         covariance, widths = sample * found.covariance, sample * found.deviations
         variances = np.diag(covariance)
         seen = variances >= np.maximum(2 * np.diag(widths), 1e-12)
@@ -199,7 +217,8 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
         correlation = np.clip(covariance / np.outer(deviations, deviations), -1, 1)
         correlation[np.diag_indices_from(correlation)] = np.where(seen, 1.0, np.nan)
         half = held.bounds.half
-        self.n_complete_ = found.n_complete
+        unit = 1.0 if weighting is None else weighting.largest
+        self.n_complete_ = unit * found.n_complete
         self.mean_ = held.bounds.middle + half * found.mean
         self.covariance_ = np.outer(half, half) * covariance
         self.covariance_std_ = np.outer(half, half) * widths
@@ -244,6 +263,10 @@ class CrossMoments:
     counts_present : bool, default=False
         Whether a record that lacks none adds it instead, as where the number of records
         is private; see :func:`skpuffer.summary._gaps.count_weight`.
+    weighting : Weighting, default=None
+        What is public of the weights of records, whose columns are then the last two of
+        a table. A record of the weight s adds s times what it adds otherwise, and the
+        rest of it is counted as lacking.
     """
 
     positions: tuple[int, ...]
@@ -251,11 +274,19 @@ class CrossMoments:
     marks: tuple[int, ...] = ()
     weight: float = 1.0
     counts_present: bool = False
+    weighting: Weighting | None = None
 
     @property
     def counts(self) -> bool:
         """Whether records are counted, those with gaps or those without."""
-        return self.counts_present or bool(self.marks)
+        return self.counts_present or self.least < 1
+
+    @property
+    def least(self) -> float:
+        """Smallest share of what a record adds that it may have."""
+        if self.marks:
+            return 0.0
+        return 1.0 if self.weighting is None else self.weighting.least
 
     @property
     def present(self) -> SecondMoments:
@@ -273,35 +304,37 @@ class CrossMoments:
         """Sensitivity of the sum; see :func:`skpuffer.summary._gaps.with_gaps`."""
         present = self.present.sensitivity
         if self.counts_present:
-            return with_count(present, self.weight, bool(self.marks))
-        return with_gaps(present, self.weight) if self.marks else present
+            return with_count(present, self.weight, self.least < 1)
+        if not self.counts:
+            return present
+        return with_gaps(present, self.weight, self.least)
 
-    def _rows(self, X: Floats) -> tuple[Floats, Booleans]:
-        """Rows of numbers in [-1, 1], and which of them lack one."""
-        X = np.asarray(X, dtype=float)
+    def _rows(self, X: Floats) -> tuple[Floats, Floats]:
+        """Rows of numbers in [-1, 1], and their weights: zero where one is lacking."""
+        X, shares = np.asarray(X, dtype=float), np.ones(len(X))
+        if self.weighting is not None:
+            X, shares = without_weights(X)
         inside = np.clip(X[:, list(self.positions)], self.bounds.low, self.bounds.high)
-        missing: Booleans = np.any(X[:, list(self.marks)] > 0, axis=1)
+        missing = np.any(X[:, list(self.marks)] > 0, axis=1)
         units = np.clip((inside - self.bounds.middle) / self.bounds.half, -1.0, 1.0)
-        return units, missing
+        return units, np.where(missing, 0.0, shares)
 
     def __call__(self, X: Floats, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
-        rows, missing = self._rows(X)
-        found = self.present(rows)
+        rows, shares = self._rows(X)
+        found = self.present(rows) * shares[:, np.newaxis]
         if not self.counts:
             return found
-        counted = ~missing if self.counts_present else missing
-        return np.column_stack(
-            [np.where(missing[:, None], 0.0, found), self.weight * counted]
-        )
+        counted = shares if self.counts_present else 1 - shares
+        return np.column_stack([found, self.weight * counted])
 
     def total(self, X: Floats, y: ArrayLike | None = None) -> Floats:
         """Sum of the contributions by one product, of shape (dim,)."""
-        rows, missing = self._rows(X)
+        rows, shares = self._rows(X)
         if not self.counts:
             return self.present.total(rows)
-        found = self.present.total(rows[~missing])
-        counted = ~missing if self.counts_present else missing
+        found = self.present.total(rows, weights=shares)
+        counted = shares if self.counts_present else 1 - shares
         return np.append(found, self.weight * counted.sum())
 
     def parts(self, columns: Sequence[Any]) -> list[Part]:

@@ -552,16 +552,23 @@ class SecondMoments:
             blocks.insert(0, self.weight * z)
         return np.hstack(blocks)
 
-    def total(self, X: Floats, y: ArrayLike | None = None) -> Floats:
-        """Sum of the contributions by one product, of shape (dim,)."""
+    def total(
+        self,
+        X: Floats,
+        y: ArrayLike | None = None,
+        weights: Floats | None = None,
+    ) -> Floats:
+        """Sum of the contributions, times weights, by one product, of shape (dim,)."""
         z, d = self.rows(X), self.n_features
-        products = z.T @ z
+        part = z if weights is None else z * weights[:, np.newaxis]
+        size = len(z) if weights is None else weights.sum()
+        products = z.T @ part
         blocks = [
-            np.diag(products) - len(z) / d,
+            np.diag(products) - size / d,
             math.sqrt(2) * products[np.triu_indices(d, 1)],
         ]
         if self.weight:
-            blocks.insert(0, self.weight * z.sum(axis=0))
+            blocks.insert(0, self.weight * part.sum(axis=0))
         return np.concatenate(blocks)
 
     def move(self, gaps: Floats, norm: float) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.kernel.numbers import (
     check_count,
@@ -26,8 +26,16 @@ from ._count_tree import CountTree, consistent_leaves
 from ._errors import quantile_errors
 from ._gaps import Gaps, Stacked
 from ._layout import quantile_bins
-from ._mean import BoundedColumnsMixin, check_independent, divisor_of, marks_of
+from ._mean import (
+    BoundedColumnsMixin,
+    check_independent,
+    divisor_of,
+    marks_of,
+    relation_of,
+    weighting_in,
+)
 from ._private_statistic import level_quantiles, level_values, monotone_levels
+from ._weighted import weighted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -64,6 +72,10 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features, as for :class:`PrivateQuantile`.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest. Shares are then those of all weights.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `bounds` are its own. Of dates, results are numbers of units, of which
@@ -80,8 +92,8 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
         Share of records below each edge, from 0 to 1 and non-decreasing; of those that
         have a value, where a number of the `schema` may be missing.
     n_answers_ : ndarray of shape (n_features,)
-        Records that have a value: all of them without noise, where none is missing and
-        their number is public.
+        Records that have a value, or the sum of their weights: all records without
+        noise, where none is missing, their number is public and weights do not differ.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -104,7 +116,7 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
     Notes
     -----
     Shares need the number of records, which is public by assumption. Where it is
-    private, the sum of noisy bins takes its place.
+    private, or records have weights, the sum of noisy bins takes its place.
 
     References
     ----------
@@ -130,6 +142,8 @@ atol=0.02))
         "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
     }
 
+    fit = WeightedFit()
+
     def __init__(
         self,
         scenario: Scenario | None = None,
@@ -137,6 +151,7 @@ atol=0.02))
         *,
         bins: int | ArrayLike | None = None,
         bounds: BoundsLike = None,
+        weight_bounds: tuple[float, float] | None = None,
         schema: Schema | None = None,
         random_state: RandomState = None,
     ):
@@ -144,6 +159,7 @@ atol=0.02))
         self.accountant = accountant
         self.bins = bins
         self.bounds = bounds
+        self.weight_bounds = weight_bounds
         self.schema = schema
         self.random_state = random_state
 
@@ -204,17 +220,28 @@ atol=0.02))
             for position, grid in enumerate(self._grids(task))
             if position not in marks.values()
         ]
+        weighting = task.weighting
+        varies = weighting is not None and weighting.varies
         # of a private number of records there is nothing to take gaps from
-        if marks and context.size != "private":
+        if marks and context.size != "private" and not varies:
             # beside a bin of a column, a gap costs nothing
             blocks.append(
                 Gaps(tuple(marks), tuple(marks.values()), (1.0,) * len(marks))
             )
-        trees = Stacked(tuple(blocks))
+        trees: Any = Stacked(tuple(blocks))
+        if weighting is not None:
+            trees = weighted(
+                trees,
+                weighting=weighting,
+                relation=relation_of(task.scenario),
+                norm=task.accountant.unit_order,
+                # bins sum up to all weights
+                lacking=False,
+            )
         return QueryRelease(
             contribution=trees,
             is_sum=True,
-            is_integer=True,
+            is_integer=weighting is None,
             sensitivity=trees.sensitivity,
             n_records=context.n_records,
             dim=trees.dim,
@@ -224,44 +251,50 @@ atol=0.02))
         )
 
     def _publish(self, value: Any, release: Any) -> None:
-        blocks, n = release.contribution.blocks, release.n_records
+        weighting, held = weighting_in(release), release.contribution
+        unit = 1.0 if weighting is None else weighting.largest
+        blocks = (held if weighting is None else held.block).blocks
         ends = np.cumsum([block.dim for block in blocks])[:-1]
         pieces = np.split(value, ends)
         widths = np.split(
             np.broadcast_to(self.noise_.std(release.dim), value.shape), ends
         )
         trees = [block for block in blocks if isinstance(block, CountTree)]
-        places = {tree.position: i for i, tree in enumerate(trees)}
+        k = len(trees)
+        answers = gap_std = None
+        if not (weighting is not None and weighting.varies):
+            answers, gap_std = self._answers(release, blocks, pieces, widths)
+        # of no value at all, any will do
+        totals = [None] * k if answers is None else np.maximum(answers, 1.0)[:, None]
+        leaves = [
+            consistent_leaves(tree, piece[None], total)[0]
+            for tree, piece, total in zip(trees, pieces[:k], totals, strict=True)
+        ]
+        if answers is None:
+            answers = np.array([counts.sum() for counts in leaves])
         self.edges_ = [np.array(tree.edges) for tree in trees]
-        gap_std: Floats | None = None
+        self.n_answers_ = unit * answers
+        self.levels_ = [
+            monotone_levels(counts, max(total, 1.0))
+            for counts, total in zip(leaves, answers, strict=True)
+        ]
+        self._held = [*zip(trees, pieces[:k], widths[:k], strict=True)], gap_std, unit
+
+    def _answers(
+        self, release: Any, blocks: Any, pieces: list[Floats], widths: list[Floats]
+    ) -> tuple[Floats | None, Floats | None]:
+        """Return records that have a value, and the noise; None if bins say so."""
         if release.context.size == "private":
-            leaves = [
-                consistent_leaves(tree, piece[None])[0]
-                for tree, piece in zip(trees, pieces, strict=True)
-            ]
-            self.n_answers_ = np.array([counts.sum() for counts in leaves])
-            self.levels_ = [
-                monotone_levels(counts, max(counts.sum(), 1.0)) for counts in leaves
-            ]
-            self._held = [*zip(trees, pieces, widths, strict=True)], gap_std
-            return
-        self.n_answers_ = np.full(len(trees), float(n))
-        gap_std = np.zeros(len(trees))
-        rest = (part[len(trees) :] for part in (blocks, pieces, widths))
+            return None, None
+        trees = [block for block in blocks if isinstance(block, CountTree)]
+        k, places = len(trees), {tree.position: i for i, tree in enumerate(trees)}
+        answers, gap_std = np.full(k, float(release.n_records)), np.zeros(k)
+        rest = (part[k:] for part in (blocks, pieces, widths))
         for gaps, piece, width in zip(*rest, strict=True):
             at = [places[position] for position in gaps.positions]
-            self.n_answers_[at] -= piece
+            answers[at] -= piece
             gap_std[at] = width
-        self._held = [*zip(trees, pieces, widths, strict=False)], gap_std
-        self.levels_ = [
-            # of no value at all, any will do
-            monotone_levels(
-                consistent_leaves(tree, piece[None], np.full(1, total))[0], total
-            )
-            for tree, piece, total in zip(
-                trees, pieces, np.maximum(self.n_answers_, 1.0), strict=False
-            )
-        ]
+        return answers, gap_std
 
     # -- post-processing ----------------------------------------------------------
 
@@ -358,9 +391,9 @@ atol=0.02))
         Raises
         ------
         UnsupportedError
-            If intervals are asked for the population where records are rows of units or
-            depend on each other by the scenario; or if quantiles of the family of noise
-            are not known.
+            If intervals are asked for the population where records have weights, are
+            rows of units or depend on each other by the scenario; or if quantiles of
+            the family of noise are not known.
 
         Notes
         -----
@@ -384,14 +417,14 @@ atol=0.02))
         width = self.noise_.interval_width(level)
         at = np.atleast_1d(np.asarray(levels, dtype=float)).tolist()
         asked = self.quantiles(at)
-        held, gap_std = self._held
+        held, gap_std, unit = self._held
         names = getattr(self, "feature_map_", self)
         names = getattr(names, "names", getattr(self, "feature_names_in_", None))
         rows = []
         for place, (tree, nodes, noise) in enumerate(held):
             total = total_std = None
             if gap_std is not None:
-                total = self.n_answers_[place : place + 1]
+                total = self.n_answers_[place : place + 1] / unit
                 total_std = float(gap_std[place]) or None
             errors = quantile_errors(
                 partial(consistent_leaves, tree),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer._template._weights import with_weights, without_weights
+from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import Statement, scenario_error, value_error
 from skpuffer.kernel.numbers import check_positive, check_probability
 from skpuffer.kernel.run import noisy_scores
@@ -40,6 +41,9 @@ _FINE, _IN_STEP = 2**40, 2**20
 # Within which a value is a multiple of the resolution, in steps: those that are written
 # in decimals are rounded.
 _SAME = 1e-8
+
+# Weights are read in parts of the largest, so that sums of them are exact.
+_PARTS = 2.0**20
 
 
 class Halving(NamedTuple):
@@ -115,6 +119,9 @@ class RankScores:
     mark : int or None, default=None
         Column that is one where the value is missing: such a record is passed over.
         None if none ever is.
+    weighted : bool, default=False
+        Whether the last two columns are the weight of each record, in [0, 1], and what
+        it lacks of one. L, G and n are then sums of weights.
 
     Notes
     -----
@@ -125,7 +132,9 @@ class RankScores:
     scores lose on one side of the record they gain on the other. If a record is
     replaced, either moves by one at most, and the range is at most two. The number of
     records need not be known, nor public, for any of this. A record whose
-    value is missing is no record of the column.
+    value is missing is no record of the column. A record of a weight s moves by s times
+    as much when it is added or removed. When another takes its place, the move is
+    linear in both weights, and largest where each is zero or one.
 
     Given the choices of earlier rounds, those of one are made on disjoint records: one
     that is added or removed is among those of one choice only. One that is replaced may
@@ -155,6 +164,7 @@ class RankScores:
     high: float
     resolution: float | None = None
     mark: int | None = None
+    weighted: bool = False
 
     @property
     def dim(self) -> int:
@@ -182,9 +192,12 @@ class RankScores:
 
     def choose(self, X: Any, noise: Noise, rng: np.random.Generator) -> Floats:
         """Choose a value for each level, by scores with noise of their own."""
-        X = np.asarray(X)
+        X, weights = np.asarray(X), None
         if self.mark is not None:
             X = X[X[:, self.mark] == 0]
+        if self.weighted:
+            X, weights = without_weights(X)
+            weights = np.rint(weights * _PARTS) / _PARTS
         # a map that changed since it was read may hold NaN: as any other number
         x = np.nan_to_num(X[:, self.position], nan=self.high)
         x = np.clip(x, self.low, self.high)
@@ -198,11 +211,13 @@ class RankScores:
         nearest = np.rint(steps)
         steps = np.where(np.abs(steps - nearest) < _SAME, nearest, steps)
         if self.is_finite:
-            below = np.cumsum(np.bincount(np.floor(steps).astype(int), minlength=size))
-            upto = np.cumsum(np.bincount(np.ceil(steps).astype(int), minlength=size))
-            below = np.concatenate([[0], below[: size - 1]])
+            below, upto = (
+                np.cumsum(np.bincount(side(steps).astype(int), weights, size))
+                for side in (np.floor, np.ceil)
+            )
+            whole, below = below[-1], np.concatenate([[0], below[: size - 1]])
             level = self.levels[0]
-            at = _chosen(below, upto[:size], level, len(x), 0.0, noise, rng)
+            at = _chosen(below, upto[:size], level, whole, 0.0, noise, rng)
             found = np.array([at])
         else:
             # a multiple is the middle of a step, over which its records are spread
@@ -211,8 +226,8 @@ class RankScores:
             tied = steps == nearest
             ends[tied] += rng.integers(-half, half, np.count_nonzero(tied))
             # an upper bound beyond the last multiple is beyond all cells
-            ends = np.sort(np.minimum(ends, size * _IN_STEP))
-            inside = self._between(ends, size * _IN_STEP, noise, rng)
+            ends, reached = _in_order(np.minimum(ends, size * _IN_STEP), weights)
+            inside = self._between(ends, reached, size * _IN_STEP, noise, rng)
             found = inside // _IN_STEP
         if self.resolution is None:
             return np.minimum(self.low + width * (found / _FINE), self.high)
@@ -220,9 +235,17 @@ class RankScores:
         return values
 
     def _between(
-        self, ends: Indices, size: int, noise: Noise, rng: np.random.Generator
+        self,
+        ends: Indices,
+        reached: Floats | Indices,
+        size: int,
+        noise: Noise,
+        rng: np.random.Generator,
     ) -> Indices:
-        """Choose cells of a grid, by sorted records at the ends of cells."""
+        """Choose cells of a grid, by sorted records at the ends of cells.
+
+        `reached` are the weights of the first records, of none and of all.
+        """
         # by place, from the lower bound to the upper one: a cell, and the records
         # below it
         cells = np.zeros(self.dim + 2, dtype=np.int64)
@@ -239,19 +262,29 @@ class RankScores:
                 with np.errstate(divide="ignore"):
                     # a cell between two records is as likely as any other of these
                     measure = np.log(widths)
-                ranks = np.arange(len(inside) + 1)
-                n = len(inside)
+                ranks = reached[first : below[right] + 1] - reached[first]
+                n = ranks[-1]
                 at = _chosen(ranks, ranks, one.level, n, measure, noise, rng)
                 cells[one.place + 1] = edges[at] + rng.integers(widths[at])
                 below[one.place + 1] = first + at
         return cells[1:-1]
 
 
+def _in_order(
+    ends: Indices, weights: Floats | None
+) -> tuple[Indices, Floats | Indices]:
+    """Sort records, and sum up the weights of those below each, and of all."""
+    if weights is None:
+        return np.sort(ends), np.arange(len(ends) + 1)
+    order = np.argsort(ends, kind="stable")
+    return ends[order], np.concatenate([[0.0], np.cumsum(weights[order])])
+
+
 def _chosen(
-    below: Indices,
-    upto: Indices,
+    below: Floats | Indices,
+    upto: Floats | Indices,
     level: float,
-    n: int,
+    n: float,
     measure: Floats | float,
     noise: Noise,
     rng: np.random.Generator,
@@ -312,6 +345,11 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         of the noise or more. A step that holds about two of the scale's ranks errs less
         than that, by an eighth; how wide that is depends on the density there, which is
         not public.
+    weight_bounds : pair (low, high), default=None
+        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
+        `sample_weight`. Weights are clipped to them, and noise covers a record of the
+        largest. Quantiles are then those
+        of weighted records: half of all weights lie below a median.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `bounds` are its own. Of dates, results are numbers of units, of which
@@ -328,7 +366,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : GumbelNoise or ExponentialNoise
-        The noise that was added to scores, in records.
+        The noise that was added to scores, in records, of the largest weight.
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
@@ -387,6 +425,8 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         "resolution": ["array-like", float, int, None],
     }
 
+    fit = WeightedFit()
+
     def __init__(
         self,
         scenario: Scenario | None = None,
@@ -395,6 +435,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         quantiles: float | ArrayLike = 0.5,
         bounds: BoundsLike = None,
         resolution: float | ArrayLike | None = None,
+        weight_bounds: tuple[float, float] | None = None,
         schema: Schema | None = None,
         random_state: RandomState = None,
     ):
@@ -403,6 +444,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         self.quantiles = quantiles
         self.bounds = bounds
         self.resolution = resolution
+        self.weight_bounds = weight_bounds
         self.schema = schema
         self.random_state = random_state
 
@@ -436,12 +478,13 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         levels = tuple(np.unique(np.asarray(self.quantiles, float)).tolist())
         marks = marks_of(context)
         places = [at for at in range(len(bounds.low)) if at not in marks.values()]
+        weighted = task.weighting is not None
         candidates = self._candidates(bounds.select(places), places, context)
         return SelectionRelease(
             n_records=context.n_records,
             scores=tuple(
-                RankScores(position, levels, low, high, step, marks.get(position))
-                for position, (low, high, step) in zip(places, candidates, strict=True)
+                RankScores(place, levels, *of_one, marks.get(place), weighted)
+                for place, of_one in zip(places, candidates, strict=True)
             ),
             name="quantiles",
             context=context,
@@ -482,10 +525,14 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
                 )
         return list(zip(lows, highs, steps, strict=True))
 
+    def _check_weighted(self, task: Task, release: Any) -> None:
+        """Scores read the weights."""
+
     def _execute(
         self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
     ) -> Floats:
-        chosen: Floats = release.choose(task.X, noise, rng)
+        X = task.X if task.weights is None else with_weights(task.X, task.weights)
+        chosen: Floats = release.choose(X, noise, rng)
         return chosen
 
     def _publish(self, value: Any, release: Any) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skpuffer._template._weights import Weighting
 from skpuffer.accountants import Best, GroupPrivacy, PrivacyLoss
 from skpuffer.covariance import PrivateCovariance
 from skpuffer.covariance._covariance import CrossMoments
@@ -109,6 +110,26 @@ def test_the_noise_covers_every_pair_of_records(relation, noise):
     # the corners are the worst of all but for two rows at an angle of their own
     if noise == "gaussian" and relation == "add_remove":
         assert cost(0.7) > 1.1
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("least", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("extra", [{}, {"marks": (2,)}, {"counts_present": True}])
+def test_no_weight_moves_a_sum_further(extra, least, relation):
+    bounds, weighting = Bounds((0.0, -5.0), (10.0, 5.0)), Weighting(least, 3.0)
+    held = CrossMoments((0, 1), bounds, weight=0.9, weighting=weighting, **extra)
+    gaps = [0, 1] if held.marks else [0]
+    shares = [least, (1 + least) / 2, 1.0]
+    cells = itertools.product([0, 2, 5, 10], [-5, 0, 1, 5], gaps, shares)
+    X = np.array([[*row, 1 - row[-1]] for row in cells], dtype=float)
+    added = held(X)
+    np.testing.assert_allclose(held.total(X), added.sum(axis=0), atol=1e-9)
+    for norm in (1.0, 2.0):
+        pairs = added
+        if relation == "replace":
+            pairs = np.concatenate([added - row for row in added])
+        most = held.sensitivity.value(relation, norm, held.dim)
+        assert np.linalg.norm(pairs, norm, axis=1).max() <= most + 1e-12
 
 
 def test_parts_make_up_the_contributions():
