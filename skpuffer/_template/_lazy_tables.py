@@ -42,6 +42,7 @@ from skpuffer.schema._cells import (
     cell_seconds,
     is_digits,
     level_table,
+    other_code,
 )
 from skpuffer.utils._reading import COLLECT, REPEATED_NAMES, object_cells
 from skpuffer.utils._silence import unquoted
@@ -860,16 +861,22 @@ def number_of_book(
     return filled, nw.when(present).then(nw.lit(0.0)).otherwise(nw.lit(1.0))
 
 
-def codes_of_book(table: LazyTable, name: str, column: Category) -> Any:
+def codes_of_book(
+    table: LazyTable, name: str, column: Category, counted: bool = False
+) -> Any:
     """Return a column as its code book reads levels.
+
+    Parameters
+    ----------
+    counted : bool, default=False
+        As of :func:`skpuffer.schema._cells.level_codes`.
 
     Returns
     -------
     narwhals.Expr
         Of integers: see :func:`skpuffer.schema._cells.level_codes`.
     """
-    other = len(column.levels) if column.has_gaps else column.filling
-    return codes(table, name, column.levels, other)
+    return codes(table, name, column.levels, other_code(column, counted))
 
 
 def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:

@@ -650,20 +650,41 @@ def plain_numbers(column: Number, values: Array) -> Floats:
     return found
 
 
-def level_codes(column: Category, values: Array) -> Indices:
+def other_code(column: Category, counted: bool = False) -> int:
+    """Return the code of what is missing or not listed.
+
+    Parameters
+    ----------
+    counted : bool, default=False
+        Whether records are counted by level. Then a record is at no level, -1, rather
+        than at the first, where the code book names neither a `fill` nor a level of
+        missing values.
+
+    Returns
+    -------
+    int
+        ``len(levels)`` if it has a level of its own, and the `filling` otherwise.
+    """
+    if column.has_gaps:
+        return len(column.levels)
+    return -1 if counted and column.fill is None else column.filling
+
+
+def level_codes(column: Category, values: Array, counted: bool = False) -> Indices:
     """Read a categorical column.
 
     Parameters
     ----------
     values : array of shape (n,)
+    counted : bool, default=False
+        Whether records are counted by level; see :func:`other_code`.
 
     Returns
     -------
     ndarray of int of shape (n,)
-        Position in `levels`; what is missing or not listed is ``len(levels)`` if it
-        has a level of its own, and the `filling` otherwise.
+        Position in `levels`, or :func:`other_code`.
     """
-    other = len(column.levels) if column.has_gaps else column.filling
+    other = other_code(column, counted)
     if isinstance(values, pd.api.extensions.ExtensionArray):
         places = level_places(column.levels, values)
         return np.where(places < 0, other, places)

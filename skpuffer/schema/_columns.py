@@ -404,9 +404,12 @@ class Category:
         Codes that mean a missing value, besides None and NaN.
     missing_level : bool, default=True
         Whether missing values, and levels that are not listed, have a level of their
-        own; otherwise they are read as `fill`.
+        own. Statistics leave that level out of rates and counts, as SQL and pandas do.
+        False declares that no value is missing. One that is missing all the same is
+        read as `fill`, and :meth:`Schema.check` counts it as filled.
     fill : level, default=None
-        Public level that stands for a missing one; None is the first.
+        Public level that stands for a missing one. None is the first level in models;
+        :class:`~skpuffer.summary.PrivateSummary` then counts the record at no level.
     unit : str, default=None
         What is counted, for people.
     shares : tuple of float, default=None

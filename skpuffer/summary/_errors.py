@@ -261,7 +261,9 @@ def _of_column(
         for at, label in enumerate(cell_labels(column)):
             cell, error = held[:, at], noise[:, at]
             yield f"histogram{label}", _count_errors(cell, error, None, total)
-            yield f"rate{label}", _ratio(cell / size, error, spread, size, cell, 0.0)
+            if column.levels is None or column.levels[at] is not None:
+                errors = _ratio(cell / size, error, spread, size, cell, 0.0)
+                yield f"rate{label}", errors
 
 
 def _count_errors(

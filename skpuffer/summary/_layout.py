@@ -99,8 +99,8 @@ class ColumnRequest:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether values may be missing."""
-        return self.mark is not None
+        """Whether values may be missing, of levels at the level None."""
+        return self.mark is not None or None in (self.levels or ())
 
     @property
     def tally(self) -> tuple[str, Hashable]:
@@ -186,6 +186,8 @@ class SummaryLayout:
         for column in self.columns:
             by_level = column.levels is not None and column.asks("rate")
             tallied = column.asks(*_TALLIED)
+            # who has no level is counted as another level is
+            tallied |= column.mark is None and column.has_gaps and column.asks("count")
             if tallied and column.tally[0] == "values":
                 blocks[column.tally] = Bins(column.position, column.values, column.mark)
                 tallied = False
@@ -205,7 +207,7 @@ class SummaryLayout:
         if len(trees) < len(blocks) or len({b.depth for b in trees.values()}) > 1:
             for key, tree in trees.items():
                 blocks[key] = replace(tree, unit=tree.depth ** (1 / self.unit_order))
-        gaps = [c for c in self.columns if c.has_gaps and self._divides_by(c)]
+        gaps = [c for c in self.columns if c.mark is not None and self._divides_by(c)]
         if gaps:
             blocks["gaps"] = Gaps(
                 tuple(c.position for c in gaps),
@@ -519,7 +521,8 @@ class SummaryLayout:
         elif name == "rate":
             rates = noisy.ratio(("cells", column.name), column)
             for level, values in zip(column.levels, rates.T, strict=True):
-                yield f"rate[{level}]", values
+                if level is not None:
+                    yield f"rate[{level}]", values
         elif name == "histogram":
             counts = noisy.n_records * noisy.shares["cells", column.name]
             for label, values in zip(cell_labels(column), counts.T, strict=True):
@@ -708,6 +711,11 @@ class NoisyBlocks:
     def answers(self, column: ColumnRequest) -> tuple[Floats, Floats]:
         """Records of each group that have a value, and the deviation of their noise."""
         (counts, noise), n = self.sizes, self.n_records
+        levels = ("cells", column.name)
+        if column.levels is not None and column.has_gaps and levels in self.shares:
+            at = column.levels.index(None)
+            counts = counts - n * self.shares[levels][:, at]
+            noise = np.hypot(noise, n * self.noise[levels][:, at])
         # gaps are counted of columns that need it; of others all records are meant
         known = () if self._gaps is None else self._gaps.positions
         if column.has_gaps and self._gaps is not None and column.position in known:

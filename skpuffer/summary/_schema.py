@@ -376,7 +376,7 @@ class SchemaEncoder:
         for column, values in zip(self.columns, arrays, strict=False):
             entry = self.schema[column.name]
             if not isinstance(entry, Number):
-                table[:, column.position] = level_codes(entry, values)
+                table[:, column.position] = level_codes(entry, values, counted=True)
                 continue
             found, missing = numbers(entry, values)
             table[:, column.position] = found
@@ -393,7 +393,7 @@ class SchemaEncoder:
         for name in self.schema.names:
             column = self.schema[name]
             if not isinstance(column, Number):
-                values = codes_of_book(table, name, column)
+                values = codes_of_book(table, name, column, counted=True)
             else:
                 values, missing = number_of_book(table, name, column)
                 if column.has_gaps:

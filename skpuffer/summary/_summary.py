@@ -93,7 +93,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         times also no 'sum', 'var' and 'rate'. The size is the number of records, the
         count that of records with a value of the column. The rate of a numeric or
         boolean column is the share of values that are positive; of a categorical one,
-        the share of each level. See the notes on 'min', 'max', 'mode' and 'n_unique'.
+        the share of each level among the records that have one. See the notes on
+        'min', 'max', 'mode' and 'n_unique'.
     by : str, int or list of these, default=None
         Columns that span the groups. With public `categories` of each, every
         combination is a row of the result, whether or not there are such records. If
@@ -171,7 +172,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         rows, columns as columns, NaN where a statistic was not asked. With `by`: groups
         as rows, pairs (column, statistic) as columns; group sizes that means and rates
         divide by come with them, as ``('records', 'count')`` unless 'count' is asked.
-        So does the 'count' of a number that may be missing, whatever is asked of it.
+        So does the 'count' of values of a column where some may be missing, unless
+        none of its statistics needs it.
         Statistics of a :class:`~skpuffer.schema.Date` are timestamps, those of a
         :class:`~skpuffer.schema.Time` lengths since midnight, their 'std' is a length
         of time; columns of `result_` then hold objects, unless there are groups.
@@ -260,9 +262,12 @@ class PrivateSummary(PrivateEstimatorMixin):
     groups of each are counted, each once.
 
     *Missing values* of categorical columns, and values that `categories` does not list,
-    have the level None where it is listed. Without it they count as nothing: such a
-    record is in no group of that column, and in no count of its levels. A level None is
-    counted as any other. Of numbers that a `schema` says may be missing, statistics are
+    have the level None where it is listed, as it is by a `schema` unless that says
+    ``missing_level=False``. The level None is a group, and a histogram has its number
+    of records. It is no answer: 'count' leaves it out, and rates divide by the others,
+    whose number is noisy. Without that level such records count as nothing. They are in
+    no group of that column and in no count of its levels, but in the number of records
+    that rates divide by. Of numbers that a `schema` says may be missing, statistics are
     of the values that are there, as in SQL and pandas: a record adds a value or a gap,
     never both, and both are released at once. So means, rates and deviations divide by
     a noisy number of values, and are NaN where that is mostly noise. A histogram has no

@@ -22,13 +22,13 @@ BOOK = Schema(
     {
         "x": Number(0, 10),
         "s": Category(GROUPS, missing_level=False, fill="F"),
-        "k": Category(LEVELS, missing_level=False, fill="a"),
+        "k": Category(LEVELS),
     }
 )
 EDGES = np.linspace(0, 10, 21)
 ASKED = {
     "x": ["count", "mean", "std", "var", "rate", "sum", "histogram"],
-    "k": ["rate", "histogram"],
+    "k": ["count", "rate", "histogram"],
 }
 
 
@@ -44,9 +44,9 @@ def people(kind, n, rng):
     sex = rng.choice(GROUPS, n, p=[0.7, 0.3])
     x = np.minimum(values(kind, n, rng) + 0.5 * (sex == "M"), 10)
     x[rng.random(n) < 0.1] = np.nan
-    return pd.DataFrame(
-        {"x": x, "s": sex, "k": rng.choice(LEVELS, n, p=[0.6, 0.3, 0.09, 0.01])}
-    )
+    levels = np.array([*LEVELS, None], dtype=object)
+    k = rng.choice(levels, n, p=[0.5, 0.2, 0.09, 0.01, 0.2])
+    return pd.DataFrame({"x": x, "s": sex, "k": k})
 
 
 def exact(table, by):
@@ -70,8 +70,10 @@ def exact(table, by):
         for low, high, count, end in zip(EDGES, EDGES[1:], counts, ends, strict=False):
             of_x[f"histogram[{low:.12g}, {high:.12g}{end}"] = count
         found |= {(group, "x", name): value for name, value in of_x.items()}
+        found[group, "k", "count"] = rows.k.count()
+        found[group, "k", "histogram[None]"] = rows.k.isna().sum()
         for level in LEVELS:
-            held = rows.k == level
+            held = rows.k.dropna() == level
             found[group, "k", f"rate[{level}]"] = held.mean()
             found[group, "k", f"histogram[{level}]"] = held.sum()
     return found
@@ -175,7 +177,7 @@ def test_a_tidy_table_has_a_row_for_each_number():
     found = model.fit(table).to_frame()
     named = ["s", "k", "column", "statistic", "estimate", "std_error", "low", "high"]
     assert found.columns.tolist() == [*named, "n", "wide"]
-    assert len(found) == 8 * len(model.result_.columns)
+    assert len(found) == 10 * len(model.result_.columns)
     days = found[found.column == "day"]
     assert all(isinstance(low, pd.Timestamp) for low in days.low.dropna())
     at = found.set_index(["s", "k", "column", "statistic"]).loc[("F", "a", "x", "mean")]

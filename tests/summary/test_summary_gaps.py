@@ -160,17 +160,29 @@ BOOK = Schema(
         "a": Number(0, 10),
         "b": Number(-5, 5, missing=False),
         "g": Category(["x", "y"], missing_level=False),
+        "c": Category(["u", "v"]),
     }
 )
-#: Each corner of the bounds, gaps, and both groups.
+#: Each corner of the bounds, gaps, and both groups and none.
 CORNERS = pd.DataFrame(
-    list(itertools.product([0, 3, 10, np.nan], [-5, 0, 5], "xy")), columns=list("abg")
+    list(
+        itertools.product(
+            [0, 3, 10, np.nan], [-5, 0, 5], ["x", "y", None], ["u", "v", None]
+        )
+    ),
+    columns=list("abgc"),
 )
 ESTIMATORS = {
     "mean": PrivateMean(schema=BOOK),
     "scaler": PrivateStandardScaler(schema=BOOK),
     "cdf": PrivateCDF(schema=BOOK, bins=16),
     "summary": PrivateSummary(statistics={"a": ALL, "b": ["mean"]}, schema=BOOK),
+    "levels": PrivateSummary(
+        statistics={"c": ["count"], "g": ["rate"], "a": ["mean"]}, schema=BOOK
+    ),
+    "counts of levels": PrivateSummary(
+        statistics={"c": ["count", "rate", "histogram"]}, by="g", schema=BOOK
+    ),
     "sums": PrivateSummary(statistics={"a": ["sum"], "b": ["sum"]}, schema=BOOK),
     "groups": PrivateSummary(
         statistics={"a": [*ALL, "median"], "b": ["sum"]}, by="g", schema=BOOK
@@ -291,6 +303,45 @@ def expected(values):
         (x > 0).mean(),
         *counts,
     ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("by", [None, "g"])
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_statistics_of_levels_are_those_of_pandas(engine, by, share):
+    """Truth values are levels as others are; a gap in `s` is at no level."""
+    rng = np.random.default_rng(0)
+    draw = {"c": ["u", "v", "w"], "t": [True, False], "s": ["p", "q"], "g": ["x", "y"]}
+    table = pd.DataFrame(
+        {name: rng.choice(np.array(v, dtype=object), 200) for name, v in draw.items()}
+    )
+    for name in ("c", "t", "s"):
+        gone = rng.random(200) < share
+        cells = np.where(gone, None, table[name].to_numpy(dtype=object))
+        table[name] = pd.Series(cells, dtype=object)
+    told = {name: Category(draw[name]) for name in ("c", "t")}
+    untold = {name: Category(draw[name], missing_level=False) for name in ("s", "g")}
+    found = PrivateSummary(
+        accountant=EXACT,
+        statistics=dict.fromkeys("cts", ["count", "size", "rate", "histogram"]),
+        by=by,
+        schema=Schema(told | untold),
+    ).fit(ENGINES[engine](table))
+    parts = [(None, table)] if by is None else table.groupby("g")
+    for (group, part), name in itertools.product(parts, "cts"):
+        held = found.result_[name].dropna() if by is None else found.result_.loc[group]
+        held = held if by is None else held[name]
+        x = part[name]
+        counts = x.value_counts().reindex(draw[name], fill_value=0)
+        # nothing is missing, by declaration
+        answers = len(x) if name == "s" else x.count()
+        exact = {"count": answers, "size": len(x)}
+        exact |= {f"rate[{level}]": c / answers for level, c in counts.items()}
+        exact |= {f"histogram[{level}]": c for level, c in counts.items()}
+        if name != "s":
+            exact["histogram[None]"] = x.isna().sum()
+        assert set(held.index) == set(exact)
+        np.testing.assert_allclose(held[list(exact)], list(exact.values()), atol=0.02)
 
 
 @settings(deadline=None, max_examples=4)

@@ -248,7 +248,7 @@ def test_bounds_and_grids_by_column_or_for_all():
         )
 
 
-def test_missing_values_are_a_level_only_if_listed():
+def test_missing_values_are_counted_only_if_listed():
     data = table()
     values = data["region"].tolist()
     values[0] = values[5] = None
@@ -256,11 +256,17 @@ def test_missing_values_are_a_level_only_if_listed():
     plain = summary(statistics="rate", columns=["region"]).fit(data).result_["region"]
     # they count as nothing: shares are those of all 300 records
     assert plain.sum() == pytest.approx(298 / 300)
-    listed = {"categories": {"region": [*LEVELS, None]}, "bounds": None}
-    for frame in (data, pl.DataFrame({"region": values})):
-        found = summary(statistics="rate", columns=["region"], **listed)
-        rate = found.fit(frame).result_.loc["rate[None]", "region"]
-        assert rate == pytest.approx(2 / 300)
+    for levels in ([*LEVELS, None], [None, *LEVELS]):
+        listed = {"categories": {"region": levels}, "bounds": None}
+        asked = ["rate", "histogram"]
+        for frame in (data, pl.DataFrame({"region": values})):
+            found = summary(statistics=asked, columns=["region"], **listed)
+            held = found.fit(frame).result_["region"]
+            # shares are those of the records with a level, whose number is there
+            assert held.filter(like="rate").sum() == pytest.approx(1)
+            assert "rate[None]" not in held
+            assert held["histogram[None]"] == pytest.approx(2, abs=1e-3)
+            assert held["count"] == pytest.approx(298, abs=1e-3)
 
 
 @pytest.mark.parametrize("value", [(1, [2]), Decimal("sNaN"), [1], {}, 1j], ids=repr)
