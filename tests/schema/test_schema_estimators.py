@@ -350,7 +350,9 @@ def test_a_summary_by_the_code_book():
     assert by.iloc[:, 0].sum() == pytest.approx(400, abs=1e-2)
     plain = PrivateSummary(accountant=quiet, schema=CLASSES, statistics=["rate"])
     rates = plain.fit(X).result_["sex"]
-    assert rates["rate[None]"] == pytest.approx(1 - known.mean(), abs=1e-4)
+    assert rates["count"] == pytest.approx(known.sum(), abs=1e-2)
+    share = (X["sex"][known] == "F").mean()
+    assert rates["rate[F]"] == pytest.approx(share, abs=1e-4)
 
 
 def test_grids_of_a_summary_are_those_of_the_code_book():
