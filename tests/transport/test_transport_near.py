@@ -283,6 +283,16 @@ def test_grid_bounds_from_above(max_cells):
     assert exact <= coarse.radius <= exact + 2 * moved * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("spare", [0, 0.3])
+@pytest.mark.parametrize("norm", METRICS)
+def test_a_grid_pays_for_the_rounding_of_both_distributions(norm, spare):
+    """Of two cells, one has its atoms at the lower end and the other at the upper."""
+    U = np.array([[0.0, 0.0], [0.0, 1.0]])
+    for move in np.random.default_rng(0).uniform(5, 100, 25):
+        far = near_transport(U, U + [move, 0], spare, ord=norm, max_cells=1)
+        assert not far.exact and far.radius >= move * (1 - 1e-12)
+
+
 def test_decimal_deltas_are_the_fractions_that_were_meant():
     x = np.r_[np.zeros(7), np.ones(3)]
     for delta in (0.3, np.float64(0.3), Fraction(3, 10)):
