@@ -795,6 +795,19 @@ class PrivateEstimatorMixin(
             return {}
         return self._linear_parts(widths, release)
 
+    def _foreseen(
+        self, noise: Noise, release: Any, n_records: int | None
+    ) -> dict[str, Any]:
+        """Return deviations as :meth:`_deviations`, before anything is released.
+
+        Parameters
+        ----------
+        n_records : int or None
+            Of a made-up table, by which those that depend on it are told; None if
+            nobody said how many.
+        """
+        return self._deviations(noise, release)
+
     def _leaks(self) -> tuple[Statement, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""
         return ()

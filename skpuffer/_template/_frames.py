@@ -109,9 +109,13 @@ def _by_place(self: Any, value: Any) -> dict[tuple[Any, ...], Any]:
         return {key if isinstance(key, tuple) else (key,): v for key, v in parts}
     array = np.asarray(value)
     last = array.shape[-1] if array.ndim else 0
+    encoding = getattr(self, "feature_map_", None)
+    encoded = list(getattr(encoding, "names", ()))
+    marks = set(getattr(encoding, "marks", {}).values())
     known = (
         getattr(self, "columns_", ()),
-        getattr(getattr(self, "feature_map_", None), "names", ()),
+        encoded,
+        [name for at, name in enumerate(encoded) if at not in marks],
         getattr(self, "feature_names_in_", ()),
     )
     names = next((list(n) for n in known if len(n) == last), [*range(last)])

@@ -190,6 +190,7 @@ def preview(
         If the noise depends on the rows (``prior='empirical'``, say), or the
         accountant cannot work from what the scenario offers.
     """
+    told = n_records
     if n_records is None:
         n_records = _declared_size(self)
     n_records = check_count(n_records=n_records)
@@ -218,15 +219,33 @@ def preview(
         groups=groups,
         released=vars(self).get("_released"),
     )
-    noise = plan.calibration.noise
+    return preview_of(copy, plan, told)
+
+
+def preview_of(copy: Any, plan: Any, n_records: int | None = None) -> Preview:
+    """Return what a plan says of its fit.
+
+    Parameters
+    ----------
+    copy : estimator
+        Of which the plan is.
+    plan : FitPlan
+    n_records : int or None, default=None
+        Number of records that was said. None takes the public one, if there is any.
+    """
+    noise, release = plan.calibration.noise, plan.release
+    if n_records is None and getattr(release.context, "size", "private") != "private":
+        n_records = release.n_records
+    std = {}
     # steps around a private estimator have no attributes of their own
-    known = hasattr(copy, "_deviations")
+    if hasattr(copy, "_deviations"):
+        std = copy._foreseen(noise, release, n_records)
     return Preview(
-        estimator=type(self).__name__,
+        estimator=type(copy).__name__,
         noise=noise,
         certificate=plan.whole,
-        error=plan.release.noise_error(noise),
-        std=copy._deviations(noise, plan.release) if known else {},
+        error=release.noise_error(noise),
+        std=std,
     )
 
 

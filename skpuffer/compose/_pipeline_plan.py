@@ -18,6 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._plan import FitPlan
+from skpuffer._template._preview import preview_of
 from skpuffer._template._reading import split_secrets
 from skpuffer._template._units import is_limited
 from skpuffer.accountants._base import AUTO, check_order_or_delta, mean_square
@@ -410,18 +411,7 @@ def plan_steps(
         copies={name: found[name][1] for name in units},
         plans={name: found[name][2] for name in units},
         certificate=certificate,
-        previews={name: _preview(*found[name][1:]) for name in units},
-    )
-
-
-def _preview(copy: Any, plan: FitPlan) -> Preview:
-    noise = plan.calibration.noise
-    return Preview(
-        estimator=type(copy).__name__,
-        noise=noise,
-        certificate=plan.whole,
-        error=plan.release.noise_error(noise),
-        std=copy._deviations(noise, plan.release),
+        previews={name: preview_of(*found[name][1:]) for name in units},
     )
 
 

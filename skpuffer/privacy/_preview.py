@@ -37,7 +37,13 @@ class Preview:
 
     std : dict of {str: ndarray}
         Standard deviations by noise of the fitted attributes that are affine in it, by
-        the attribute's name; after a fit `mean_std_` and so on.
+        the attribute's name; after a fit `mean_std_` and so on. Some are ratios of two
+        noisy numbers: in groups, where values may be missing, and with a private number
+        of records. Theirs are those of a complete table of as many records, if that
+        number was given, which are spread evenly over groups and levels, with numbers
+        half-way between the middle of their bounds and the upper one on average. Where
+        the share g of a column is missing, that of its mean is 1 / (1 - g) times as
+        large.
 
     Examples
     --------

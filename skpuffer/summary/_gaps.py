@@ -451,6 +451,10 @@ class ReadMoments(NamedTuple):
     below: Floats
     origin: Floats
 
+    def select(self, places: Sequence[int]) -> ReadMoments:
+        """Return the moments of some columns."""
+        return ReadMoments(*(p if p is None else p[list(places)] for p in self))  # type: ignore[arg-type] # as they were
+
 
 def ratio_std(ratio: Floats, above: Floats, below: Floats, size: Floats) -> Floats:
     """Standard deviation of a ratio of two noisy numbers, by the delta method.

@@ -274,6 +274,34 @@ class SummaryLayout:
         lacking = not self.are_counted
         return block if self.weigh is None else self.weigh(block, lacking=lacking)
 
+    def made_up_means(self) -> Floats:
+        """Return the mean contribution to a complete table that is made up, in units.
+
+        Records are even over groups and levels; half of each number's values are in the
+        middle of its bounds, the others at the upper one.
+        """
+        sizes = [len(column.levels) for column in self.by]
+        n_cells = math.prod(sizes)
+        held = [[x for x in c.levels or () if x is not None] for c in self.columns]
+        turns = 2 * max(1, min(max(map(len, held), default=1), MOST_VALUES // n_cells))
+        cell, turn = np.divmod(np.arange(n_cells * turns), turns)
+        places = [column.position for column in (*self.by, *self.columns)]
+        places += [c.mark for c in self.columns if c.mark is not None]
+        rows = np.zeros((len(cell), 1 + max(places, default=0)))
+        groups = np.unravel_index(cell, sizes) if sizes else ()
+        for column, codes in zip(self.by, groups, strict=True):
+            rows[:, column.position] = codes
+        for column, levels in zip(self.columns, held, strict=True):
+            if column.levels is None:
+                low, high = column.bounds or (-1.0, 1.0)
+                values = np.array([low / 2 + high / 2, high])
+            else:
+                values = np.array([column.levels.index(x) for x in levels] or [0])
+            rows[:, column.position] = values[turn % len(values)]
+        units = np.asarray(self.contribution.units) / len(rows)
+        means: Floats = self.contribution.sums(rows).ravel() * units
+        return means
+
     @property
     def _weighting(self):
         """What is public of weights that differ, or None."""
@@ -398,6 +426,14 @@ class SummaryLayout:
     def is_known_beforehand(self, name: Hashable, statistic: str) -> bool:
         """Whether the deviation of a statistic is known before anything is released."""
         return self.is_affine(name, statistic) or _is_count(statistic)
+
+    def is_foreseen(self, name: Hashable, statistic: str) -> bool:
+        """Whether it is known well enough by a table that is made up.
+
+        Deviations of spreads depend on how large these are.
+        """
+        known = statistic.partition("[")[0] in ("mean", "rate")
+        return known or self.is_known_beforehand(name, statistic)
 
     def frame(
         self, found: dict[tuple[Hashable, str], Floats], spread: bool = False

@@ -261,6 +261,12 @@ def marks_of(context: Any) -> dict[int, int]:
     return marks
 
 
+def without_marks(context: Any) -> list[int]:
+    """Return positions of the columns that are no marks of missing numbers."""
+    marks = set(marks_of(context).values())
+    return [at for at in range(context.n_features) if at not in marks]
+
+
 class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     """Mean of each feature.
 
@@ -286,9 +292,9 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `bounds` are its own. The mean of a number is that of the values that
-        are there. A level becomes a column, whose mean is its rate, and so do gaps of a
-        number that may be missing; ``feature_map_.names`` says which. See
-        :class:`~skpuffer.schema.Schema`.
+        are there. A level becomes a feature, whose mean is its share of all records.
+        Features are those of ``feature_map_.names`` but for the marks of missing
+        numbers, ``feature_map_.marks``. See :class:`~skpuffer.schema.Schema`.
     clip : bool, default=False
         Whether means are clipped to their public domain: no further
         from the exact ones, and no longer unbiased, so averages of many are off.
@@ -312,6 +318,9 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         outside the bounds, unless `clip` says otherwise. Those of numbers that may be
         missing, and weighted ones, are ratios of two noisy numbers, and NaN where
         hardly any value is there.
+    n_answers_ : ndarray of shape (n_features,)
+        Noisy number of records that have a value of each feature, without weights; only
+        with a `schema` by which some may be missing.
     size_, size_std_ : float
         Noisy number of records, and the standard deviation of its noise; only where it
         is private (``size='private'`` in the scenario or the schema). Of units, where
@@ -471,22 +480,56 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         bounds = release.context.bounds
         return {} if bounds is None else {"mean_": bounds.middle}
 
+    def _deviations(
+        self, noise: Any, release: Any, value: Floats | None = None
+    ) -> dict[str, Any]:
+        if value is None or not has_ratios(release):
+            return super()._deviations(noise, release, value)
+        widths = noise.std(value.size)
+        if not np.isfinite(widths).all():
+            return {}
+        context = release.context
+        read = release.contribution.read(value, widths, divisor_of(context))
+        deviations = context.bounds.half * read.first_std
+        return {"mean_": deviations[without_marks(context)]}
+
+    def _foreseen(
+        self, noise: Any, release: Any, n_records: int | None
+    ) -> dict[str, Any]:
+        weighted = weighting_in(release) is not None
+        if n_records is None or weighted or not has_ratios(release):
+            return self._deviations(noise, release)
+        bounds, marks = release.context.bounds, marks_of(release.context)
+        row = bounds.middle + bounds.half / 2
+        row[list(marks.values())] = 0.0
+        means = release.contribution.sums(row[None]).ravel() * release.units
+        return self._deviations(noise, release, n_records * release.factor * means)
+
     def _publish(self, value: Any, release: Any) -> None:
         self._publish_means(value, release)
-        bounds, marks = release.context.bounds, marks_of(release.context)
+        context = release.context
+        bounds, marks = context.bounds, marks_of(context)
         self._of_sample: Any = None
-        if bounds is not None:
-            # the noisy number of records where it is private
-            known = getattr(self, "size_", divisor_of(release.context))
-            sizes = np.full(len(self.mean_), float(known))
-            # marks are zeros and ones, whose mean is the share of gaps
-            for number, mark in marks.items():
-                sizes[number] *= max(0.0, 1 - self.mean_[mark])
-            self._of_sample = (
-                np.array(bounds.low),
-                np.array(bounds.high),
-                np.maximum(sizes, 1.0),
-            )
+        if bounds is None:
+            return
+        # the noisy number of records where it is private
+        known = getattr(self, "size_", divisor_of(context))
+        sizes = np.full(len(self.mean_), float(known))
+        # marks are zeros and ones, whose mean is the share of gaps
+        for at, mark in marks.items():
+            sizes[at] *= max(0.0, 1 - self.mean_[mark])
+        kept = without_marks(context)
+        bounds = bounds.select(kept)
+        self.mean_, sizes = self.mean_[kept], sizes[kept]
+        if marks and weighting_in(release) is None:
+            self.n_answers_ = sizes
+        if self._ratio is not None:
+            self._ratio = (bounds, self._ratio[1].select(kept))
+        self._of_sample = (
+            np.array(bounds.low),
+            np.array(bounds.high),
+            np.maximum(sizes, 1.0),
+        )
 
 
 def check_independent(estimator: Any, weights: bool = True) -> None:

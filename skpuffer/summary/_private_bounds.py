@@ -26,7 +26,7 @@ from skpuffer.utils._sklearn import Interval
 
 from ._cells import Bins
 from ._gaps import Stacked
-from ._mean import marks_of
+from ._mean import marks_of, without_marks
 from ._scaler import ColumnwiseMixin
 
 if TYPE_CHECKING:
@@ -102,8 +102,9 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
         The accountant that set it.
     feature_map_ : Encoding
         Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`. Levels, and marks of missing
-        numbers, keep their bounds (0, 1).
+        ``feature_map_.names``; only with a `schema`. Levels keep their bounds (0, 1).
+        Features are all of them but the marks of missing numbers,
+        ``feature_map_.marks``; `transform` returns these as well.
     n_features_in_ : int
         Number of features, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -252,7 +253,9 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
             if found is not None:
                 low[block.position] = block.edges[found[0]]
                 high[block.position] = block.edges[found[1] + 1]
-        self.bounds_ = low, high
+        self._ranges = low, high
+        kept = without_marks(release.context)
+        self.bounds_ = low[kept], high[kept]
 
     # -- post-processing ----------------------------------------------------------
 
@@ -267,7 +270,7 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
             For later fits on the same table, under one ledger.
         """
         check_is_fitted(self)
-        low, high = self.bounds_
+        low, high = self._ranges
         if self.schema is None:
             names = getattr(self, "feature_names_in_", range(len(low)))
             found = zip(names, low.tolist(), high.tolist(), strict=True)
@@ -296,7 +299,7 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
         ndarray of shape (n_records, n_features)
         """
         rows = self._read(X)
-        low, high = self.bounds_
+        low, high = self._ranges
         if self.scale:
             return Bounds(tuple(low), tuple(high)).normalise(rows)
         return np.clip(rows, low, high)
@@ -314,7 +317,7 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
         ndarray of shape (n_records, n_features)
         """
         check_is_fitted(self)
-        low, high = self.bounds_
+        low, high = self._ranges
         rows = self._read_mapped(X, len(low))
         if self.scale:
             bounds = Bounds(tuple(low), tuple(high))

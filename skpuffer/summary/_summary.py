@@ -707,16 +707,30 @@ class PrivateSummary(PrivateEstimatorMixin):
         return {"result_": release.context.layout.frame(_apart(vector, release))}
 
     def _deviations(self, noise, release, value=None):
+        if value is None:
+            return self._foreseen(noise, release, None)
+        return self._deviations_at(noise, release, value, lambda *key: True)
+
+    def _foreseen(self, noise, release, n_records):
+        layout = release.context.layout
+        if n_records is None or layout.weigh is not None:
+            # of these, what was released does not matter
+            known = layout.is_known_beforehand
+            return self._deviations_at(noise, release, np.ones(release.dim), known)
+        value = n_records * release.factor * layout.made_up_means()
+        return self._deviations_at(noise, release, value, layout.is_foreseen)
+
+    def _deviations_at(self, noise, release, value, is_shown):
+        """Deviations of some statistics, as if so much had been released."""
         widths, layout = noise.std(release.dim), release.context.layout
         # some families have no variance
         if not np.isfinite(widths).all():
             return {}
-        given = widths if value is None else value
-        held = _in_means(given, widths, release)
+        held = _in_means(value, widths, release)
         found = {
             key: errors.std_error("table")
             for key, errors in layout.errors(*held, quantiles=False).items()
-            if value is not None or layout.is_known_beforehand(*key)
+            if is_shown(*key)
         }
         exact = replace(layout, nonnegative=False)
         shown = {key: found[key] for key in exact.read(*held) if key in found}

@@ -267,7 +267,35 @@ def test_deviations_are_those_of_many_draws():
     np.testing.assert_allclose(drawn, said, rtol=0.25)
     mean = PrivateMean(accountant=budget, schema=book).fit(table)
     low, high = mean.confidence_interval()["mean_"]
-    assert low[0] < mean.mean_[0] < high[0] and mean.mean_std_.shape == (2,)
+    assert low[0] < mean.mean_[0] < high[0]
+    # of the column of the table alone
+    assert mean.mean_std_.shape == mean.mean_.shape == (1,)
+
+
+@pytest.mark.parametrize("size", ["public", "private"])
+@pytest.mark.parametrize("by", [None, "g"])
+def test_a_preview_knows_the_deviations_of_a_complete_table(size, by):
+    table = pd.DataFrame({"x": [5.0, 5.0, 10.0, 10.0], "g": ["p", "q"] * 2})
+    table["c"] = ["u", "v", "v", "u"]
+    table = pd.concat([table] * 5000, ignore_index=True)
+    book = {"x": Number(0, 10), "g": Category(["p", "q"], missing_level=False)}
+    book = Schema(book | {"c": ["u", "v"]}, size=None if size == "public" else size)
+    asked = ["count", "mean", "rate", "std", "sum"]
+    model = PrivateSummary(statistics=asked, by=by, schema=book)
+    before = model.preview(len(table)).std["result_"]
+    said = model.fit(table).result_std_
+    # of spreads, which depend on how large these are, it says nothing
+    said = said.reindex_like(before)
+    assert before.notna().to_numpy().sum() >= 8
+    np.testing.assert_allclose(before, said, rtol=0.02)
+    mean = PrivateMean(schema=book)
+    before = mean.preview(len(table)).std["mean_"][0]
+    # 5 % of gaps make it as much larger
+    gone = table.assign(x=table.x.mask(np.arange(len(table)) % 20 == 19))
+    assert mean.fit(gone).mean_std_[0] == pytest.approx(before / 0.95, rel=0.03)
+    # of a private number of records that nobody said
+    if size == "private":
+        assert "mean_" not in mean.preview().std
 
 
 # -- answers, as pandas has them -------------------------------------------------------
@@ -396,7 +424,9 @@ def test_moments_quantiles_and_shares_are_of_the_answers(engine):
     mean = PrivateMean(accountant=EXACT, schema=book).fit(given)
     assert mean.feature_map_.names.tolist() == ["wage", "wage_missing", "age"]
     exact = [answers.mean(), 1 - len(answers) / 3000, table["age"].mean()]
-    np.testing.assert_allclose(mean.mean_, exact, atol=1e-3)
+    np.testing.assert_allclose(mean.mean_, exact[::2], atol=1e-3)
+    np.testing.assert_allclose(mean.n_answers_, [len(answers), 3000], atol=0.1)
+    assert mean.to_frame()["of"].tolist() == ["wage", "age"]
     scaler = PrivateStandardScaler(accountant=EXACT, schema=book).fit(given)
     np.testing.assert_allclose(scaler.mean_, exact, atol=1e-3)
     share = exact[1] * (1 - exact[1])
@@ -443,7 +473,7 @@ def test_a_column_of_gaps_alone_has_no_mean():
     table = pd.DataFrame({"x": [np.nan] * 300, "y": [1.0, np.nan, 3.0] * 100})
     book = Schema({"x": Number(0, 10), "y": Number(0, 10)})
     mean = PrivateMean(schema=book).fit(table).mean_
-    assert np.isnan(mean[0]) and np.isfinite(mean[1:]).all()
+    assert np.isnan(mean[0]) and np.isfinite(mean[1])
     scaler = PrivateStandardScaler(schema=book).fit(table)
     assert np.isfinite(scaler.mean_).all() and np.all(scaler.scale_ > 0)
     # the middle of the bounds, and half of the range
