@@ -89,6 +89,17 @@ def finer(fact: Any) -> Any:
     return new(**{f.name: getattr(fact, f.name) for f in fields(fact)})
 
 
+def _with_event(bound: Any, need: Any, delta: Any) -> Offering:
+    """Offer a scenario's fact outside of an event of some mass only."""
+    return Offering(
+        bound,
+        need,
+        lambda release, norm: replace_fields(
+            bound.fact(need, release, norm), delta=delta
+        ),
+    )
+
+
 def forget() -> Any:
     """Empty all caches of the library, so that everything is computed afresh."""
     MEMORY.clear()
@@ -654,15 +665,7 @@ class AccountantSuite(Suite):
         release, scenario = self.case(eventful)
         accountant, bound = self.make(approximate), scenario.bind(release.context)
         need = accountant._need(release, bound)
-
-        def outside(delta: Any) -> Any:
-            return Offering(
-                bound,
-                need,
-                lambda r, norm: replace_fields(bound.fact(need, r, norm), delta=delta),
-            )
-
-        delta = accountant.delta
+        outside, delta = partial(_with_event, bound, need), accountant.delta
         found = accountant.calibrate(release, outside(delta / 2), random_state=0)
         # what is left of delta is all that the noise has
         left = self.make({**approximate, "delta": delta / 2})
@@ -687,6 +690,20 @@ class AccountantSuite(Suite):
             ValueError, code=("event.mass_above_delta", "quilt.mass_above_delta")
         ):
             accountant.calibrate(release, outside(1.5 * delta), random_state=0)
+
+    def check_a_certificate_pays_for_an_event_out_of_delta(
+        self, approximate: Any, eventful: Any
+    ) -> None:
+        release, scenario = self.case(eventful)
+        accountant, bound = self.make(approximate), scenario.bind(release.context)
+        noise = accountant.calibrate(release, bound, random_state=0).noise
+        event = 0.9 * accountant.delta
+        # what the same noise promises without an event at what is left of delta
+        left = self.make({**approximate, "delta": accountant.delta - event})
+        least = self.spent(left.certify(noise, release, bound))
+        outside = _with_event(bound, accountant._need(release, bound), event)
+        found = self.spent(accountant.certify(noise, release, outside))
+        assert found >= least * (1 - self.left)
 
     def check_certificates_are_plain_data(self, mode: Any, growth: Any) -> None:
         certificate = self.found(mode, growth).certificate

@@ -1,8 +1,10 @@
 """Every accountant keeps the contract; those of extensions have a module of theirs."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from skpuffer.accountants import (
     ApproximateWasserstein,
@@ -384,6 +386,24 @@ class TestOverlapAmplification(OfManySteps):
             believed.set_params(prior__w=50.0 * size)
         release, _ = super().case(growth, size, unit)
         return release, believed
+
+
+class Forgetful(OverlapAmplification):
+    """States what a noise would cost without an event."""
+
+    def _certify(self, fact, *others):
+        return super()._certify(replace(fact, delta=0.0), *others)
+
+
+class _OfForgetful(TestOverlapAmplification):
+    kind = Forgetful
+
+
+def test_a_certificate_that_forgets_an_event_is_caught():
+    with pytest.raises(AssertionError):
+        _OfForgetful().check_a_certificate_pays_for_an_event_out_of_delta(
+            {"delta": 1e-3}, "odds"
+        )
 
 
 class TestBest(AccountantContract):
