@@ -99,12 +99,14 @@ def tables(draw):
 # -- one step on a grid -------------------------------------------------------------
 
 
+# so large a tail that a mass at infinity which is lost shows
+@pytest.mark.parametrize("tail", [1e-12, 1e-2])
 @pytest.mark.parametrize("step", [0.1, 0.013])
 @pytest.mark.parametrize(
     "pair", [gaussian(0.3), gaussian(2.0), Coin(0.77), Table((0.7, 0.3), (0.1, 0.9))]
 )
-def test_connected_dots_are_never_below_and_meet_the_trade_off(pair, step):
-    grid = on_grid(pair, step, 1e-12, 1e7)
+def test_connected_dots_are_never_below_and_meet_the_trade_off(pair, step, tail):
+    grid = on_grid(pair, step, tail, 1e7)
     assert grid.masses.min() > -1e-12
     assert grid.masses.sum() + grid.infinity == pytest.approx(1, abs=1e-12)
     for on_points, epsilon in (
@@ -116,7 +118,8 @@ def test_connected_dots_are_never_below_and_meet_the_trade_off(pair, step):
         exact = excess(pair, epsilon) + np.maximum(0, -np.expm1(epsilon))
         assert np.all(held >= exact - 1e-12)
         if on_points:
-            np.testing.assert_allclose(held, exact, atol=2e-12)
+            inside = np.abs(epsilon - np.clip(epsilon, *grid.losses[[0, -1]])) < 1e-9
+            np.testing.assert_allclose(held[inside], exact[inside], atol=2e-12)
 
 
 def test_reach_is_where_the_tail_begins():
