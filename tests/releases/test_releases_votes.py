@@ -1,6 +1,7 @@
 """Vote releases: what they say of themselves, and what they refuse."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -8,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import Statement
 from skpuffer.kernel.draws import secret_generator
-from skpuffer.kernel.votes import noisy_counts
+from skpuffer.kernel.votes import VOTE_RELATIONS, noisy_counts
 from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise
 from skpuffer.releases import PublicContext, VoteRelease
+from skpuffer.scenarios import RecordScenario
 from tests.refused import refused
 
 
@@ -184,6 +187,32 @@ def test_votes_of_fixed_queries_are_one_vector(relation):
         for norm, move in ((1, 10.0), (2, math.sqrt(10)), (math.inf, 1.0)):
             found = vector.sensitivity.value(each, norm, 15)
             assert found == pytest.approx(move)
+
+
+def farthest_counts(relation, records, k):
+    """How far `k` voters who change move the counts of three classes, in l2."""
+    voters = np.eye(3)
+    after = voters
+    # who may be missing and leaves has no vote afterwards
+    if relation == "add_remove_vote" and records == "add_remove":
+        after = np.zeros((1, 3))
+    changes = [b - a for a in voters for b in after]
+    groups = itertools.combinations_with_replacement(changes, k)
+    return max(float(np.linalg.norm(sum(group))) for group in groups)
+
+
+@pytest.mark.parametrize("relation", VOTE_RELATIONS)
+@pytest.mark.parametrize("records", ["add_remove", "replace"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_certificate_covers_whatever_voters_may_do(relation, records, k):
+    """By brute force, over all that so many of them may vote before and after."""
+    votes = release(n_records=10, relation=relation)
+    move = farthest_counts(relation, records, k)
+    assert k * votes.sensitivity.value(records, 2, 3) >= move * (1 - 1e-12)
+    scenario = RecordScenario(k=k, relation=records)
+    found = PrivacyLoss(1.0, 1e-5).certify(GaussianNoise(4.0), votes, scenario)
+    # Gaussian noise in each of five queries: their squares add up
+    assert found.curve.mu >= move * math.sqrt(5) / 4 * (1 - 1e-12)
 
 
 def test_groups_are_public_facts_that_a_scenario_is_told_of():

@@ -12,6 +12,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from skpuffer.schema import Category, Number, Schema
+from skpuffer.schema._cells import cell_codes, cell_key
 from tests.refused import refused
 
 BOOK = Schema(
@@ -89,6 +90,19 @@ def test_numbers(values, expected):
 )
 def test_levels(levels, values, expected):
     assert read(Schema({"s": levels}), values)[0] == expected
+
+
+#: Ways to write one cell, of which a table may hold any.
+ALIKE = [1, 1.0, "1", " 01", "1.0", True, "a", " a", b"a", "2020-1-2", None, "NA"]
+
+
+@given(st.lists(st.sampled_from([*ALIKE, *STRANGE]), min_size=1, max_size=12))
+def test_cells_have_one_number_if_they_hold_the_same(cells):
+    """By which rows are told to be of one unit."""
+    codes, keys = cell_codes(objects(cells)), [cell_key(cell) for cell in cells]
+    assert [code < 0 for code in codes] == [key is None for key in keys]
+    for code, key in zip(codes, keys, strict=True):
+        assert [other == code for other in codes] == [other == key for other in keys]
 
 
 @pytest.mark.parametrize(
