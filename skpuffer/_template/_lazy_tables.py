@@ -823,7 +823,11 @@ def _code(column: Any, known: list[tuple[int, Any]], other: int) -> Any:
 
 
 def number_of_book(
-    table: LazyTable, name: str, column: Number, clip: bool = True
+    table: LazyTable,
+    name: str,
+    column: Number,
+    clip: bool = True,
+    exact: bool = False,
 ) -> tuple[Any, Any]:
     """Return a column as its code book reads numbers.
 
@@ -831,6 +835,8 @@ def number_of_book(
     ----------
     clip : bool, default=True
         False leaves clipping to who reads the values, which are not NaN.
+    exact : bool, default=False
+        Whether of dates and times the part of a unit is kept, to the second.
 
     Returns
     -------
@@ -841,22 +847,26 @@ def number_of_book(
     """
     if column.reads == "number":
         values, _ = _cells(table, name)
+        whole: Any = values
         codes: Any = cell_numbers(object_cells(column.missing_codes))
     else:
         unit = SECONDS[str(column.unit)]
         seconds = (_moments if column.reads == "date" else _clock)(table, name)
         first, end = RANGES[column.reads]
         inside = (seconds >= float(first)) & (seconds < float(end))
-        values = (nw.when(inside).then(seconds) / unit).floor()
+        values = nw.when(inside).then(seconds) / unit
+        whole = values.floor()
+        values = values if exact else whole
         codes = cell_seconds(object_cells(column.missing_codes), column.reads) // unit
     if values is None:
-        values = _constant(table.column(name), math.nan)
+        values = whole = _constant(table.column(name), math.nan)
     present = ~values.is_null() & ~values.is_nan()
     for code in codes:
         # those that are no numbers are NaN, and in no column of numbers
         if not math.isnan(code):
-            present = present & (values != float(code))
-    inside = clipped(values, column.low, column.high) if clip else values
+            present = present & (whole != float(code))
+    low, high = column.ends if exact else (column.low, column.high)
+    inside = clipped(values, low, high) if clip else values
     filled = nw.when(present).then(inside).otherwise(nw.lit(float(column.filling)))
     return filled, nw.when(present).then(nw.lit(0.0)).otherwise(nw.lit(1.0))
 

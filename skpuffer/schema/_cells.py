@@ -604,12 +604,16 @@ def _array(X: Any, frame: Any, name: Hashable) -> Array:
     return cells_of(column)
 
 
-def numbers(column: Number, values: Array) -> tuple[Floats, Booleans]:
+def numbers(
+    column: Number, values: Array, exact: bool = False
+) -> tuple[Floats, Booleans]:
     """Read a numeric column.
 
     Parameters
     ----------
     values : array of shape (n,)
+    exact : bool, default=False
+        Whether of dates and times the part of a unit is kept, to the second.
 
     Returns
     -------
@@ -618,35 +622,40 @@ def numbers(column: Number, values: Array) -> tuple[Floats, Booleans]:
     missing : ndarray of bool of shape (n,)
         What is missing, or no number.
     """
-    found = plain_numbers(column, values)
+    found = plain_numbers(column, values, exact)
     missing = np.isnan(found)
-    inside = np.clip(found, column.low, column.high)
+    low, high = column.ends if exact else (column.low, column.high)
+    inside = np.clip(found, low, high)
     return np.where(missing, column.filling, inside), missing
 
 
-def plain_numbers(column: Number, values: Array) -> Floats:
+def plain_numbers(column: Number, values: Array, exact: bool = False) -> Floats:
     """Read a numeric column, NaN for what is no number or means a missing value.
 
     Parameters
     ----------
     values : array of shape (n,)
+    exact : bool, default=False
+        As of :func:`numbers`.
 
     Returns
     -------
     ndarray of float of shape (n,)
-        Not clipped; of dates and times whole units.
+        Not clipped; of dates and times whole units, unless `exact`.
     """
     codes = object_cells(column.missing_codes)
     if column.reads != "number":
         unit = SECONDS[str(column.unit)]
-        found = cell_seconds(values, column.reads) // unit
+        seconds = cell_seconds(values, column.reads)
+        whole = seconds // unit
+        found = seconds / unit if exact else whole
         codes = cell_seconds(codes, column.reads) // unit
     else:
-        found = cell_numbers(values)
+        found = whole = cell_numbers(values)
         codes = cell_numbers(codes)
     # a code that is no number is missing anyhow
     for code in codes:
-        found = np.where(found == code, np.nan, found)
+        found = np.where(whole == code, np.nan, found)
     return found
 
 

@@ -168,6 +168,11 @@ class Number:
         low, high = float(np.ceil(self.low)), float(np.floor(self.high))
         return (low, high) if self.integer and low < high else None
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """First and last value, of dates with the part of a unit that is cut off."""
+        return self.low, self.high
+
     def whole_edges(self, most: int) -> Floats | None:
         """Return edges about each whole number, if there are few.
 
@@ -238,7 +243,8 @@ class Date(Number):
     low, high : str, date, datetime or datetime64
         First and last public value. A day as `high` is meant to its last moment.
     unit : {'day', 'hour', 'minute', 'second'}, default='day'
-        What is told apart: the rest of a moment is cut off.
+        What is told apart: the rest of a moment is cut off. Means and deviations of
+        :class:`~skpuffer.summary.PrivateSummary` are of moments to the second.
     integer, amount : bool
         True and False: values are whole units, and no amounts.
     bins, missing, missing_level, fill, centre, spread : optional
@@ -278,6 +284,11 @@ class Date(Number):
     def seconds(self) -> int:
         """Length of a unit."""
         return SECONDS[str(self.unit)]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """First and last second, in units."""
+        return self.low, self.high + 1 - 1 / self.seconds
 
     def _units(self, name: str, value: Any) -> float:
         """Number of units of a bound."""

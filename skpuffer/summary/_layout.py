@@ -108,6 +108,14 @@ class ColumnRequest:
         own = self.cells is None and self.values != self.edges
         return "values" if own else "cells", self.name
 
+    def bins(self, edges: tuple[float, ...]) -> Bins:
+        """Counts of a grid's bins, of dates by their whole units."""
+        if isinstance(self.number, Date):
+            # whether a unit reaches an edge is whether a moment reaches the next unit
+            inner = tuple(float(math.ceil(edge)) for edge in edges[1:-1])
+            edges = (edges[0], *inner, max(edges[-1], *inner[-1:]))
+        return Bins(self.position, edges, self.mark)
+
     def asks(self, *statistics: str) -> bool:
         """Whether any of these statistics is asked of the column."""
         return any(name in self.statistics for name in statistics)
@@ -189,17 +197,18 @@ class SummaryLayout:
             # who has no level is counted as another level is
             tallied |= column.mark is None and column.has_gaps and column.asks("count")
             if tallied and column.tally[0] == "values":
-                blocks[column.tally] = Bins(column.position, column.values, column.mark)
+                blocks[column.tally] = column.bins(column.values)
                 tallied = False
             if column.asks("histogram") or by_level or tallied:
                 blocks["cells", column.name] = (
-                    Bins(column.position, column.edges, column.mark)
+                    column.bins(column.edges)
                     if column.cells is None
                     else Levels(column.position, len(column.cells))
                 )
             elif column.asks(*_QUANTILES):
+                bins = column.bins(column.edges)
                 blocks["tree", column.name] = CountTree(
-                    column.position, column.edges, mark=column.mark
+                    bins.position, bins.edges, mark=bins.mark
                 )
         # A record is in a node of each level, and yet no other block shall have less of
         # the budget for it. Trees alone count in ones, as whole numbers.
@@ -1027,7 +1036,7 @@ def public_bounds(
     # the type of a boolean column bounds it
     known = {column.name: (0.0, 1.0) for column in columns if column.boolean}
     if summary.schema is not None:
-        known = {n: (summary.schema[n].low, summary.schema[n].high) for n in needing}
+        known = {n: summary.schema[n].ends for n in needing}
     missing = needing - known.keys()
     given = summary.bounds
     if isinstance(given, dict):

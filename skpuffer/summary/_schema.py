@@ -378,7 +378,7 @@ class SchemaEncoder:
             if not isinstance(entry, Number):
                 table[:, column.position] = level_codes(entry, values, counted=True)
                 continue
-            found, missing = numbers(entry, values)
+            found, missing = numbers(entry, values, exact=True)
             table[:, column.position] = found
             if column.mark is not None:
                 table[:, column.mark] = missing
@@ -395,7 +395,7 @@ class SchemaEncoder:
             if not isinstance(column, Number):
                 values = codes_of_book(table, name, column, counted=True)
             else:
-                values, missing = number_of_book(table, name, column)
+                values, missing = number_of_book(table, name, column, exact=True)
                 if column.has_gaps:
                     marks.append(LazyColumn(name, missing))
             found.append(LazyColumn(name, values))

@@ -174,7 +174,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         divide by come with them, as ``('records', 'count')`` unless 'count' is asked.
         So does the 'count' of values of a column where some may be missing, unless
         none of its statistics needs it.
-        Statistics of a :class:`~skpuffer.schema.Date` are timestamps, those of a
+        Statistics of a :class:`~skpuffer.schema.Date` are timestamps; a mean is that of
+        the moments to the second, whatever the `unit` of the column. Those of a
         :class:`~skpuffer.schema.Time` lengths since midnight, their 'std' is a length
         of time; columns of `result_` then hold objects, unless there are groups.
     result_std_ : pandas.DataFrame

@@ -13,7 +13,7 @@ from skpuffer.schema import Category, Date, Number, Schema, Time
 from skpuffer.summary import PrivateSummary
 from skpuffer.summary._layout import seen_deviations
 from tests.refused import refused
-from tests.summary.test_summary_gaps import EXACT, told
+from tests.summary.test_summary_gaps import ENGINES, EXACT, told
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
 
@@ -103,6 +103,33 @@ def test_statistics_are_those_of_pandas(by, seed, share):
         check(found.result_.loc[group], part)
     assert found.result_["day", "mean"].dtype.kind == "M"
     assert found.result_["clock", "std"].dtype.kind == "m"
+
+
+@pytest.mark.parametrize("engine", ["pandas", "lazy polars", "duckdb"])
+@pytest.mark.parametrize("unit", ["day", "hour", "second"])
+def test_means_are_of_moments_and_counts_of_whole_units(engine, unit):
+    """Afternoons are no mornings on average, and no next days in a histogram."""
+    rng = np.random.default_rng(0)
+    seconds = 3600 * rng.integers(12, 24, 3000) + rng.integers(0, 3600, 3000)
+    days = np.datetime64("2024-01-01") + rng.integers(0, 31, 3000)
+    moments = days.astype("M8[s]") + seconds
+    table = pd.DataFrame({"at": moments.astype("M8[ns]")})
+    edges = ["2024-01-01", "2024-01-11", "2024-01-21", "2024-01-31"]
+    for bins in (3, edges):
+        found = PrivateSummary(
+            accountant=EXACT,
+            statistics=["mean", "std", "histogram"],
+            schema=Schema({"at": Date("2024-01-01", "2024-01-31", unit=unit)}),
+            bins={"at": bins},
+        ).fit(ENGINES[engine](table))
+        held = found.result_["at"]
+        near(held["mean"], table["at"].mean(), pd.Timedelta(minutes=5))
+        near(held["std"], table["at"].std(ddof=0), pd.Timedelta(minutes=5))
+        if bins == edges:
+            counts = np.histogram(days, np.array(edges, "M8[D]"))[0]
+            counts = [*counts[:2], counts[2]]
+            shown = held.filter(like="histogram").astype(float)
+            np.testing.assert_allclose(shown, counts, atol=0.1)
 
 
 @pytest.mark.parametrize("by", [None, "g"])
