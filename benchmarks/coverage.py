@@ -144,8 +144,6 @@ def frames(name, model, of):
         yield name, pd.DataFrame([row | {"wide": of == "population"}])
         return
     frame = model.to_frame(LEVEL, of=of)
-    if name == "PrivateLinearRegression":
-        frame = frame.assign(wide=model.resolution_ < 12)
     yield name, frame
     if "by group" in name:
         found = model.compare("F", LEVEL, of=of)

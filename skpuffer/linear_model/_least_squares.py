@@ -7,35 +7,30 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from scipy import stats
-from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._lazy_tables import clipped
-from skpuffer._template._reading import counted, without_secret
+from skpuffer._template._reading import counted
 from skpuffer._template._weights import Weighting, without_weights
 from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.exceptions import (
     Statement,
     scenario_error,
 )
-from skpuffer.kernel.numbers import check_option, check_probability
 from skpuffer.kernel.releases import PUBLIC_TARGET, Part
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
 from skpuffer.scenarios import LawsScenario
 from skpuffer.summary._gaps import gap_weight, with_count, with_gaps
 from skpuffer.summary._mean import (
     BoundedColumnsMixin,
-    check_independent,
     divisor_of,
     marks_of,
     relation_of,
 )
 from skpuffer.utils._bounds import Bounds
-from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import StrOptions
 
 from ._base_linear import LinearRegressorMixin, TargetScale, lazy_regression
+from ._coefficients import CoefficientsMixin, Moments, Units, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,14 +54,8 @@ _OF_MEANS, _OF_SPREAD = 0.25, 0.1
 _OF_SIZE = 0.1
 _MOST_OF_PAIRS, _OF_ALL_PAIRS = 0.25, 0.75
 
-#: Eigenvalue of the moments, in deviations of its noise, with which slopes along its
-#: vector are known at all.
-_KNOWN = 3.0
-
-#: Slope that is looked for at most where nothing is known, in deviations of the target,
-#: and the share of a slope that lies along such a direction, as a square, of which
-#: nothing is said.
-_STEEPEST, _TRACE = 3.0, 0.01
+#: Slope that is looked for at most where nothing is known, in deviations of the target.
+_STEEPEST = 3.0
 
 
 @dataclass(frozen=True)
@@ -171,6 +160,13 @@ class CrossProducts:
     def columns(self) -> list[int]:
         """Columns of the table, in the order of w."""
         return [*self.numbers, *(at for block in self.levels for at in block)]
+
+    @property
+    def units(self) -> Units:
+        """Of the columns, levels as they are."""
+        ones = np.ones(len(self.columns) - len(self.numbers))
+        middle = np.concatenate([self.bounds.middle, 0 * ones])
+        return Units(self.columns, middle, np.concatenate([self.bounds.half, ones]))
 
     @property
     def width(self) -> int:
@@ -378,38 +374,6 @@ def _importance(a: int, b: int, last: int, of_pairs: float) -> float:
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Noisy moments of (1, columns, target), and how each noise enters them.
-
-    Parameters
-    ----------
-    products : ndarray of shape (width, width)
-        Symmetric.
-    size : float
-        Noisy number of records, fit to divide by.
-    noise : ndarray of shape (dim,)
-        Deviations.
-    which, row, column, share : ndarray
-        The noise `which` is in the product of `row` and `column`, times `share`.
-    """
-
-    products: Floats
-    size: float
-    noise: Floats
-    which: Indices
-    row: Indices
-    column: Indices
-    share: Floats
-
-    def times(self, vector: Floats) -> Floats:
-        """Noise of the product with a vector: of each entry, of shape (dim, width)."""
-        found = np.zeros((len(self.noise), len(vector)))
-        part = self.share * vector[self.column] * self.noise[self.which]
-        np.add.at(found, (self.which, self.row), part)
-        return found
-
-
-@dataclass(frozen=True)
 class Solution:
     """Least squares of noisy moments.
 
@@ -464,24 +428,12 @@ def solve(moments: Moments, design: Floats, shift: float) -> Solution:
     k = design.shape[1]
     outer = np.zeros(len(N))
     outer[0], outer[-1] = shift, 1.0
-    A = design.T @ N[:-1, :-1] @ design
     target = design.T @ (N[:-1] @ outer)
-
-    def noise_of(inner: Floats) -> Floats:
-        return moments.times(inner)[:, :-1] @ design
-
-    values, vectors = np.linalg.eigh(A)
-    whole = np.vstack([design @ vectors, np.zeros(k)])
-    spread = np.array([np.linalg.norm(moments.times(v) @ v) for v in whole.T])
-    with np.errstate(divide="ignore"):
-        resolution = np.where(spread > 0, values / spread, np.inf)
-    lost = resolution < _KNOWN
-    # slopes along what is not resolved are held small, so that predictions are
-    values = np.where(lost, np.maximum(np.abs(values), _KNOWN * spread), values)
-    inverse = (vectors / values) @ vectors.T
+    found = resolve(moments, design)
+    A, inverse = found.matrix, found.inverse
     slopes = inverse @ target
     w = np.append(design @ slopes, 0.0) - outer
-    of_w = noise_of(w)
+    of_w = moments.noise_along(w, design)
     errors = of_w.T @ of_w
     left = float(w @ N @ w + np.trace(inverse @ errors))
     # what is known of the residuals at best, and at worst
@@ -490,9 +442,9 @@ def solve(moments: Moments, design: Floats, shift: float) -> Solution:
     residual = max(left, unsure) / degrees
     centred = N[-1, -1] - N[0, -1] ** 2 / moments.size
     steepest = min(2.0, _STEEPEST * math.sqrt(max(centred, unsure) / moments.size))
-    for v in whole.T[lost]:
+    for v in found.unresolved:
         # along these any slope may be true, and it multiplies noise of its own
-        of_v = noise_of(steepest * v)
+        of_v = moments.noise_along(steepest * v, design)
         errors = errors + of_v.T @ of_v
     total = centred if shift == 0.0 else float(outer @ N @ outer)
     is_known = left > 0 and total > 0
@@ -504,13 +456,13 @@ def solve(moments: Moments, design: Floats, shift: float) -> Solution:
         # of what noise drowns nothing is said
         residual=left / degrees if left > 0 else math.nan,
         explained=max(0.0, 1 - left / total) if is_known else math.nan,
-        resolution=float(resolution.min()),
-        is_lost=np.sum(vectors[:, lost] ** 2, axis=1) > _TRACE,
+        resolution=found.resolution,
+        is_lost=found.is_lost,
     )
 
 
 class PrivateLinearRegression(
-    LinearRegressorMixin, BoundedColumnsMixin, PrivateEstimatorMixin
+    CoefficientsMixin, LinearRegressorMixin, BoundedColumnsMixin, PrivateEstimatorMixin
 ):
     """Least squares in the units of the data, with standard errors.
 
@@ -643,6 +595,8 @@ class PrivateLinearRegression(
 
     _takes_any_size = True
 
+    _sharp_from = 12.0
+
     def __init__(
         self,
         scenario: Scenario | None = None,
@@ -718,57 +672,16 @@ class PrivateLinearRegression(
         held, target = release.contribution, release.contribution.target
         noise = np.broadcast_to(self.noise_.std(value.size), value.shape)
         moments = held.read(value, noise, divisor_of(release.context))
-        middle, half = self._units(held)
-        k = len(middle)
-        if self.fit_intercept:
-            design, shift = np.eye(k + 1), 0.0
-        else:
-            # slopes of raw columns and a raw target, which is zero where all are
-            design = np.vstack([middle, np.diag(half)])
-            shift = target.centre / target.half
-        found = solve(moments, design, shift)
-        # to the units of the data, the constant first
-        back = np.zeros((k + 1, design.shape[1]))
-        if self.fit_intercept:
-            back[1:, 1:] = np.diag(target.half / half)
-            back[0] = [target.half, *(-target.half * middle / half)]
-        else:
-            back[1:] = target.half * np.eye(k)
-        slopes = back @ found.slopes
-        slopes[0] += target.centre if self.fit_intercept else 0.0
-        names = self._column_names(release.context)
-        self._places = np.array(held.columns, dtype=np.intp)
-        self._names = ["intercept", *names[self._places].tolist()]
-        lost = np.abs(back) @ found.is_lost > 0
-        self._std_errors = {}
-        for of, part in (
-            ("table", found.of_noise),
-            ("population", found.of_noise + found.of_sample),
-        ):
-            variances = np.diag(back @ part @ back.T)
-            self._std_errors[of] = np.where(lost, np.inf, np.sqrt(variances))
-        # what predictions of a record take for a number that it lacks
-        means = middle + half * np.clip(moments.products[0, 1:-1] / moments.size, -1, 1)
-        marks = marks_of(release.context)
-        at = {column: place for place, column in enumerate(held.columns)}
-        self._means = {mark: (c, float(means[at[c]])) for c, mark in marks.items()}
-        spread = self._std_errors["table"]
-        self.intercept_, self.intercept_std_ = float(slopes[0]), float(spread[0])
-        self.coef_, self.coef_std_ = np.zeros((2, len(names)))
-        self.coef_[self._places] = slopes[1:]
-        self.coef_std_[self._places] = spread[1:]
+        units = held.units
+        shift = 0.0 if self.fit_intercept else target.centre / target.half
+        found = solve(moments, units.design(self.fit_intercept), shift)
+        means = moments.products[0, 1:-1] / moments.size
+        self._set_slopes(release, units, found, means, target.half, target.centre)
         self.residual_std_ = target.half * math.sqrt(found.residual)
         self.r_squared_ = found.explained
         self.resolution_ = found.resolution
         unit = 1.0 if held.weighting is None else held.weighting.largest
         self.n_complete_ = unit * moments.size
-
-    def _units(self, held: CrossProducts) -> tuple[Floats, Floats]:
-        """Middles and half ranges of the columns of a contribution, levels as such."""
-        n_levels = len(held.columns) - len(held.numbers)
-        middle = np.concatenate([held.bounds.middle, np.zeros(n_levels)])
-        half = np.concatenate([held.bounds.half, np.ones(n_levels)])
-        return middle, half
 
     def predict(self, X: Table) -> Floats:
         """Predict the target of each row.
@@ -783,145 +696,10 @@ class PrivateLinearRegression(
         -------
         y : ndarray of shape (n_records,)
         """
-        check_is_fitted(self)
-        X = validate_rows(self, without_secret(self, X), reset=False)
-        X = np.array(X, dtype=float)
-        for mark, (column, mean) in self._means.items():
-            X[X[:, mark] > 0, column] = mean
-        found: Floats = X @ self.coef_ + self.intercept_
-        return found
+        return self._scores(X)
 
-    def confidence_interval(
-        self, level: float = 0.95, *, of: str = "population"
-    ) -> dict[str, tuple[Any, Any]]:
-        """Return intervals around the coefficients and the constant.
-
-        It is post-processing and costs no budget.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Of each entry by itself, in (0, 1).
-        of : {'population', 'table'}, default='population'
-            Whether an interval is for the coefficients of the population that the
-            records were drawn from, independently, or for those of least squares
-            without noise on this very table.
-
-        Returns
-        -------
-        dict of {str: (low, high)}
-            For `coef_` and `intercept_`. Without ends where the noise drowns the
-            moments; zeros where a coefficient is zero by definition.
-
-        Raises
-        ------
-        UnsupportedError
-            If intervals are asked for the population where a unit has several rows, or
-            records depend on each other by the scenario.
-        """
-        _, half = self._errors(level, of)
-        of_coef = np.zeros_like(self.coef_)
-        of_coef[self._places] = half[1:]
-        constant, of_constant = self.intercept_, float(half[0])
+    def _heads(self) -> dict[str, str]:
         return {
-            "coef_": (self.coef_ - of_coef, self.coef_ + of_coef),
-            "intercept_": (constant - of_constant, constant + of_constant),
-        }
-
-    def _errors(self, level: float, of: str) -> tuple[Floats, Floats]:
-        """Standard errors and half widths of the constant and of what is estimated."""
-        check_is_fitted(self)
-        check_option(("population", "table"), of=of)
-        width = float(stats.norm.isf((1 - check_probability(level=level)) / 2))
-        if of == "population":
-            # whose errors by sampling hold with weights too
-            check_independent(self, weights=False)
-        spread: Floats = self._std_errors[of]
-        return spread, width * spread
-
-    def to_frame(self, level: float = 0.95, *, of: str = "population") -> pd.DataFrame:
-        """Return the coefficients as a table, a row each, the constant first.
-
-        Parameters
-        ----------
-        level, of : float and str
-            As in :meth:`confidence_interval`.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns 'column', 'statistic', 'estimate', 'std_error', 'low',
-            'high', 'p_value' and 'n': a p-value is that of a coefficient of zero, by a
-            two-sided test.
-
-        Raises
-        ------
-        UnsupportedError
-            As :meth:`confidence_interval`.
-        """
-        spread, half = self._errors(level, of)
-        estimate = np.append(self.intercept_, self.coef_[self._places])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            tested = 2 * stats.norm.sf(np.abs(estimate) / spread)
-        frame = pd.DataFrame(
-            {
-                "column": self._names,
-                "statistic": "coefficient",
-                "estimate": estimate,
-                "std_error": spread,
-                "low": estimate - half,
-                "high": estimate + half,
-                "p_value": tested,
-                "n": self.n_complete_,
-            }
-        )
-        return frame if self.fit_intercept else frame[1:].reset_index(drop=True)
-
-    def summary(self, level: float = 0.95, *, of: str = "population") -> str:
-        """Return the coefficients, their errors and tests as a text.
-
-        Parameters
-        ----------
-        level, of : float and str
-            As in :meth:`confidence_interval`.
-
-        Returns
-        -------
-        str
-            To be printed.
-
-        Raises
-        ------
-        UnsupportedError
-            As :meth:`confidence_interval`.
-        """
-        found = self.to_frame(level, of=of)
-        tail = f"{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}"
-        table = pd.DataFrame(
-            {
-                "": found["column"].astype(str),
-                "coef": found["estimate"],
-                "std err": found["std_error"],
-                "z": found["estimate"] / found["std_error"],
-                "P>|z|": found["p_value"].map("{:.3f}".format),
-                f"[{tail[0]}": found["low"],
-                f"{tail[1]}]": found["high"],
-            }
-        )
-        heads = {
-            "Records": f"{self.n_complete_:,.0f}",
             "R-squared": f"{self.r_squared_:.3f}",
             "Residual std": f"{self.residual_std_:.4g}",
-            "Errors": "sampling and noise" if of == "population" else "noise",
         }
-        lines = [f"{name + ':':<14}{text:>20}" for name, text in heads.items()]
-        body = table.to_string(index=False, float_format="{:.4g}".format)
-        return "\n".join([*lines, "", body, *_of_lost(found)])
-
-
-def _of_lost(found: pd.DataFrame) -> list[str]:
-    """Say of which coefficients nothing is known, if there are any."""
-    columns = found["column"][np.isinf(found["std_error"])].tolist()
-    if not columns:
-        return []
-    return ["", str(Statement("linear.moments_drown", columns=columns))]
