@@ -22,12 +22,14 @@ import warnings
 import joblib
 import numpy as np
 import pandas as pd
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import skpuffer
 from benchmarks._report import print_table, versions, write_csv
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.linear_model import PrivateLinearRegression
+from skpuffer.linear_model import PrivateLinearRegression, PrivateLogit
 from skpuffer.scenarios import RecordScenario
 from skpuffer.schema import Category, Number, Schema
 from skpuffer.summary import PrivateCDF, PrivateMean, PrivateSummary
@@ -54,6 +56,9 @@ SLOPES = Schema(
     },
     target="y",
 )
+ODDS = Schema(
+    {"x": Number(0, 10), "s": SLOPES["s"], "z": Category([False, True])}, target="z"
+)
 OF_X = ["count", "mean", "std", "var", "sum", "median"]
 
 
@@ -70,13 +75,14 @@ def people(kind, n, rng):
     y = np.clip(4 + 0.2 * (x - 5) + 0.4 * (sex == "M") + rng.normal(0, 0.8, n), 0, 10)
     x[rng.random(n) < 0.1] = np.nan
     k = rng.choice(LEVELS, n, p=[0.6, 0.3, 0.1])
-    return pd.DataFrame({"x": x, "s": sex, "k": k, "y": y})
+    z = rng.random(n) < expit(0.4 * (y - 4))
+    return pd.DataFrame({"x": x, "s": sex, "k": k, "y": y, "z": z})
 
 
 # -- what is fitted, and what its numbers are without noise ----------------------------
 
 
-def models(epsilon):
+def models(epsilon, n):
     """Yield names, estimators, columns that they read, and how tables are asked for."""
     accountant = PrivacyLoss(epsilon)
     asked = {"x": OF_X, "k": ["rate"]}
@@ -100,6 +106,8 @@ def models(epsilon):
         PrivateLinearRegression(accountant=accountant, schema=SLOPES),
         ["x", "s", "y"],
     )
+    if n >= 2000:
+        yield "PrivateLogit", PrivateLogit(accountant=accountant, schema=ODDS), [*"xsz"]
 
 
 def truths(table):
@@ -131,8 +139,11 @@ def truths(table):
     whole = table.dropna()
     design = np.column_stack([np.ones(len(whole)), whole["x"], whole["s"] == "M"])
     solved = np.linalg.lstsq(design.astype(float), whole["y"], rcond=None)[0]
-    for name, value in zip(("intercept", "x", "s_M"), solved, strict=True):
-        found[None, name, "coefficient"] = value
+    logit = LogisticRegression(C=np.inf, tol=1e-8).fit(design[:, 1:], whole["z"])
+    odds = [*logit.intercept_, *logit.coef_[0]]
+    for target, values in (("y", solved), ("z", odds)):
+        for name, value in zip(("intercept", "x", "s_M"), values, strict=True):
+            found[target, name, "coefficient"] = value
     return found
 
 
@@ -157,26 +168,27 @@ def measure(kind, n, epsilon, draws, seed, population):
         key: value * n / SAMPLED if key[2] in ("count", "sum") else value
         for key, value in population.items()
     }
-    fitted = list(models(epsilon))
+    fitted = list(models(epsilon, n))
     for _ in range(draws):
         table = people(kind, n, rng)
         of_table = truths(table)
         for (name, model, columns), of in itertools.product(
             fitted, ("table", "population")
         ):
+            target = columns[-1] if columns[-1] in "yz" else None
             if of == "table":
                 read = table[columns]
                 if name == "PrivateMean":
                     read = read.fillna(5.0)
                 if name == "PrivateCDF":
                     read = read.dropna()
-                if "y" in columns:
-                    model.fit(read.drop(columns="y"), read["y"])
+                if target is not None:
+                    model.fit(read.drop(columns=target), read[target])
                 else:
                     model.fit(read)
             truth = of_table if of == "table" else scaled
             for shown, frame in frames(name, model, of):
-                groups = frame["s"] if "s" in frame else [None] * len(frame)
+                groups = frame["s"] if "s" in frame else [target] * len(frame)
                 listed = (
                     frame[c] for c in ("column", "statistic", "low", "high", "wide")
                 )

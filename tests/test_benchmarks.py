@@ -89,6 +89,7 @@ def test_gains_are_stored_for_all_that_the_library_has(benchmark):
         "PrivateBounds",
         "PrivateCovariance",
         "PrivateLinearRegression",
+        "PrivateLogit",
     }
     assert {name.partition(",")[0] for name in fitted} == plain
     cases = benchmark("_scenarios").cases(40)

@@ -18,6 +18,7 @@ from skpuffer.utils._reading import validate_rows
 
 if TYPE_CHECKING:
     from skpuffer.kernel.numbers import Booleans, Floats, Indices
+    from skpuffer.utils._bounds import Bounds
     from skpuffer.utils._types import Table
 
 
@@ -79,8 +80,8 @@ class Resolved:
     matrix, inverse : ndarray of shape (k, k)
         The inverse is that of a matrix whose unresolved eigenvalues are held large, so
         that coefficients along them stay small.
-    unresolved : ndarray of shape (n, width)
-        Directions in which nothing is known.
+    lost : ndarray of shape (k, n)
+        Directions in which nothing is known, orthonormal.
     resolution : float
         Smallest eigenvalue in deviations of its noise.
     is_lost : ndarray of bool of shape (k,)
@@ -89,7 +90,7 @@ class Resolved:
 
     matrix: Floats
     inverse: Floats
-    unresolved: Floats
+    lost: Floats
     resolution: float
     is_lost: Booleans
 
@@ -115,7 +116,7 @@ def resolve(moments: Moments, design: Floats) -> Resolved:
     return Resolved(
         matrix=A,
         inverse=(vectors / values) @ vectors.T,
-        unresolved=whole.T[lost],
+        lost=vectors[:, lost],
         resolution=float(resolution.min()),
         is_lost=np.sum(vectors[:, lost] ** 2, axis=1) > _TRACE,
     )
@@ -154,11 +155,81 @@ class Units:
         return found
 
 
+@dataclass(frozen=True)
+class CodedColumns:
+    """Columns as they are summed: numbers in [-1, 1], levels as zeros and ones.
+
+    Parameters
+    ----------
+    numbers : tuple of int
+        Columns that are numbers.
+    bounds : Bounds
+        Of these.
+    levels : tuple of tuple of int
+        Columns of zeros and ones, of which a record has at most one: a tuple for each
+        category.
+    """
+
+    numbers: tuple[int, ...]
+    bounds: Bounds
+    levels: tuple[tuple[int, ...], ...]
+
+    @property
+    def columns(self) -> list[int]:
+        """Columns of the table, in the order in which they are coded."""
+        return [*self.numbers, *(at for block in self.levels for at in block)]
+
+    @property
+    def units(self) -> Units:
+        """Of the columns, levels as they are."""
+        ones = np.ones(len(self.columns) - len(self.numbers))
+        middle = np.concatenate([self.bounds.middle, 0 * ones])
+        return Units(self.columns, middle, np.concatenate([self.bounds.half, ones]))
+
+    def coded(self, X: Floats) -> Floats:
+        """Return a one and the coded columns of each row, of shape (n, 1 + k)."""
+        n_numbers = len(self.numbers)
+        X = X[:, self.columns]
+        found: Floats = np.column_stack(
+            [
+                np.ones(len(X)),
+                self.bounds.normalise(X[:, :n_numbers]),
+                np.clip(X[:, n_numbers:], 0.0, 1.0),
+            ]
+        )
+        return found
+
+
+def coded_columns(context: Any, bounds: Bounds) -> dict[str, Any]:
+    """Return which columns are numbers, levels and marks: parameters of a contribution.
+
+    Parameters
+    ----------
+    context : PublicContext
+        Of a fit.
+    bounds : Bounds
+        Of all columns.
+    """
+    marks = tuple(marks_of(context).values())
+    levels = getattr(context.feature_map, "level_blocks", ())
+    coded = {at for block in levels for at in block} | {*marks}
+    numbers = tuple(at for at in range(len(bounds.low)) if at not in coded)
+    return {
+        "numbers": numbers,
+        "bounds": bounds.select(numbers),
+        # what all others are compared with has no column
+        "levels": tuple(block[1:] for block in levels if len(block) > 1),
+        "marks": marks,
+    }
+
+
 class CoefficientsMixin:
     """Mixin of linear models whose coefficients have errors, in the data's units."""
 
     fit_intercept: bool
     coef_: Floats
+    intercept_: Any
+    intercept_std_: Any
     n_complete_: float
     resolution_: float
 
@@ -308,7 +379,7 @@ class CoefficientsMixin:
                 "low": estimate - half,
                 "high": estimate + half,
                 "p_value": tested,
-                "n": self.n_complete_,
+                "n": getattr(self, "n_complete_", np.nan),
                 "wide": blurred | ~(self._beyond <= _WIDE * spread) | np.isinf(spread),
             }
         )
@@ -345,8 +416,8 @@ class CoefficientsMixin:
                 f"{tail[1]}]": found["high"],
             }
         )
-        known = np.isfinite(self.n_complete_)
-        heads = {"Records": f"{self.n_complete_:,.0f}"} if known else {}
+        n = getattr(self, "n_complete_", None)
+        heads = {} if n is None else {"Records": f"{n:,.0f}"}
         heads |= self._heads()
         heads["Errors"] = "sampling and noise" if of == "population" else "noise"
         lines = [f"{name + ':':<14}{text:>20}" for name, text in heads.items()]

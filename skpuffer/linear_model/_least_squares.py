@@ -23,14 +23,18 @@ from skpuffer.summary._gaps import gap_weight, with_count, with_gaps
 from skpuffer.summary._mean import (
     BoundedColumnsMixin,
     divisor_of,
-    marks_of,
     relation_of,
 )
-from skpuffer.utils._bounds import Bounds
 from skpuffer.utils._sklearn import StrOptions
 
 from ._base_linear import LinearRegressorMixin, TargetScale, lazy_regression
-from ._coefficients import CoefficientsMixin, Moments, Units, resolve
+from ._coefficients import (
+    CodedColumns,
+    CoefficientsMixin,
+    Moments,
+    coded_columns,
+    resolve,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +63,7 @@ _STEEPEST = 3.0
 
 
 @dataclass(frozen=True)
-class CrossProducts:
+class CrossProducts(CodedColumns):
     """Contribution of a record to the moments of a least-squares fit.
 
     With every number in [-1, 1], levels as zeros and ones, and w = (1, columns,
@@ -103,9 +107,6 @@ class CrossProducts:
     valid.
     """
 
-    numbers: tuple[int, ...]
-    bounds: Bounds
-    levels: tuple[tuple[int, ...], ...]
     target: TargetScale
     marks: tuple[int, ...] = ()
     lacks: bool = False
@@ -157,18 +158,6 @@ class CrossProducts:
             object.__setattr__(self, name, value)
 
     @property
-    def columns(self) -> list[int]:
-        """Columns of the table, in the order of w."""
-        return [*self.numbers, *(at for block in self.levels for at in block)]
-
-    @property
-    def units(self) -> Units:
-        """Of the columns, levels as they are."""
-        ones = np.ones(len(self.columns) - len(self.numbers))
-        middle = np.concatenate([self.bounds.middle, 0 * ones])
-        return Units(self.columns, middle, np.concatenate([self.bounds.half, ones]))
-
-    @property
     def width(self) -> int:
         """Number of places of w."""
         return len(self.columns) + 2
@@ -216,18 +205,9 @@ class CrossProducts:
             X, shares = without_weights(X)
         known = counted(y)
         missing = np.zeros(len(X), dtype=bool) if known is None else ~known
-        if self.marks:
-            missing |= np.any(X[:, list(self.marks)] > 0, axis=1)
-        levels = [at for block in self.levels for at in block]
+        missing |= np.any(X[:, list(self.marks)] > 0, axis=1)
         target = self.target(np.where(missing, self.target.centre, y))
-        found = np.column_stack(
-            [
-                np.ones(len(X)),
-                self.bounds.normalise(X[:, list(self.numbers)]),
-                np.clip(X[:, levels], 0.0, 1.0),
-                target,
-            ]
-        )
+        found = np.column_stack([self.coded(X), target])
         if self.lacks:
             present = (~missing).astype(float)
             shares = present if shares is None else shares * present
@@ -442,9 +422,9 @@ def solve(moments: Moments, design: Floats, shift: float) -> Solution:
     residual = max(left, unsure) / degrees
     centred = N[-1, -1] - N[0, -1] ** 2 / moments.size
     steepest = min(2.0, _STEEPEST * math.sqrt(max(centred, unsure) / moments.size))
-    for v in found.unresolved:
+    for v in found.lost.T:
         # along these any slope may be true, and it multiplies noise of its own
-        of_v = moments.noise_along(steepest * v, design)
+        of_v = moments.noise_along(np.append(steepest * (design @ v), 0.0), design)
         errors = errors + of_v.T @ of_v
     total = centred if shift == 0.0 else float(outer @ N @ outer)
     is_known = left > 0 and total > 0
@@ -544,6 +524,7 @@ class PrivateLinearRegression(
 
     See Also
     --------
+    PrivateLogit : The same for a target of two classes.
     PrivateRidge : Better predictions of small tables, without errors of coefficients.
     skpuffer.covariance.PrivateCovariance : Correlations, without a target.
 
@@ -630,18 +611,12 @@ class PrivateLinearRegression(
         bounds = self._public_bounds(task)
         if bounds is None:
             raise scenario_error("decomposition.scenario_without_bounds")
-        marks = tuple(marks_of(context).values())
-        levels = getattr(context.feature_map, "level_blocks", ())
-        coded = {at for block in levels for at in block} | {*marks}
-        numbers = tuple(at for at in range(len(bounds.low)) if at not in coded)
+        columns = coded_columns(context, bounds)
+        gaps = bool(columns["marks"])
         moments = CrossProducts(
-            numbers=numbers,
-            bounds=bounds.select(numbers),
-            # what all others are compared with has no column
-            levels=tuple(block[1:] for block in levels if len(block) > 1),
+            **columns,
             target=self._target,
-            marks=marks,
-            lacks=bool(marks) or (self._target_may_lack and not self._fills_targets),
+            lacks=gaps or (self._target_may_lack and not self._fills_targets),
             weighting=task.weighting,
         )
         if context.size == "private":

@@ -153,6 +153,7 @@ class PrivateLogisticRegression(OutputClassifier):
 
     See Also
     --------
+    PrivateLogit : Two classes, with standard errors of the coefficients.
     skpuffer.compose.OutputPerturbation : The same for any estimator whose sensitivity
         is known or can be simulated.
     skpuffer.compose.PublicPreprocessing : Encodes and scales data and prior alike.
