@@ -244,8 +244,10 @@ def holds(column: Column, kind: Any) -> bool:
     Returns
     -------
     bool
-        Texts may hold anything. Any other type is held by a number if it is one, and
-        by a category if one of its levels can be of that type.
+        Texts, and categories of them, may hold anything: one cell that is no number
+        makes a reader of files return texts for its column, and a refusal would tell of
+        that record. Any other type is held by a number if it is one, and by a category
+        if one of its levels can be of that type.
     """
     if kind.is_nested():
         return False

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from skpuffer.accountants import PrivacyLoss
 from skpuffer.additive import PrivateAdditiveClassifier
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
@@ -164,6 +165,22 @@ def test_types_that_an_entry_cannot_hold_are_refused(cells, entry, model):
             assert not hasattr(estimator, "certificate_")
         else:
             estimator.fit(X, y)
+
+
+@pytest.mark.parametrize("of", [list, pd.Categorical, pl.Series])
+def test_texts_that_are_no_numbers_are_no_answers(of):
+    """One odd cell makes texts of a column, and must not decide whether it is read."""
+    budget = PrivacyLoss(1e5)
+    for cells, mean, n_answers in (
+        (["one", "two"] * 100, np.nan, 0),
+        (["1", "3"] * 100, 2, 200),
+        (["1", "3"] * 99 + ["1", "n/a?"], 396 / 199, 199),
+    ):
+        frame = pl.DataFrame if of is pl.Series else pd.DataFrame
+        model = PrivateMean(accountant=budget, schema=Schema({"x": (0, 10)}))
+        found = model.fit(frame({"x": of(cells)}))
+        np.testing.assert_allclose(found.mean_, [mean], atol=0.02)
+        np.testing.assert_allclose(found.n_answers_, [n_answers], atol=0.5)
 
 
 # -- targets of which none is declared -------------------------------------------------
