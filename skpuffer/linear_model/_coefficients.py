@@ -234,7 +234,7 @@ class CoefficientsMixin:
     resolution_: float
 
     #: Resolution below which all intervals are wider than they need be.
-    _sharp_from = 0.0
+    _sharp_from = -np.inf
 
     def _set_slopes(
         self,
