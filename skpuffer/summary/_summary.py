@@ -941,6 +941,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         column: Hashable = None,
         *,
         margins: bool = False,
+        deviations: bool = False,
     ) -> pd.DataFrame:
         """Arrange one statistic of the groups as a cross-table.
 
@@ -954,7 +955,11 @@ class PrivateSummary(PrivateEstimatorMixin):
         margins : bool, default=False
             Whether sums of rows and of columns are added, as 'All': of counts, sizes,
             sums and histograms alone. They agree with the cells, and have the noise of
-            all that they add up.
+            all that they add up. With `nonnegative` the last of them is the number of
+            records, where that is public and each is in a cell.
+        deviations : bool, default=False
+            Whether the standard deviations by noise are arranged instead, of margins
+            too; those of `result_std_`.
 
         Returns
         -------
@@ -970,13 +975,14 @@ class PrivateSummary(PrivateEstimatorMixin):
         check_is_fitted(self)
         if len(as_list(self.by)) < 2:
             raise value_error("summary.crosstab_needs_two_columns", by=self.by)
+        held = self.result_std_ if deviations else self.result_
         found = [
             key
-            for key in self.result_.columns
+            for key in held.columns
             if key[1] == statistic and column in (None, key[0])
         ]
         if not found or (len(found) > 1 and statistic != "count"):
-            known = list(self.result_.columns)
+            known = list(held.columns)
             raise value_error(
                 "summary.crosstab_statistic_not_unique",
                 statistic=statistic,
@@ -986,7 +992,7 @@ class PrivateSummary(PrivateEstimatorMixin):
             )
         if margins and statistic.partition("[")[0] not in ADDITIVE:
             raise value_error("summary.margins_do_not_add_up", statistic=statistic)
-        values = self.result_[found[0]]
+        values = held[found[0]]
         table = values.unstack(list(values.index.names[1:]))
         # in the order of the categories, which unstacking sorts away
         rows = values.index.get_level_values(0).unique()
@@ -999,9 +1005,13 @@ class PrivateSummary(PrivateEstimatorMixin):
         index = table.index.append(pd.Index(["All"], dtype=object)).set_names(
             table.index.names
         )
+        # noise of cells is independent, or its deviations add up at most
+        independent = np.ndim(getattr(self.noise_, "covariance", 0.0)) < 2
+        power = 2 if deviations and independent else 1
+        table = table**power
         table = pd.concat([table, table.sum().to_frame().T]).set_axis(index, axis=0)
         table[last] = table.sum(axis=1)
-        return table.rename_axis(columns=heads.names)
+        return (table ** (1 / power)).rename_axis(columns=heads.names)
 
 
 def _secret(name: object) -> ValueError:

@@ -262,5 +262,11 @@ def test_margins_add_up_and_are_those_of_pandas():
         # the month before and the one after have nobody
         held = found[[pd.Period("2024-01", "M"), "All"]]
         np.testing.assert_allclose(held, exact[[1, "All"]], rtol=1e-2)
+    noise = model.to_crosstab("size", "x", margins=True, deviations=True)
+    months = noise.shape[1] - 1
+    np.testing.assert_allclose(noise["All"][:-1], noise.iloc[0, 0] * months**0.5)
+    np.testing.assert_allclose(
+        noise.loc["All", "All"], noise.iloc[0, 0] * (2 * months) ** 0.5
+    )
     with refused(ValueError, "summary.margins_do_not_add_up", statistic="mean"):
         model.to_crosstab("mean", "x", margins=True)
