@@ -369,6 +369,11 @@ class PrivateEstimatorMixin(
         given: Any,
         weights: Any = None,
     ) -> None:
+        if self._finder is not None:
+            self._finder._fit_within(
+                self, X, y, secret, groups, feature_map, approve, given, weights
+            )
+            return
         opening = self._opening(y)
         rng = opening.rng
         # already released and paid for: going on from it is post-processing
@@ -451,6 +456,9 @@ class PrivateEstimatorMixin(
         What is refused here is refused before any row is read, so that the refusal
         tells nothing of the data.
         """
+        if self._finder is not None:
+            # of what else plans a fit, such as a search
+            raise unsupported_error("bounds.finder_of_part", owner=type(self).__name__)
         scenario, accountant = scenario_and_accountant(self)
         rng, seeded = noise_generator(self.random_state)
         if self.schema is not None:
@@ -636,6 +644,11 @@ class PrivateEstimatorMixin(
 
         Of an estimator made for it: attributes are set, as reading a table does.
         """
+        if self._finder is not None:
+            plan: FitPlan = self._finder._plan_within(
+                self, X, y, n_records=n_records, groups=groups, feature_map=feature_map
+            )
+            return plan
         opening = self._opening(y)
         if opening.scenario.reads_sizes and groups is not None:
             # of the ids beside the table, whose column is made up
@@ -657,7 +670,7 @@ class PrivateEstimatorMixin(
             n_given=n_records,
             groups=public_groups(opening.scenario, groups, n_records),
         )
-        plan: FitPlan = self._plan_fit(opening, table, released)
+        plan = self._plan_fit(opening, table, released)
         if opening.seeded:
             plan = plan.seeded()
         announce_weakness(self, plan.certificate)
@@ -816,6 +829,25 @@ class PrivateEstimatorMixin(
     def _weight_bounds(self) -> tuple[float, float] | None:
         """Public bounds of weights, where the estimator takes any."""
         return getattr(self, "weight_bounds", None)
+
+    @property
+    def _finder(self) -> Any:
+        """Private estimator that releases the bounds first, where `bounds` is one."""
+        given = getattr(self, "bounds", None)
+        return given if isinstance(given, PrivateEstimatorMixin) else None
+
+    def _validate_params(self) -> None:
+        """Check the parameters by their constraints; see :attr:`_finder`."""
+        if self._finder is None:
+            super()._validate_params()
+            return
+        if not hasattr(self._finder, "_fit_within"):
+            raise value_error(
+                "bounds.not_pair_or_dict", name="bounds", bounds=self.bounds
+            )
+        self._finder._validate_params()
+        plain = type(self)(**{**self.get_params(deep=False), "bounds": None})
+        plain._validate_params()
 
     def _reads_units(self) -> bool:
         """Whether a unit of several rows is one record of the release."""

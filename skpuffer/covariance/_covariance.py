@@ -60,6 +60,8 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
         What lies outside is clipped. None takes the range the scenario declares.
         ``'empirical'`` reads the range off the private data, warns, and leaves an
         estimate for a certificate.
+        A :class:`~skpuffer.summary.PrivateBounds` releases bounds first, with a part of
+        the budget; they are then in ``found_bounds_``.
     weight_bounds : pair (low, high), default=None
         Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
         `sample_weight`. Weights are clipped to them, and noise covers a record of the

@@ -463,6 +463,8 @@ class PrivateLinearRegression(
         Public bounds of the features, as of :class:`~skpuffer.summary.PrivateMean`.
         What lies outside is clipped, each column by itself. ``'empirical'`` reads the
         range off the private data, warns, and leaves an estimate for a certificate.
+        A :class:`~skpuffer.summary.PrivateBounds` releases bounds first, with a part of
+        the budget; they are then in ``found_bounds_``.
     target_bounds : tuple of float, default=None
         Public bounds (low, high) of the target, outside of which values are clipped.
         They must be given, or be those of the `schema`.

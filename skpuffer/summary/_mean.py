@@ -289,6 +289,8 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         without one the means are released as they are, which only a scenario that
         knows the output's distributions can account for. ``'empirical'`` reads the
         range off the private data, warns, and leaves an estimate for a certificate.
+        A :class:`PrivateBounds` releases bounds first, with a part of the budget; they
+        are then in ``found_bounds_``.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `bounds` are its own. The mean of a number is that of the values that

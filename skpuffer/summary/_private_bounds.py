@@ -8,8 +8,10 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._template._reading import validate_features, without_secret
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import (
     Statement,
@@ -22,14 +24,18 @@ from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.schema import Category, Number, Schema
 from skpuffer.utils._bounds import Bounds, check_bounds
+from skpuffer.utils._reading import is_frame, read_table, to_pandas
 from skpuffer.utils._sklearn import Interval
 
 from ._cells import Bins
+from ._found_bounds import fit_within, plan_within
 from ._gaps import Stacked
 from ._mean import marks_of, without_marks
 from ._scaler import ColumnwiseMixin
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
@@ -53,8 +59,10 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
     The noise of a mean is in proportion to the range of its bounds. Where nobody knows
     more of a column than that it is a number, this counts the records between powers of
     two, with noise, and takes the smallest and the largest cell whose count is more
-    than noise. As a first step of a :class:`~skpuffer.compose.PrivatePipeline` it maps
-    the columns to [-1, 1] by the bounds that it found.
+    than noise. ``PrivateMean(bounds=PrivateBounds())``, and so any estimator with that
+    parameter, releases bounds and what is computed within them under one certificate.
+    As a first step of a :class:`~skpuffer.compose.PrivatePipeline` it maps the columns
+    to [-1, 1] by the bounds that it found.
 
     Parameters
     ----------
@@ -63,7 +71,9 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario. As
+        `bounds` of another estimator, None is a part of the budget of that one, by
+        expected error, and its scenario is taken.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
         Public range, as wide as can be, as for :class:`PrivateMean`. What lies outside
         is counted in the outermost cells. None takes the range the scenario declares,
@@ -93,7 +103,8 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
     ----------
     bounds_ : tuple of two ndarray of shape (n_features,)
         All lows and all highs, edges of the grid: in the form of `bounds` elsewhere. A
-        feature of which no count is more than noise has its whole public range.
+        feature of which no count is more than noise has its whole public range, and a
+        column of a data frame that is no number NaN.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -178,6 +189,12 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
         self.schema = schema
         self.random_state = random_state
 
+    # its own bounds are public
+    _finder = None
+
+    #: Of another estimator, whose parameter `bounds` this is.
+    _fit_within, _plan_within = fit_within, plan_within
+
     # what is released is counts, and nothing divides by the number of records
     _takes_any_size = True
 
@@ -204,7 +221,8 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
             )
         assert bounds is not None  # those of a code book are
         marks = marks_of(context)
-        numbers = list(range(context.n_features))
+        others = task.reading or ()
+        numbers = [at for at in range(context.n_features) if at not in others]
         if self.schema is not None:
             numbers = _number_positions(context.feature_map.schema)
         cells = _Cells(
@@ -242,6 +260,10 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
     def _publish(self, value: Any, release: Any) -> None:
         bounds, blocks = release.context.bounds, release.contribution.blocks
         low, high = np.array(bounds.low), np.array(bounds.high)
+        if self.schema is None:
+            numbers = [block.position for block in blocks]
+            others = sorted({*range(len(low))} - {*numbers})
+            low[others] = high[others] = math.nan
         core = upper_quantile(self.noise_, self.false_positive / value.size)
         next_to = upper_quantile(self.noise_, _ONE_CELL)
         widths = np.broadcast_to(self.noise_.std(value.size), value.shape)
@@ -256,6 +278,33 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
         self._ranges = low, high
         kept = without_marks(release.context)
         self.bounds_ = low[kept], high[kept]
+
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
+        # by the types of columns, which are public
+        others = () if self.schema is not None else _other_columns(X)
+        X, y, _ = validate_features(self, _numbers_of(X, others), y)
+        return X, y, others
+
+    def _read(self, X: Table) -> Floats:
+        check_is_fitted(self)
+        if self._others:
+            X = _numbers_of(without_secret(self, X), self._others)
+        return super()._read(X)
+
+    @property
+    def _others(self) -> list[int]:
+        """Positions of columns of a data frame that are no numbers."""
+        return np.flatnonzero(np.isnan(self._ranges[0])).tolist()
+
+    @property
+    def _pairs(self) -> dict[Any, tuple[float, float]]:
+        """Bounds of each number, by name or else by position."""
+        low, high = self._ranges
+        names = getattr(self, "feature_names_in_", range(len(low)))
+        if self.schema is not None:
+            names = self.feature_map_.names
+        pairs = zip(names, low.tolist(), high.tolist(), strict=True)
+        return {name: (a, b) for name, a, b in pairs if a < b}
 
     # -- post-processing ----------------------------------------------------------
 
@@ -272,9 +321,8 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
         check_is_fitted(self)
         low, high = self._ranges
         if self.schema is None:
-            names = getattr(self, "feature_names_in_", range(len(low)))
-            found = zip(names, low.tolist(), high.tolist(), strict=True)
-            return Schema({name: Number(a, b, missing=False) for name, a, b in found})
+            found = self._pairs.items()
+            return Schema({name: Number(*of, missing=False) for name, of in found})
         columns = {name: self.schema[name] for name in self.schema.names}
         numbers = [n for n, one in columns.items() if not isinstance(one, Category)]
         for name, at in zip(numbers, _number_positions(self.schema), strict=True):
@@ -286,7 +334,7 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
             columns[target] = self.schema[target]
         return Schema(columns, target=target, size=self.schema.size)
 
-    def transform(self, X: Table) -> Floats:
+    def transform(self, X: Table) -> Any:
         """Clip to the bounds, and map these to [-1, 1] unless `scale` is false.
 
         Parameters
@@ -296,13 +344,22 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
 
         Returns
         -------
-        ndarray of shape (n_records, n_features)
+        {ndarray, DataFrame} of shape (n_records, n_features)
+            A data frame if some of its columns are no numbers. They stay as they are.
         """
         rows = self._read(X)
         low, high = self._ranges
-        if self.scale:
-            return Bounds(tuple(low), tuple(high)).normalise(rows)
-        return np.clip(rows, low, high)
+        mapped = (
+            Bounds(tuple(low), tuple(high)).normalise(rows)
+            if self.scale
+            else np.clip(rows, low, high)
+        )
+        if not self._others:
+            return mapped
+        table = to_pandas(read_table(without_secret(self, X))).copy()
+        for at in {*range(table.shape[1])} - {*self._others}:
+            table.isetitem(at, mapped[:, at])
+        return table
 
     def inverse_transform(self, X: Table) -> Floats:
         """Map [-1, 1] back to the bounds, unless `scale` is false.
@@ -331,6 +388,29 @@ class _Cells(Stacked):
 
     # whether one is found depends on the noise of one count, not of all together
     error_dim = 1
+
+
+def _other_columns(X: Any) -> tuple[int, ...]:
+    """Positions of columns of a data frame that are no numbers, by their types."""
+    table = read_table(X)
+    if not is_frame(table):
+        return ()
+    types = to_pandas(table).dtypes
+    return tuple(
+        at
+        for at, kind in enumerate(types)
+        if not is_numeric_dtype(kind) or is_bool_dtype(kind)
+    )
+
+
+def _numbers_of(X: Any, others: Sequence[int]) -> Any:
+    """Return a table with zeros in the place of columns that are no numbers."""
+    if not others:
+        return X
+    table = to_pandas(read_table(X)).copy(deep=False)
+    for at in others:
+        table.isetitem(at, np.zeros(len(table)))
+    return table
 
 
 def _number_positions(schema: Any) -> list[int]:

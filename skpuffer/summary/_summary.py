@@ -116,6 +116,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         ``'empirical'`` reads them off the private data, warns, and leaves an estimate
         for a certificate. Boolean columns need none, and keys that are no columns are
         passed over.
+        A :class:`PrivateBounds` releases bounds first, with a part of the budget; they
+        are then in ``found_bounds_``.
     categories : dict of {column: list}, default=None
         Public levels of categorical columns; keys that are no columns of the table are
         passed over, so that a whole code book may be given. None among them is the
@@ -400,6 +402,14 @@ class PrivateSummary(PrivateEstimatorMixin):
             raise unsupported_error("weights.groups_unlisted")
         opening = self._opening(y)
         fit_by_keys(self, opening, X, y, secret, groups)
+
+    def _bounded_columns(self, table):
+        """Return the columns of a data frame whose bounds matter; see `_finder`."""
+        asked = self.statistics if isinstance(self.statistics, dict) else None
+        named = self.columns if asked is None else asked
+        names = table.columns if named is None else as_list(named)
+        left_out = {*as_list(self.by), *(self.categories or {})}
+        return [name for name in names if name not in left_out]
 
     # -- checks: from the parameters and the table's dtypes, never its rows --------
 

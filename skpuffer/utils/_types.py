@@ -1,7 +1,7 @@
 """Types that annotations share: arrays, tables and numbers."""
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,9 +24,22 @@ Table: TypeAlias = (
     "ArrayLike | sparse.spmatrix | sparse.sparray | IntoDataFrame | IntoLazyFrame"
 )
 
-#: Public bounds of columns: a pair (low, high), pairs by column, or 'empirical'.
+
+class FindsBounds(Protocol):
+    """Protocol of what releases bounds before they are used; see `PrivateBounds`."""
+
+    def to_schema(self) -> Any:
+        """Return a code book with the bounds that were found."""
+
+
+#: Public bounds of columns: a pair (low, high), pairs by column, or 'empirical'; or
+#: what releases bounds first.
 BoundsLike: TypeAlias = (
-    tuple[ArrayLike, ArrayLike] | Mapping[Hashable, tuple[float, float]] | str | None
+    tuple[ArrayLike, ArrayLike]
+    | Mapping[Hashable, tuple[float, float]]
+    | FindsBounds
+    | str
+    | None
 )
 
 #: What noise is drawn from; None is the operating system's entropy.
