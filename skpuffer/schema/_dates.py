@@ -40,7 +40,8 @@ class DatePart:
 
     Years, quarters, months and days are all those between the bounds, in order; months
     of the year, weekdays and hours come again. A date outside the bounds is in the
-    nearest level. What is missing has the level None, unless the column has a `fill`.
+    nearest level. What is missing has the level None. It has the level of the `fill`
+    where the column has one, and none where the column declares that nothing is missing.
 
     Parameters
     ----------
@@ -113,11 +114,16 @@ class DatePart:
         values : ndarray or narwhals.Expr
             Whole units within the bounds, one of them where a value is missing.
         missing : ndarray of bool or narwhals.Expr
+
+        Returns
+        -------
+        ndarray or narwhals.Expr
+            Negative where a value is at no level.
         """
         found = self._codes(values)
-        if not self.entry.has_gaps:
+        if self.entry.fill is not None and not self.entry.has_gaps:
             return found
-        other = len(self._known)
+        other = len(self._known) if self.entry.has_gaps else -1
         if isinstance(values, nw.Expr):
             return nw.when(missing).then(nw.lit(float(other))).otherwise(found)
         return np.where(missing, other, found)

@@ -389,27 +389,36 @@ class SchemaEncoder:
 
     def lazy_columns(self, table: LazyTable) -> list[LazyColumn]:
         """Encode a lazy data frame; see :meth:`TableEncoder.lazy_columns`."""
-        found, marks = [], []
+        found, marks, others = [], [], {}
         for name in self.schema.names:
             column = self.schema[name]
             if not isinstance(column, Number):
                 values = codes_of_book(table, name, column, counted=True)
             else:
                 values, missing = number_of_book(table, name, column, exact=True)
-                if column.has_gaps:
-                    marks.append(LazyColumn(name, missing))
+                told = marks if column.has_gaps else others.setdefault(name, [])
+                told.append(LazyColumn(name, missing))
             found.append(LazyColumn(name, values))
+        # a gap in a date that is said to have none is in no group: its mark comes last
+        dates = dict.fromkeys(part.name for part in self.parts if part.name in others)
+        width = len(found) + len(self.parts) + len(marks)
+        places = {c.name: c.mark for c in self.columns if c.mark is not None}
+        places |= {name: width + i for i, name in enumerate(dates)}
         parts = [
-            LazyColumn(part.name, None, made=functools.partial(self._made, part))
+            LazyColumn(
+                part.name,
+                None,
+                made=functools.partial(self._made, part, mark=places[part.name]),
+            )
             for part in self.parts
         ]
-        return [*found, *parts, *marks]
+        last = [mark for name in dates for mark in others[name]]
+        return [*found, *parts, *marks, *last]
 
-    def _made(self, part: DatePart, columns: Sequence[Any]) -> Any:
+    def _made(self, part: DatePart, columns: Sequence[Any], mark: int) -> Any:
         """Levels of a part of a date, of the columns that are read of a lazy table."""
         own = next(column for column in self.columns if column.name == part.name)
-        missing = None if own.mark is None else columns[own.mark] > 0
-        return part.codes(columns[own.position], missing)
+        return part.codes(columns[own.position], columns[mark] > 0)
 
 
 def _levels(column):

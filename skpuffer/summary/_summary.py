@@ -248,8 +248,8 @@ class PrivateSummary(PrivateEstimatorMixin):
     *Parts of dates.* Years, quarters, months and days are all those between the public
     bounds of the column, in order, as periods of pandas; months of the year, weekdays
     and hours are all there are. A date outside the bounds is in the nearest one, a
-    missing one in the level None, unless the column has a `fill` or none is missing. A
-    column that has the name of a part goes first. The dates themselves are summarised
+    missing one in the level None, or at the `fill`. Where the column declares that none
+    is missing, such a record is in no group. A column that has the name of a part goes first. The dates themselves are summarised
     only where `columns` or a dict of `statistics` names them.
 
     *Groups that nobody listed.* Which groups there are tells of records: one may be

@@ -78,6 +78,30 @@ def test_each_date_is_in_the_level_that_pandas_says(engine, unit):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_gap_that_is_said_not_to_be_is_in_no_group(engine):
+    """Of two dates, one of which has gaps in all truth, and one a filling."""
+    days = [None if pd.isna(d) else f"{d:%Y-%m-%d}" for d in moments(300, 0)]
+    table = pd.DataFrame({"at": days, "by": days[::-1], "x": 1.0}, dtype=object)
+    for fill in (None, LOW):
+        book = {"at": Date(LOW, HIGH, missing=False), "by": Date(LOW, HIGH, fill=fill)}
+        fit = PrivateSummary(
+            accountant=EXACT,
+            statistics={"x": ["size"]},
+            by=["at.year", "by.year"],
+            schema=Schema(book | {"x": Number(0, 1)}),
+        ).fit(ENGINES[engine](table))
+        exact = Counter(
+            (int(at[:4]), int(by[:4]) if by else None)
+            for at, by in zip(days, (by or fill for by in days[::-1]), strict=True)
+            if at is not None
+        )
+        index = [(at, None if pd.isna(by) else by) for at, by in fit.result_.index]
+        sizes = fit.result_["x", "size"].round()
+        found = {at: n for at, n in zip(index, sizes, strict=True) if n}
+        assert found == exact
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_hours_of_a_day_and_two_parts_at_once(engine):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
