@@ -914,9 +914,12 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
 
     They are not in the signature, by which scikit-learn finds out what `fit` takes.
     """
+    remedies = getattr(estimator, "_remedies", {})
     for name in arguments:
         why: Statement | str = "."
-        if name == "sample_weight":
+        if name in remedies:
+            why = Statement(remedies[name])
+        elif name == "sample_weight":
             why = Statement("weights.record_weighs_more")
             if "weight_bounds" in estimator.get_params(deep=False):
                 why = Statement("weights.bounds_missing")

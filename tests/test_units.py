@@ -15,7 +15,12 @@ from skpuffer._template._reading import split_secrets
 from skpuffer._template._units import rows_of_units
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.compose import PrivatePipeline, PublicPreprocessing
-from skpuffer.exceptions import CompositionError, ScenarioError, UnsupportedError
+from skpuffer.exceptions import (
+    CompositionError,
+    ScenarioError,
+    Statement,
+    UnsupportedError,
+)
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateSGDClassifier
 from skpuffer.model_selection import PrivateGridSearchCV
 from skpuffer.neural_network import PrivateMLPClassifier
@@ -220,6 +225,9 @@ def test_searches_take_ids_by_name_alone():
     )
     with refused(ScenarioError, "search.ids_without_column"):
         search.fit(TABLE[["x", "z"]], Y)
+    asked = {"name": "groups", "why": Statement("search.groups_in_column")}
+    with refused(TypeError, "parameter.fit_argument_unexpected", **asked):
+        search.fit(TABLE[["x", "z"]], Y, groups=IDS)
 
 
 # -- what is promised ------------------------------------------------------------------

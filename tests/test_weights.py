@@ -17,7 +17,7 @@ from skpuffer.accountants import PrivacyLoss
 from skpuffer.additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from skpuffer.compose import PrivatePipeline
 from skpuffer.covariance import PrivateCovariance
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import Statement, UnsupportedError
 from skpuffer.linear_model import (
     PrivateHuberRegressor,
     PrivateLinearRegression,
@@ -892,8 +892,10 @@ def test_pipelines_and_searches_refuse_weights_by_name():
     model = PrivateLogisticRegression(weight_bounds=(0, 2))
     whole = PrivatePipeline([("model", model)], accountant=PrivacyLoss(1.0))
     search = PrivateGridSearchCV(model, {"C": [0.1, 1]}, accountant=PrivacyLoss(1.0))
-    for one in (whole, search):
-        with refused(
-            TypeError, "parameter.fit_argument_unexpected", name="sample_weight"
-        ):
+    for one, why in (
+        (whole, "pipeline.weights_refused"),
+        (search, "search.weights_refused"),
+    ):
+        asked = {"name": "sample_weight", "why": Statement(why)}
+        with refused(TypeError, "parameter.fit_argument_unexpected", **asked):
             one.fit(X, y, sample_weight=w)

@@ -267,6 +267,9 @@ class PrivatePipeline(
         self.row_wise = row_wise
         self.random_state = random_state
 
+    #: What to do instead of passing an argument that `fit` does not take.
+    _remedies = {"sample_weight": "pipeline.weights_refused"}
+
     # -- fitting -------------------------------------------------------------------
 
     @all_or_nothing

@@ -165,6 +165,12 @@ class BasePrivateSearch(
         "random_state": ["random_state", np.random.Generator],
     }
 
+    #: What to do instead of passing an argument that `fit` does not take.
+    _remedies = {
+        "groups": "search.groups_in_column",
+        "sample_weight": "search.weights_refused",
+    }
+
     @abstractmethod
     def _candidates(self, rng: np.random.Generator) -> Sequence[Mapping[str, Any]]:
         """Return the parameters of all candidates, without a look at the table."""
@@ -186,8 +192,8 @@ class BasePrivateSearch(
         y : array-like of shape (n_records,), default=None
             Private target, which is needed to score models by.
         **refused : dict
-            Nothing else is taken, as in the estimator's own `fit`; of public groups
-            nothing is known here.
+            Nothing else is taken. Ids of units are a column of `X`, which the scenario
+            names as its `unit`: `groups` are refused, and weights are too.
 
         Returns
         -------
