@@ -11,9 +11,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from skpuffer.kernel import loss_grid
 from skpuffer.kernel.composed_curves import SymmetricPair
 from skpuffer.kernel.distribution import TOLERANCE
-from skpuffer.kernel.loss_grid import GridTooLargeError, excess, on_grid, tail_quantile
+from skpuffer.kernel.loss_grid import (
+    GridTooLargeError,
+    Sum,
+    excess,
+    on_grid,
+    tail_quantile,
+)
 from skpuffer.kernel.pairs import PoissonPair, ShiftPair, renyi_of_pair
 from skpuffer.noise import (
     GaussianNoise,
@@ -120,6 +127,36 @@ def test_connected_dots_are_never_below_and_meet_the_trade_off(pair, step, tail)
         if on_points:
             inside = np.abs(epsilon - np.clip(epsilon, *grid.losses[[0, -1]])) < 1e-9
             np.testing.assert_allclose(held[inside], exact[inside], atol=2e-12)
+
+
+# a large part shows whether what is outside of the window is added, a tiny one errors
+@pytest.mark.parametrize("outside", [1e-20, 1e-9, 1e-4, 0.1])
+@pytest.mark.parametrize("tilt", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize(
+    "pair", [gaussian(0.5), Coin(0.4), PoissonPair(GaussianNoise(1.0).curve(1.0), 0.1)]
+)
+def test_no_tail_is_below_its_sum_wherever_it_is_asked(
+    pair, tilt, outside, monkeypatch
+):
+    """By direct convolution, whose sums of positive numbers keep their digits."""
+    monkeypatch.setattr(loss_grid, "_OUTSIDE", outside)
+    grid, count = on_grid(pair, 0.05, 1e-9, 1e6), 8
+    total = Sum([(grid, count)])
+    masses = np.ones(1)
+    for _ in range(count):
+        masses = np.convolve(masses, np.maximum(grid.masses, 0.0))
+    losses = grid.step * (count * grid.first + np.arange(len(masses)))
+    tail = total.tail(tilt, 1e6)
+    last = tail.low + len(tail._height)
+    epsilon = grid.step * np.arange(tail.low, last + 20)
+    short = -np.expm1(np.minimum(0.0, epsilon[:, None] - losses))
+    exact = short @ masses + total.infinity
+    found = np.array([tail.delta(each) for each in epsilon.tolist()])
+    assert np.all(found >= exact * (1 - 1e-12))
+    np.testing.assert_allclose(tail.log_deltas(epsilon), np.log(found), atol=1e-9)
+    # rounded down it is never above, where the finite losses are most of it
+    for at in np.flatnonzero(exact > 2 * total.infinity)[::10]:
+        assert tail.lower(float(exact[at])) <= epsilon[at] * (1 + 1e-9) + 1e-12
 
 
 def test_reach_is_where_the_tail_begins():
