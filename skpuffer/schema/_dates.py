@@ -40,8 +40,8 @@ class DatePart:
 
     Years, quarters, months and days are all those between the bounds, in order; months
     of the year, weekdays and hours come again. A date outside the bounds is in the
-    nearest level. What is missing has the level None. It has the level of the `fill`
-    where the column has one, and none where the column declares that nothing is missing.
+    nearest level. What is missing has the level None, or that of the `fill`. It has
+    none where the column declares that nothing is missing.
 
     Parameters
     ----------

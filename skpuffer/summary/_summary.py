@@ -249,8 +249,9 @@ class PrivateSummary(PrivateEstimatorMixin):
     bounds of the column, in order, as periods of pandas; months of the year, weekdays
     and hours are all there are. A date outside the bounds is in the nearest one, a
     missing one in the level None, or at the `fill`. Where the column declares that none
-    is missing, such a record is in no group. A column that has the name of a part goes first. The dates themselves are summarised
-    only where `columns` or a dict of `statistics` names them.
+    is missing, such a record is in no group. A column that has the name of a part goes
+    first. The dates themselves are summarised only where `columns` or a dict of
+    `statistics` names them.
 
     *Groups that nobody listed.* Which groups there are tells of records: one may be
     alone in its group. So a group is released with a probability that grows with its
