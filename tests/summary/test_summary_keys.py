@@ -329,7 +329,7 @@ def test_behind_a_step_that_mixes_rows_an_estimate_is_left():
         (
             {"scenario": RecordScenario(k=2)},
             UnsupportedError,
-            "partition.several_records_differ",
+            "summary.keys_of_several_records",
         ),
         (
             {"scenario": DependenceScenario(0.1)},
