@@ -275,7 +275,10 @@ class CoefficientsMixin:
             ("population", found.of_noise + found.of_sample),
         ):
             variances = np.diag(back @ part @ back.T)
-            self._std_errors[of] = np.where(lost, np.inf, np.sqrt(variances))
+            # below zero by rounding alone, where columns are as good as dependent
+            unknown = lost | (variances < 0)
+            spread = np.sqrt(np.maximum(variances, 0.0))
+            self._std_errors[of] = np.where(unknown, np.inf, spread)
         means = units.middle + units.half * np.clip(means, -1, 1)
         at = {column: place for place, column in enumerate(units.columns)}
         marks = marks_of(release.context).items()
