@@ -36,6 +36,11 @@ _ONE_HOT = Sensitivity(
     add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
     replace={1.0: 2.0, 2.0: math.sqrt(2.0), math.inf: 1.0},
 )
+# Of a number that is one or zero.
+_ONE = Sensitivity(
+    add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
+    replace={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
+)
 # Of a number that is one or minus one: it moves by one if the record comes or goes, by
 # two if it is replaced, in every norm as there is one coordinate only.
 _SIGN = Sensitivity(
@@ -404,6 +409,29 @@ class Levels:
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
         return stepwise(gaps, [self.position], self.sensitivity, norm)
+
+
+@dataclass(frozen=True)
+class Level(Levels):
+    """Contribution to the count of one level: a one there, and zero elsewhere.
+
+    Parameters
+    ----------
+    code : int, default=0
+        Of the level.
+    """
+
+    code: int = 0
+
+    sensitivity = _ONE
+
+    def codes(self, X: Array) -> Indices:
+        """Zero for a record at the level, and -1 for others, of shape (n,)."""
+        return np.where(super().codes(X) == self.code, 0, -1)
+
+    def parts(self, columns: Sequence[Any]) -> list[Part]:
+        """Whether a record has the level; see :meth:`Moments.parts`."""
+        return [Part(columns[self.position] == self.code, is_count=True)]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from skpuffer.utils._bounds import (
     resolve_bounds,
 )
 
-from ._cells import Bins, Grouped, Levels, Signs
+from ._cells import Bins, Grouped, Level, Levels, Signs
 from ._count_tree import (
     CountTree,
     Parts,
@@ -194,8 +194,6 @@ class SummaryLayout:
         for column in self.columns:
             by_level = column.levels is not None and column.asks("rate")
             tallied = column.asks(*_TALLIED)
-            # who has no level is counted as another level is
-            tallied |= column.mark is None and column.has_gaps and column.asks("count")
             if tallied and column.tally[0] == "values":
                 blocks[column.tally] = column.bins(column.values)
                 tallied = False
@@ -205,6 +203,10 @@ class SummaryLayout:
                     if column.cells is None
                     else Levels(column.position, len(column.cells))
                 )
+            elif column.has_gaps and column.levels and column.asks("count"):
+                # who has none of the levels
+                code = column.levels.index(None)
+                blocks["none", column.name] = Level(column.position, 1, code)
             elif column.asks(*_QUANTILES):
                 bins = column.bins(column.edges)
                 blocks["tree", column.name] = CountTree(
@@ -756,11 +758,13 @@ class NoisyBlocks:
     def answers(self, column: ColumnRequest) -> tuple[Floats, Floats]:
         """Records of each group that have a value, and the deviation of their noise."""
         (counts, noise), n = self.sizes, self.n_records
-        levels = ("cells", column.name)
-        if column.levels is not None and column.has_gaps and levels in self.shares:
+        if column.levels is not None and column.has_gaps:
+            # those without a level are counted alone, or as another level is
             at = column.levels.index(None)
-            counts = counts - n * self.shares[levels][:, at]
-            noise = np.hypot(noise, n * self.noise[levels][:, at])
+            for key, place in (("none", 0), ("cells", at)):
+                if (held := (key, column.name)) in self.shares:
+                    counts = counts - n * self.shares[held][:, place]
+                    noise = np.hypot(noise, n * self.noise[held][:, place])
         # gaps are counted of columns that need it; of others all records are meant
         known = () if self._gaps is None else self._gaps.positions
         if column.has_gaps and self._gaps is not None and column.position in known:
