@@ -606,3 +606,16 @@ def test_blocks_move_as_far_as_the_worst_and_are_known_as_little(sizes):
     assert fact.delta == max(sizes) / 100
     # each size has a sample of its own
     assert fact.confidence == pytest.approx(1 - sum(sizes) / 100)
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("sizes", [2, 5, [2, 8], [8, 2], [2, 3, 5], [1] * 10])
+def test_a_block_is_hidden_whole_or_refused(sizes, k, relation):
+    release = total(10)
+    blocks = BlocksScenario(RecordScenario(k, relation), sizes=sizes)
+    if k < np.max(sizes):
+        with refused(ScenarioError, "blocks.larger_than_k"):
+            blocks.bind(release.context)
+        return
+    assert blocks.bind(release.context).fact(Adjacency, release).count == k
