@@ -10,18 +10,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._template._lazy_tables import clipped
 from skpuffer._template._weights import Weighting, without_weights
 from skpuffer.base import PrivateEstimatorMixin, WeightedFit
 from skpuffer.decomposition._pca import SecondMoments
 from skpuffer.exceptions import Statement, scenario_error, value_error
+from skpuffer.kernel.numbers import check_option, check_probability
 from skpuffer.kernel.releases import Part
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario
+from skpuffer.summary._errors import Errors
 from skpuffer.summary._gaps import count_weight, gap_weight, with_count, with_gaps
 from skpuffer.summary._mean import (
     BoundedColumnsMixin,
+    check_independent,
     divisor_of,
     marks_of,
     relation_of,
@@ -226,6 +231,107 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
         self.covariance_std_ = np.outer(half, half) * widths
         self.correlation_ = correlation
         self.columns_ = self._column_names(release.context)[list(held.positions)]
+        self._errors = {
+            "mean_": found.of_mean.moved(held.bounds.middle, half),
+            "covariance_": found.of_covariance.times(
+                (sample * np.outer(half, half)).ravel()
+            ),
+            "correlation_": found.of_correlation,
+        }
+
+    def confidence_interval(
+        self, level: float = 0.95, *, of: str = "population"
+    ) -> dict[str, tuple[Floats, Floats]]:
+        """Return intervals around means, covariances and correlations.
+
+        It is post-processing and costs no budget.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of each entry by itself, in (0, 1).
+        of : {'population', 'table'}, default='population'
+            Whether an interval is for the population that the records were drawn from,
+            independently, or for this very table without noise. Fourth moments are not
+            released, and the former takes the largest that there may be within the
+            bounds.
+
+        Returns
+        -------
+        dict of {str: (low, high)}
+            For `mean_`, `covariance_` and `correlation_`. Of the correlations of a
+            column whose variance is below five deviations of its noise nothing is said:
+            they are between -1 and 1.
+
+        Raises
+        ------
+        UnsupportedError
+            If intervals are asked for the population where records have weights, are
+            rows of units, or depend on each other by the scenario; or if quantiles of
+            the family of noise are not known.
+        """
+        check_is_fitted(self)
+        check_option(("population", "table"), of=of)
+        level = check_probability(level=level)
+        if of == "population":
+            check_independent(self)
+        width = self.noise_.interval_width(level)
+        found = {}
+        for name, errors in self._errors.items():
+            ends = errors.interval(level, of, width)
+            shape = getattr(self, name).shape
+            found[name] = tuple(end.reshape(shape) for end in ends)
+        return found
+
+    def to_frame(self, level: float = 0.95, *, of: str = "population") -> pd.DataFrame:
+        """Return means, covariances and correlations as a tidy table, with errors.
+
+        Parameters
+        ----------
+        level, of : float and str
+            As in :meth:`confidence_interval`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns 'column', 'other', 'statistic', 'estimate', 'std_error',
+            'low', 'high', 'n' and 'wide', a row for each mean and each pair of columns.
+            Intervals of the population are marked as wide where a bound stands for
+            moments that were not released.
+
+        Raises
+        ------
+        UnsupportedError
+            As :meth:`confidence_interval`.
+        """
+        ends = self.confidence_interval(level, of=of)
+        first, last = np.triu_indices(len(self.columns_))
+        off, each = first != last, np.arange(len(self.columns_))
+        parts = []
+        for statistic, (name, at) in {
+            "mean": ("mean_", (each,)),
+            "covariance": ("covariance_", (first, last)),
+            "correlation": ("correlation_", (first[off], last[off])),
+        }.items():
+            shape, errors = getattr(self, name).shape, self._errors[name]
+            found = {
+                "estimate": getattr(self, name),
+                "std_error": errors.std_error(of).reshape(shape),
+                "low": ends[name][0],
+                "high": ends[name][1],
+                "wide": errors.wide(of).reshape(shape),
+            }
+            rows = {"column": self.columns_[at[0]], "other": self.columns_[at[-1]]}
+            rows |= {"statistic": statistic, "n": self.n_complete_}
+            parts.append(
+                pd.DataFrame(rows | {key: part[at] for key, part in found.items()})
+            )
+        order = ["column", "other", "statistic", "estimate", "std_error", "low", "high"]
+        return pd.concat(parts, ignore_index=True)[[*order, "n", "wide"]]
+
+
+#: Deviations of its noise from which a variance is known well enough to divide by.
+_SEEN = 5.0
 
 
 class Read(NamedTuple):
@@ -238,6 +344,8 @@ class Read(NamedTuple):
     mean : ndarray of shape (d,)
     covariance, deviations : ndarray of shape (d, d)
         And its standard deviations by the noise, to the first order (delta method).
+    of_mean, of_covariance, of_correlation : Errors
+        Of the entries in a row.
     """
 
     n_complete: float
@@ -245,6 +353,9 @@ class Read(NamedTuple):
     mean: Floats
     covariance: Floats
     deviations: Floats
+    of_mean: Errors
+    of_covariance: Errors
+    of_correlation: Errors
 
 
 @dataclass(frozen=True)
@@ -424,5 +535,87 @@ class CrossMoments:
             of_products**2 + off**2 * squares + (slopes * gap_std / size) ** 2
         )
         # rows are in the ball of radius sqrt(d)
-        mean = math.sqrt(d) * mean
-        return Read(float(n_complete), size, mean, d * covariance, d * deviations)
+        variances = np.diag(covariance)
+        of_mean = math.sqrt(d) * np.hypot(off, mean * gap_std / size)
+        largest = np.full(d, np.inf)
+        seen = variances >= _SEEN * np.diag(deviations)
+        largest[seen] = 1 / math.sqrt(d) + np.abs(mean[seen])
+        largest[seen] /= np.sqrt(variances[seen])
+        spread = np.sqrt(np.maximum(variances, np.diag(deviations)))
+        sample = np.minimum.outer(largest, largest) * np.outer(spread, spread)
+        # no product of two numbers in [-1, 1] about their means is beyond these
+        sample = np.minimum(sample, np.outer(*[1 / math.sqrt(d) + np.abs(mean)] * 2))
+        errors = Errors(
+            (d * covariance).ravel(),
+            (d * deviations).ravel(),
+            (d * sample / math.sqrt(size)).ravel(),
+            is_wide=True,
+        )
+        mean, spread = math.sqrt(d) * mean, math.sqrt(d) * spread
+        return Read(
+            n_complete=float(n_complete),
+            size=size,
+            mean=mean,
+            covariance=d * covariance,
+            deviations=d * deviations,
+            of_mean=Errors(mean, of_mean, spread / math.sqrt(size), -1.0, 1.0),
+            of_covariance=errors,
+            of_correlation=_of_correlation(
+                covariance,
+                mean / math.sqrt(d),
+                of_products,
+                off,
+                slopes * gap_std / size,
+                np.where(seen, largest, np.nan),
+                size,
+            ),
+        )
+
+
+def _of_correlation(
+    covariance: Floats,
+    mean: Floats,
+    of_products: Floats,
+    off: float,
+    of_size: Floats,
+    largest: Floats,
+    size: float,
+) -> Errors:
+    """Return errors of correlations, to the first order in noise and sampling.
+
+    A correlation r is ``c / (s t)``, of which c moves with a weight of one over the
+    deviations s and t, and their squares with one of ``r / 2`` over themselves. What a
+    record adds to it by sampling is ``u v - r (u**2 + v**2) / 2``, with its numbers u
+    and v in deviations from their means. The mean squares of ``u v`` and ``u**2`` are
+    no more than the square of the largest u.
+
+    Parameters
+    ----------
+    covariance, of_products, of_size : ndarray of shape (d, d)
+        Deviations of the noise of products, and of covariances by that of the size.
+    mean, largest : ndarray of shape (d,)
+        Largest number in deviations from its mean; NaN where nothing is known.
+    off : float
+        Deviation of the noise of a mean.
+    size : float
+    """
+    known = ~np.isnan(largest)
+    variances = np.where(known, np.diag(covariance), np.nan)
+    scale = np.sqrt(np.outer(variances, variances))
+    r = np.clip(covariance / scale, -1.0, 1.0)
+    half = r / 2
+    of_squares = (np.diag(of_products) / variances) ** 2
+    parts = (of_products / scale) ** 2 + half**2 * np.add.outer(of_squares, of_squares)
+    slope = mean / variances
+    for ours, others in ((mean[:, None], mean[None]), (mean[None], mean[:, None])):
+        own = slope[:, None] if ours.shape[1] == 1 else slope[None]
+        parts = parts + (off * (r * own - others / scale)) ** 2
+    shares = np.diag(of_size) / variances
+    parts = parts + (of_size / scale - half * np.add.outer(shares, shares)) ** 2
+    noise = np.sqrt(parts)
+    sample = np.minimum.outer(largest, largest)
+    sample = sample + np.abs(half) * np.add.outer(largest, largest)
+    sample = sample / math.sqrt(size)
+    for matrix, value in ((r, 1.0), (noise, 0.0), (sample, 0.0)):
+        matrix[np.diag_indices(len(r))] = np.where(known, value, np.nan)
+    return Errors(r.ravel(), noise.ravel(), sample.ravel(), -1.0, 1.0, is_wide=True)

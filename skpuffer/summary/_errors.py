@@ -101,13 +101,19 @@ class Errors:
         found = np.broadcast_to(self.is_wide, self.estimate.shape)
         return found if of == "population" else np.zeros_like(found)
 
-    def times(self, factor: float) -> Errors:
-        """Return the errors of a multiple."""
+    def times(self, factor: Any) -> Errors:
+        """Return the errors of a positive multiple."""
         scaled = {
             name: factor * getattr(self, name)
             for name in ("estimate", "noise", "sample", "low", "high")
         }
         return replace(self, **scaled)
+
+    def moved(self, origin: Any, factor: Any) -> Errors:
+        """Return the errors of a positive multiple, added to public numbers."""
+        found = self.times(factor)
+        ends = ("estimate", "low", "high")
+        return replace(found, **{name: origin + getattr(found, name) for name in ends})
 
     def std_error(self, of: str) -> Floats:
         """Return standard errors."""

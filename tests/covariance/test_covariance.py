@@ -11,10 +11,12 @@ from skpuffer._template._weights import Weighting
 from skpuffer.accountants import Best, GroupPrivacy, PrivacyLoss
 from skpuffer.covariance import PrivateCovariance
 from skpuffer.covariance._covariance import CrossMoments
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.kernel.releases import of_each_record
 from skpuffer.scenarios import AttributeScenario, RecordScenario, ReferenceTable
 from skpuffer.schema import Date, Number, Schema
 from skpuffer.utils._bounds import Bounds
+from tests.refused import refused
 from tests.summary.test_summary_gaps import ENGINES, EXACT, told
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
@@ -195,3 +197,62 @@ def test_noise_leaves_no_bias(counted):
     assert np.all(np.abs(off) <= 5 * unsure)
     # and that would show
     assert (deviation / (0.5 * 100)) ** 2 * 2 > 8 * unsure[0, 0]
+
+
+@pytest.mark.parametrize("size", ["public", "private"])
+@pytest.mark.parametrize("epsilon", [1.0, 10.0])
+def test_intervals_cover_what_they_are_for(epsilon, size):
+    mixed = np.array([[1, 0, 0], [0.8, 0.6, 0], [-0.3, 0.2, 0.9]])
+
+    def drawn(n, rng):
+        x = pd.DataFrame(np.clip(rng.exponential(size=(n, 3)) @ mixed.T, -4, 8))
+        return x.set_axis([*"abc"], axis=1)
+
+    def truth(x):
+        return {"mean": x.mean(), "covariance": x.cov(), "correlation": x.corr()}
+
+    right = truth(drawn(1_000_000, np.random.default_rng(1)))
+    model = PrivateCovariance(
+        RecordScenario(size=size), PrivacyLoss(epsilon), bounds=(-4, 8)
+    )
+    rng, held, rows = np.random.default_rng(0), {}, 5000
+    for _ in range(25):
+        x = drawn(rows, rng)
+        model.fit(x)
+        for of, true in (("table", truth(x)), ("population", right)):
+            frame = model.to_frame(of=of)
+            for row in frame.itertuples():
+                value = true[row.statistic][row.column]
+                value = value if row.statistic == "mean" else value[row.other]
+                inside = row.low <= value <= row.high
+                held.setdefault((of, row.statistic), []).append(inside)
+                held.setdefault((of, row.statistic, row.column, row.other), []).append(
+                    inside
+                )
+    # beyond what chance does in a run of many
+    assert min(map(np.mean, held.values())) >= 0.6
+    assert min(np.mean(held[key]) for key in held if len(key) == 2) >= 0.85
+    # as long as the noise makes them
+    known = model.to_frame(of="table")
+    known = known[known.statistic == "correlation"]
+    assert (known.high - known.low).max() < (0.2 if epsilon == 10 else 1.0)
+    ends = model.confidence_interval(of="table")["covariance_"]
+    width = (ends[1] - ends[0]) / 2 / model.covariance_std_
+    np.testing.assert_allclose(width, model.noise_.interval_width(0.95))
+    assert frame.wide.eq(frame.statistic != "mean").all()
+
+
+def test_of_a_column_that_is_noise_alone_no_correlation_is_told():
+    x = np.random.default_rng(0).normal(size=(500, 2)) * [1.0, 1e-3]
+    frame = PrivateCovariance(bounds=(-5, 5)).fit(x).to_frame(of="table")
+    (row,) = frame[frame.statistic == "correlation"].itertuples()
+    assert (row.low, row.high) == (-1, 1)
+
+
+def test_records_that_depend_on_each_other_have_intervals_of_the_table_alone():
+    x = pd.DataFrame({"id": np.repeat(np.arange(200), 2), "x": np.arange(400) / 40})
+    scenario = RecordScenario(unit="id", max_rows=2)
+    model = PrivateCovariance(scenario, bounds=(0, 10)).fit(x)
+    assert len(model.to_frame(of="table")) == 2
+    with refused(UnsupportedError, "summary.no_population_of_such_records"):
+        model.confidence_interval()
