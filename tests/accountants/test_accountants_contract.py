@@ -100,6 +100,7 @@ class TestGroupPrivacy(_OfRecords):
     )
     growths = ("records", "replaced", "move")
     measured = growths
+    eventful = ("records", "replaced")
 
 
 class TestGroupPrivacyOfIntegers(AccountantContract):
