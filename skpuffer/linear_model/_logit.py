@@ -293,11 +293,11 @@ class PrivateLogit(
     BoundedColumnsMixin,
     PrivateEstimatorMixin,
 ):
-    """Logistic regression in the units of the data, with standard errors.
+    """Logistic regression of two classes, with standard errors.
 
-    Of two classes, by a few steps of Newton's method, each on a noisy sum of gradients
-    and curvatures. Errors by the noise and by sampling, and tests, are read off the
-    last one.
+    It takes a few steps of Newton's method, each on a noisy sum of gradients and
+    curvatures. The last one gives coefficients in the units of the data, their errors
+    by noise and by sampling, and tests.
 
     Parameters
     ----------

@@ -64,10 +64,9 @@ def released_table(model: Any, level: float) -> dict[str, Any]:
             frame, said = find(level, of=of), _said(code, level=level)
             break
     frame = frame.drop(columns="wide", errors="ignore").dropna(subset="estimate")
-    frame = frame.dropna(axis="columns", how="all")
+    frame = frame.dropna(axis="columns", how="all").astype(object)
     # a level without a name is that of missing values
     named = [name for name in frame if name not in _NUMBERS]
-    frame = frame.astype(object)
     frame[named] = frame[named].where(frame[named].notna(), _said("session.missing"))
     rows = frame[:_MOST].to_numpy().tolist()
     return {"columns": [*frame], "rows": rows, "said": said}

@@ -603,7 +603,8 @@ class Session:
         self, model: Any, share: float, offered: Callable[[Accountant], Preview | None]
     ) -> Preview | None:
         """Give a model the largest epsilon that leaves the other shares whole."""
-        left = self.left
+        # read first: another process may spend some meanwhile
+        rest, left = [self.ledger.total()], self.left
         if not 0 < share <= 1:
             raise value_error("session.share_out_of_range", share=share)
         if share > left + 10 * _ROUNDING:
@@ -615,7 +616,6 @@ class Session:
         share = min(share, left)
         whole: Any = self._reference(share).epsilon
         # what is spent, and what the other shares will cost
-        rest = [self.ledger.total()]
         if left - share > _ROUNDING / 2:
             rest.append(self._reference(left - share))
 
