@@ -22,7 +22,6 @@ import warnings
 import joblib
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
@@ -75,7 +74,7 @@ def people(kind, n, rng):
     y = np.clip(4 + 0.2 * (x - 5) + 0.4 * (sex == "M") + rng.normal(0, 0.8, n), 0, 10)
     x[rng.random(n) < 0.1] = np.nan
     k = rng.choice(LEVELS, n, p=[0.6, 0.3, 0.1])
-    z = rng.random(n) < expit(0.4 * (y - 4))
+    z = rng.random(n) < 1 / (1 + np.exp(0.4 * (4 - y)))
     return pd.DataFrame({"x": x, "s": sex, "k": k, "y": y, "z": z})
 
 

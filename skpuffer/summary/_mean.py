@@ -482,19 +482,6 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         bounds = release.context.bounds
         return {} if bounds is None else {"mean_": bounds.middle}
 
-    def _deviations(
-        self, noise: Any, release: Any, value: Floats | None = None
-    ) -> dict[str, Any]:
-        if value is None or not has_ratios(release):
-            return super()._deviations(noise, release, value)
-        widths = noise.std(value.size)
-        if not np.isfinite(widths).all():
-            return {}
-        context = release.context
-        read = release.contribution.read(value, widths, divisor_of(context))
-        deviations = context.bounds.half * read.first_std
-        return {"mean_": deviations[without_marks(context)]}
-
     def _foreseen(
         self, noise: Any, release: Any, n_records: int | None
     ) -> dict[str, Any]:
@@ -505,7 +492,13 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         row = bounds.middle + bounds.half / 2
         row[list(marks.values())] = 0.0
         means = release.contribution.sums(row[None]).ravel() * release.units
-        return self._deviations(noise, release, n_records * release.factor * means)
+        widths = noise.std(means.size)
+        if not np.isfinite(widths).all():
+            return {}
+        value, n = n_records * release.factor * means, divisor_of(release.context)
+        read = release.contribution.read(value, widths, n)
+        deviations = bounds.half * read.first_std
+        return {"mean_": deviations[without_marks(release.context)]}
 
     def _publish(self, value: Any, release: Any) -> None:
         self._publish_means(value, release)
@@ -520,13 +513,16 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         # marks are zeros and ones, whose mean is the share of gaps
         for at, mark in marks.items():
             sizes[at] *= max(0.0, 1 - self.mean_[mark])
-        kept = without_marks(context)
-        bounds = bounds.select(kept)
-        self.mean_, sizes = self.mean_[kept], sizes[kept]
-        if marks and weighting_in(release) is None:
-            self.n_answers_ = sizes
-        if self._ratio is not None:
-            self._ratio = (bounds, self._ratio[1].select(kept))
+        if marks:
+            kept = without_marks(context)
+            bounds = bounds.select(kept)
+            self.mean_, sizes = self.mean_[kept], sizes[kept]
+            if weighting_in(release) is None:
+                self.n_answers_ = sizes
+            if hasattr(self, "mean_std_"):
+                self.mean_std_ = self.mean_std_[kept]
+            if self._ratio is not None:
+                self._ratio = (bounds, self._ratio[1].select(kept))
         self._of_sample = (
             np.array(bounds.low),
             np.array(bounds.high),
