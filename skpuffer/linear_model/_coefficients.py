@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: along its vector are known at all.
 _KNOWN = 3.0
 
+#: The same with which their errors are known too.
+_SHARP = 6.0
+
 #: Share of a coefficient that lies along a direction of which nothing is known, as a
 #: square, from which nothing is said of it.
 _TRACE = 0.01
@@ -84,8 +87,9 @@ class Resolved:
         Directions in which nothing is known, orthonormal.
     resolution : float
         Smallest eigenvalue in deviations of its noise.
-    is_lost : ndarray of bool of shape (k,)
-        Coefficients of which nothing is known.
+    is_lost, is_blurred : ndarray of bool of shape (k,)
+        Coefficients of which nothing is known, and those with errors that are not known
+        well: where noise makes the matrix large, they come out small.
     """
 
     matrix: Floats
@@ -93,6 +97,7 @@ class Resolved:
     lost: Floats
     resolution: float
     is_lost: Booleans
+    is_blurred: Booleans
 
 
 def resolve(moments: Moments, design: Floats) -> Resolved:
@@ -118,8 +123,15 @@ def resolve(moments: Moments, design: Floats) -> Resolved:
         inverse=(vectors / values) @ vectors.T,
         lost=vectors[:, lost],
         resolution=float(resolution.min()),
-        is_lost=np.sum(vectors[:, lost] ** 2, axis=1) > _TRACE,
+        is_lost=_along(vectors[:, lost]),
+        is_blurred=_along(vectors[:, resolution < _SHARP]),
     )
+
+
+def _along(vectors: Floats) -> Booleans:
+    """Return which coefficients lie along some orthonormal vectors to some part."""
+    found: Booleans = np.sum(vectors**2, axis=1) > _TRACE
+    return found
 
 
 @dataclass(frozen=True)
@@ -245,6 +257,7 @@ class CoefficientsMixin:
         scale: float = 1.0,
         shift: float = 0.0,
         beyond: Floats | float = 0.0,
+        is_blurred: Booleans | bool = False,
     ) -> None:
         """Set coefficients and their errors, in the units of the data.
 
@@ -260,6 +273,8 @@ class CoefficientsMixin:
             Of the target.
         beyond : ndarray of shape (k,), default=0.0
             By which intervals are longer than noise and sampling make them.
+        is_blurred : ndarray of bool of shape (k,), default=False
+            Coefficients to be marked as wide.
         """
         back = scale * units.back(self.fit_intercept)
         slopes = back @ found.slopes
@@ -269,6 +284,7 @@ class CoefficientsMixin:
         self._names = ["intercept", *names[self._places].tolist()]
         lost = np.abs(back) @ found.is_lost > 0
         self._beyond = np.abs(back) @ np.broadcast_to(beyond, back.shape[1:])
+        self._blurred = np.abs(back) @ np.broadcast_to(is_blurred, back.shape[1:]) > 0
         self._std_errors = {}
         for of, part in (
             ("table", found.of_noise),
@@ -372,7 +388,7 @@ class CoefficientsMixin:
         away = np.maximum(np.abs(estimate) - self._beyond, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             tested = 2 * stats.norm.sf(away / spread)
-        blurred = self.resolution_ < self._sharp_from
+        blurred = self._blurred | (self.resolution_ < self._sharp_from)
         frame = pd.DataFrame(
             {
                 "column": self._names,

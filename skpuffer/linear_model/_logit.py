@@ -63,6 +63,9 @@ _STEEPEST = 3.0
 #: By how much a step changes the log-odds of a record at most.
 _LONGEST = 20.0
 
+#: Change of log-odds, at most one, of which it is said how much a step leaves.
+_FARTHEST = 0.95
+
 #: Contributions are whole multiples of this, so that their sums are exact in any order.
 _GRAIN = 2.0**-24
 
@@ -229,8 +232,8 @@ class NewtonStep:
         What a further step may change, noise apart.
     resolution : float
         Smallest eigenvalue of the curvature in deviations of its noise.
-    is_lost : ndarray of bool of shape (k,)
-        Slopes of which nothing is known.
+    is_lost, is_blurred : ndarray of bool of shape (k,)
+        Slopes of which nothing is known, and those with errors that are not known well.
     """
 
     slopes: Floats
@@ -239,6 +242,7 @@ class NewtonStep:
     beyond: Floats
     resolution: float
     is_lost: Booleans
+    is_blurred: Booleans
 
 
 def newton_step(
@@ -249,9 +253,11 @@ def newton_step(
     The curvature H and the gradient g at the slopes before are known with noise, and
     the step is ``g / H``. At the slopes of the maximum the gradient vanishes but for
     noise, and for the sampling of records, of covariance H (Fisher). What a step leaves
-    is of second order. The derivative of the curvature is no larger than itself. So
-    where a step changes log-odds by t, of the records that the curvature is made of, it
-    leaves about ``t / 2`` of itself.
+    is of second order. The derivative of the curvature is no larger than itself. Where
+    the curvature falls as fast as it can, a step that changes log-odds by t leaves
+    ``-log(1 - t) - t``, which is below ``t / (1 - t) / 2`` of itself. Twice of that is
+    taken: t is a mean over the records that the curvature is made of, and noise that
+    makes the curvature large makes the step short.
 
     Parameters
     ----------
@@ -270,6 +276,7 @@ def newton_step(
         step *= _LONGEST / change
     mean_square = float(step @ found.matrix @ step) / max(moments.products[0, 0], 1.0)
     change = min(change, math.sqrt(max(mean_square, 0.0)))
+    change = min(change, _FARTHEST)
     # the gradient less the curvature times the step
     noise = moments.noise_along(np.append(design @ step, -1.0), design)
     errors = noise.T @ noise
@@ -281,9 +288,10 @@ def newton_step(
         slopes=before + step,
         of_noise=inverse @ errors @ inverse,
         of_sample=inverse @ found.matrix @ inverse,
-        beyond=0.5 * change * np.abs(step),
+        beyond=change / (1 - change) * np.abs(step),
         resolution=found.resolution,
         is_lost=found.is_lost,
+        is_blurred=found.is_blurred,
     )
 
 
@@ -378,7 +386,9 @@ class PrivateLogit(
     log-odds are linear, and that bounds cut off little. Under ``of="table"`` they are
     of the noise alone, and what is covered is the fit without noise of the very table.
     Intervals are longer by what one more step might change; rows of :meth:`to_frame`
-    are marked as wide where this is more than half of a standard error.
+    are marked as wide where this is more than half of a standard error. They are also
+    marked where the curvature is below six deviations of its noise: an interval may
+    then be too short, if noise made the curvature large.
 
     *Noise.* A record whose residual is a adds ``a`` to the gradient, times its row, and
     ``a (1 - a)`` to the curvature. It is large in one of them only. So the curvature is
@@ -510,7 +520,14 @@ class PrivateLogit(
         curvature = sums.read(total, 0.0).products
         weight = max(curvature[0, 0], 1.0)
         means = curvature[0, 1:-1] / weight
-        self._set_slopes(release, sums.units, found, means, beyond=found.beyond)
+        self._set_slopes(
+            release,
+            sums.units,
+            found,
+            means,
+            beyond=found.beyond,
+            is_blurred=found.is_blurred,
+        )
         # a row for the one score of two classes, as scikit-learn has it
         self.coef_, self.coef_std_ = self.coef_[np.newaxis], self.coef_std_[np.newaxis]
         self.intercept_ = np.atleast_1d(self.intercept_)

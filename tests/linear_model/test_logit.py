@@ -13,7 +13,7 @@ from skpuffer._template._plan import Task
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.linear_model import PrivateLogit
-from skpuffer.linear_model._logit import _CURVATURE, NewtonSums
+from skpuffer.linear_model._logit import _CURVATURE, NewtonSums, newton_step
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import BlocksScenario, RecordScenario
 from skpuffer.schema import Category, Number, Schema
@@ -201,6 +201,32 @@ def test_an_attacker_of_all_steps_gets_what_is_promised_and_no_more(
         seed=1,
         epsilons=(0.0, 1.0),
     )
+
+
+def stepped(start, deviation):
+    """One step on exact sums that are read as noisy, and the slopes of the maximum."""
+    rng, held = np.random.default_rng(0), sums_of(numbers=1, levels=())
+    X = rng.uniform(-1, 1, (2000, 1))
+    y = rng.random(2000) < expit(6 * X[:, 0])
+    plain = LogisticRegression(C=np.inf, tol=1e-8).fit(X, y)
+    best = np.array([plain.intercept_[0], plain.coef_[0, 0]])
+    total = held(held.rows(X, y), start * best)
+    moments = held.read(total, deviation)
+    return newton_step(moments, start * best, np.eye(2), math.sqrt(2)), best
+
+
+@pytest.mark.parametrize("start", [0.3, 0.5, 0.7, 0.9, 1.0, 1.2])
+def test_a_step_says_at_least_what_it_leaves(start):
+    step, best = stepped(start, 1e-9)
+    assert (np.abs(step.slopes - best) <= step.beyond + 1e-3).all()
+    assert not step.is_blurred.any() and not step.is_lost.any()
+
+
+def test_errors_that_are_not_known_well_are_marked():
+    resolution = stepped(1.0, 1.0)[0].resolution
+    for held, lost, blurred in ((2.5, True, True), (5, False, True), (7, False, False)):
+        step, _ = stepped(1.0, resolution / held)
+        assert (step.is_lost[1], step.is_blurred[1]) == (lost, blurred)
 
 
 # -- what is published -----------------------------------------------------------------
