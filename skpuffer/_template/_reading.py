@@ -28,7 +28,7 @@ from skpuffer.scenarios._priors._overlap import (
 from skpuffer.schema import Schema
 from skpuffer.schema._agreement import check_agreement, check_same_book
 from skpuffer.schema._cells import level_places, refuse_ambiguous
-from skpuffer.schema._check import refuse_types
+from skpuffer.schema._check import refuse_types, refuse_unread
 from skpuffer.utils._reading import (
     COLLECT,
     as_numbers,
@@ -97,6 +97,7 @@ def read_table(
         # nothing but the columns of the code book is read, whatever else there is
         schema_map = feature_map = map_by_schema(estimator, scenario, feature_map)
         X = schema_map.schema.frame(X)
+        refuse_unread(schema_map.schema, X)
     target_name = name_of_target(y)
     if target_name is None and y is not None and estimator.schema is not None:
         # so that a secret is found out there too, and a prior knows its column

@@ -25,7 +25,7 @@ from ._cells import (
     plain_numbers,
     round_alike,
 )
-from ._columns import Category, Column
+from ._columns import Category, Column, Number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -296,6 +296,39 @@ def refuse_types(
                 type=str(types[name]),
                 kind=type(schema[name]).__name__,
             )
+
+
+#: Cells of a column that are looked at first.
+_HEAD = 1000
+
+
+def refuse_unread(schema: Schema, frame: pd.DataFrame) -> None:
+    """Refuse a table with a column of a number in which no cell can be read as one.
+
+    Gaps alone are taken where there may be gaps.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As :meth:`Schema.frame` returns it.
+
+    Raises
+    ------
+    ValueError
+        Which columns those are is public by assumption.
+    """
+    for name in schema.names:
+        column, values = schema[name], frame[name].to_numpy()
+        if not isinstance(column, Number) or not len(values):
+            continue
+        # that of most tables is seen at once
+        read = any(
+            not np.isnan(plain_numbers(column, part)).all()
+            for part in (values[:_HEAD], values)
+        )
+        if not read and not (column.has_gaps and missing_keys(values).all()):
+            kind = type(column).__name__
+            raise value_error("schema.no_cell_held", name=name, kind=kind)
 
 
 # -- a code book to fill in ------------------------------------------------------------
