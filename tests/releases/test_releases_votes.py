@@ -204,15 +204,21 @@ def farthest_counts(relation, records, k):
 @pytest.mark.parametrize("relation", VOTE_RELATIONS)
 @pytest.mark.parametrize("records", ["add_remove", "replace"])
 @pytest.mark.parametrize("k", [1, 2])
-def test_a_certificate_covers_whatever_voters_may_do(relation, records, k):
+@pytest.mark.parametrize("answers", [5, 1])
+def test_a_certificate_covers_whatever_voters_may_do(relation, records, k, answers):
     """By brute force, over all that so many of them may vote before and after."""
-    votes = release(n_records=10, relation=relation)
+    tested = {} if answers == 5 else {"threshold": 7.0, "max_answers": answers}
+    votes = release(n_records=10, relation=relation, **tested)
     move = farthest_counts(relation, records, k)
     assert k * votes.sensitivity.value(records, 2, 3) >= move * (1 - 1e-12)
     scenario = RecordScenario(k=k, relation=records)
     found = PrivacyLoss(1.0, 1e-5).certify(GaussianNoise(4.0), votes, scenario)
-    # Gaussian noise in each of five queries: their squares add up
-    assert found.curve.mu >= move * math.sqrt(5) / 4 * (1 - 1e-12)
+    # Gaussian noise in each answer, and in a test of each query, answered or not, of
+    # which k voters move the largest count by k: squares add up
+    squares = answers * move**2 / 4**2
+    if tested:
+        squares += 5 * k**2 / votes.test_noise(GaussianNoise(4.0)).scale ** 2
+    assert found.curve.mu >= math.sqrt(squares) * (1 - 1e-12)
 
 
 def test_groups_are_public_facts_that_a_scenario_is_told_of():

@@ -1,6 +1,5 @@
 """Groups that nobody listed: which are released, what that costs, and what is read."""
 
-import itertools
 import math
 import pickle
 
@@ -27,9 +26,7 @@ from skpuffer.exceptions import (
     ScenarioError,
     UnsupportedError,
 )
-from skpuffer.kernel.partitions import PartitionRelease, keep_probability, kept_keys
 from skpuffer.ledger import PrivacyLedger
-from skpuffer.noise import DiscreteLaplaceNoise
 from skpuffer.scenarios import DependenceScenario, RecordScenario
 from skpuffer.schema import Date, Number, Schema
 from skpuffer.summary import PrivateBounds, PrivateSummary
@@ -37,101 +34,6 @@ from tests.refused import refused, says
 
 RNG = np.random.default_rng(0)
 LARGE = PrivacyLoss(1e6, 1e-5)
-BUDGETS = [(0.1, 1e-6), (1.0, 1e-5), (0.02, 0.1), (3.0, 1e-12), (8.0, 1e-3), (1.0, 0.9)]
-
-
-# -- chances: optimal, and private -----------------------------------------------------
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_chances_are_the_largest_that_are_private(budget):
-    epsilon, delta = budget
-    found = keep_probability(np.arange(201), epsilon, delta)
-    most = [0.0]
-    for _ in range(200):
-        p, e = most[-1], math.exp(epsilon)
-        most.append(min(e * p + delta, 1 - (1 - p - delta) / e, 1.0))
-    np.testing.assert_allclose(found, most, rtol=1e-9, atol=1e-15)
-    # of rounding near one, times odds
-    room = delta * (1 + 1e-9) + math.exp(epsilon) * 1e-15
-    for p, q in ((found[:-1], found[1:]), (found[1:], found[:-1])):
-        assert np.all(p <= math.exp(epsilon) * q + room)
-        assert np.all(1 - p <= math.exp(epsilon) * (1 - q) + room)
-
-
-def law(counts, epsilon, delta):
-    """Chances of all sets of released keys."""
-    p = keep_probability(np.array(counts), epsilon, delta)
-    sets = np.array(list(itertools.product([False, True], repeat=len(p))))
-    return np.where(sets, p, 1 - p).prod(axis=1)
-
-
-def neighbours(counts, held, relation):
-    """Counts where one unit comes, or is another one."""
-    units = [u for u in itertools.product([0, 1], repeat=len(counts)) if sum(u) <= held]
-    for unit in units:
-        more = np.add(counts, unit)
-        if relation == "add_remove":
-            yield counts, more
-        else:
-            yield from ((np.add(counts, other), more) for other in units)
-
-
-def largest_divergence(release, noise, relation, epsilon):
-    worst = 0.0
-    for counts in itertools.product(range(4), repeat=3):
-        for pair in neighbours(counts, release.max_keys, relation):
-            first, second = (law(c, 1 / noise.scale, release.delta) for c in pair)
-            for p, q in ((first, second), (second, first)):
-                apart = np.maximum(p - math.exp(epsilon) * q, 0).sum()
-                worst = max(worst, apart)
-    return worst
-
-
-@pytest.mark.parametrize("relation", ["add_remove", "replace"])
-@pytest.mark.parametrize("held", [1, 2])
-def test_no_neighbour_tells_more_than_the_certificate_says(relation, held):
-    """All outcomes of all pairs of small tables, whose keys a unit may hold."""
-    delta = 0.15
-    moves = held * (1 if relation == "add_remove" else 2)
-    release = PartitionRelease(n_records=9, delta=0.9 * delta / moves, max_keys=held)
-    found = PrivacyLoss(1.0, delta).calibrate(
-        release, RecordScenario(relation=relation)
-    )
-    certificate = found.certificate
-    assert certificate.relation == relation and certificate.composable
-    assert certificate.delta == delta and 0.98 < certificate.epsilon <= 1.0
-    told = largest_divergence(release, found.noise, relation, certificate.epsilon)
-    assert told <= delta
-    # outside of the event that it states, its curve holds at any epsilon
-    for epsilon in (0.0, 0.5, float(certificate.curve.renyi(math.inf))):
-        told = largest_divergence(release, found.noise, relation, epsilon)
-        most = certificate.event_delta + certificate.curve.delta(epsilon)
-        assert told <= most * (1 + 1e-12)
-    if moves == 1:
-        # less noise, or a larger share of delta, tells more than that
-        less = DiscreteLaplaceNoise(0.7 * found.noise.scale)
-        tight = PartitionRelease(n_records=9, delta=delta)
-        assert largest_divergence(tight, found.noise, relation, 1.0) > 0.99 * delta
-        assert largest_divergence(tight, less, relation, 1.0) > 1.1 * delta
-
-
-def test_keys_are_drawn_by_these_chances():
-    release = PartitionRelease(n_records=9, delta=0.01)
-    noise, n, rng = DiscreteLaplaceNoise(1.0), 40_000, np.random.default_rng(1)
-
-    def off(noise):
-        """How many deviations the most unlikely share is off."""
-        worst = 0.0
-        for count in range(1, 9):
-            drawn = kept_keys(release, np.full(n, count), noise, rng).mean()
-            p = float(keep_probability(np.array([count]), 1.0, 0.01)[0])
-            worst = max(worst, abs(drawn - p) / math.sqrt(p * (1 - p) / n + 1e-12))
-        return worst
-
-    assert off(noise) < 5
-    assert off(DiscreteLaplaceNoise(0.7)) > 50
-    assert not kept_keys(release, np.zeros(n, int), noise, rng).any()
 
 
 # -- what is read ----------------------------------------------------------------------

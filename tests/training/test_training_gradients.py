@@ -427,6 +427,21 @@ def test_one_record_moves_a_linear_sum_by_the_clip_norm_at_most(
     assert np.linalg.norm(change, ord=order) <= clip_norm * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("weights", [None, "ones", "random"])
+@pytest.mark.parametrize("loss", [Logistic(), Multinomial(), Squared()])
+def test_a_unit_of_many_rows_moves_a_sum_by_the_clip_norm_at_most(loss, weights):
+    rng = np.random.default_rng(3)
+    # rows that pull one way
+    X, y = np.full((9, D), 5.0), np.zeros(9)
+    w = {"ones": np.ones(9), "random": rng.random(9)}.get(weights)
+    rows = LinearGradients(loss, X, y, n_classes=K, weights=w)
+    unit, release = rows.of_units(np.zeros(9, int)), whole(1, clip_norm=0.1)
+    at = 0.1 * np.ones(rows.dim)
+    share = 1.0 if w is None else w.mean()
+    length = np.linalg.norm(unit.clipped_sum(at, None, release))
+    assert 0.09 * share < length <= 0.1 * share * (1 + 1e-12)
+
+
 @given(
     tables,
     st.sampled_from([Logistic(), Multinomial(), Squared()]),
