@@ -191,6 +191,10 @@ def test_a_preview_has_the_noise_of_the_release_and_spends_nothing(what):
 def test_a_preview_has_deviations_for_a_guess_at_the_number_of_records():
     held = session()
     preview = held.preview("summary", columns=["age"], share=0.5, n_records=600)
+    # of the guess, whatever the table holds
+    more = held.preview("summary", columns=["age"], share=0.5, n_records=60_000)
+    std, less = (p.std["result_"].loc["mean", "age"] for p in (preview, more))
+    assert 70 < std / less < 140
     found = held.summary(columns=["age"], share=0.5).result_std_
     expected = preview.std["result_"].loc[["count", "mean"], "age"]
     np.testing.assert_allclose(expected, found.loc[["count", "mean"], "age"], rtol=0.2)
