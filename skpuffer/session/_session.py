@@ -46,7 +46,7 @@ from skpuffer.privacy import compose
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.summary import PrivateBounds, PrivateSummary
-from skpuffer.summary._keys import unlisted
+from skpuffer.summary._keys import promised_by_keys, unlisted
 from skpuffer.synthesis import PrivateTableSynthesizer
 from skpuffer.utils._documents import written
 from skpuffer.utils._listeners import unheard
@@ -540,12 +540,17 @@ class Session:
             if _described(part.scenario) != _described(self.scenario):
                 raise value_error("session.scenario_differs", model=name)
             size = getattr(part.scenario, "size", None)
-            knows = part is model and part._takes_any_size
+            # or a release of the bounds of the model
+            alone = part is model or part is getattr(model, "_finder", None)
+            knows = alone and part._takes_any_size
             if size not in (None, "public") and not knows:
                 raise unsupported_error("session.size_needed", model=name, size=size)
         inner = model.estimator if isinstance(model, PrivateGridSearchCV) else model
         own = inner.get_params(deep=False)
-        told = [own.get(key) is not None for key in ("schema", "bounds", "categories")]
+        ways = ["schema", "categories"]
+        if getattr(inner, "_finder", None) is None:
+            ways.append("bounds")  # else they are found within those of the code book
+        told = [own.get(key) is not None for key in ways]
         if "schema" in own and not any(told):
             inner.set_params(schema=asked.schema)
 
@@ -622,8 +627,11 @@ class Session:
         def fits(part: float) -> tuple[bool, Preview | None]:
             found = offered(PrivacyLoss(part * whole, self._delta, noise="gaussian"))
             try:
-                known = [] if found is None else [found.certificate]
-                return self._excess(*rest, *known) <= _ROUNDING / 2, found
+                if found is None:
+                    known = promised_by_keys(model, self._table)
+                else:
+                    known = found.certificate
+                return self._excess(*rest, known) <= _ROUNDING / 2, found
             except (CompositionError, UncertifiedError):
                 pass  # the ledger says why it does not add up
             return True, found

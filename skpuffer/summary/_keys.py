@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from skpuffer._template._plan import FitPlan, Opening, Task
     from skpuffer.kernel.numbers import Indices
     from skpuffer.noise import Noise
+    from skpuffer.privacy import Certificate
 
 # Part of delta that the keys of one unit cost at most when they tell all; the rest is
 # for what they may tell beyond their epsilon.
@@ -247,6 +248,28 @@ def budgets(accountant: Any, share: float) -> tuple[PrivacyLoss, Any]:
     left = (float(epsilon) - of_keys) * (1 - _ROUNDED)
     rest = clone(accountant).set_params(epsilon=left, delta=(1 - share) * float(delta))
     return PrivacyLoss(of_keys, share * float(delta)), rest
+
+
+def promised_by_keys(summary: Any, X: Any) -> Certificate:
+    """Return what both parts of a fit promise together, whatever groups there are.
+
+    Parameters
+    ----------
+    summary : PrivateSummary
+    X : table
+        Of which only the names of columns and the number of rows are read, the latter
+        if it is public.
+    """
+    scenario, accountant = scenario_and_accountant(summary)
+    of_keys, of_values = budgets(accountant, summary.key_share)
+    table, by = to_pandas(read_table(X)), as_list(summary.by)
+    n_records = None if scenario.size == "private" else len(table)
+    keys = _Keys(scenario, of_keys, by=by)
+    params = summary.get_params(deep=False) | _named(summary, by, [0], table)
+    part = type(summary)(**params | {"accountant": of_values, "by": by[0]})
+    names = table.columns.tolist()
+    plans = keys.preview(n_records, feature_names=names), part.preview(n_records)
+    return compose([plan.certificate for plan in plans], delta=float(accountant.delta))
 
 
 def fit_by_keys(

@@ -34,7 +34,13 @@ from skpuffer.naive_bayes import PrivateCategoricalNB
 from skpuffer.privacy import compose
 from skpuffer.scenarios import AttributeScenario, BoundedInference, RecordScenario
 from skpuffer.schema import Number, Schema
-from skpuffer.summary import PrivateBounds, PrivateCDF, PrivateMean, PrivateQuantile
+from skpuffer.summary import (
+    PrivateBounds,
+    PrivateCDF,
+    PrivateMean,
+    PrivateQuantile,
+    PrivateSummary,
+)
 from tests.engines import lazy_frame
 from tests.refused import codes_of, refused
 
@@ -332,6 +338,21 @@ def test_groups_that_nobody_listed_are_released_too():
     assert SONG not in held.report()
     with refused(UnsupportedError, "session.groups_not_known"):
         held.preview("summary", by="sex", columns=["age"], share=0.1)
+
+
+@pytest.mark.parametrize("size", ["private", "public"])
+def test_groups_that_nobody_listed_cost_no_more_than_their_share(size):
+    held = session(schema=BOOK.without("sex"), size=size)
+    held.summary(by="sex", columns=["age"], share=0.1)
+    assert 0.9 - 1e-5 < held.left < 0.905
+
+
+def test_bounds_are_found_within_a_fit_and_need_no_number_of_records():
+    held = session(epsilon=4.0)
+    model = held.fit(PrivateSummary(bounds=PrivateBounds()), share=0.5)
+    low, high = model.found_bounds_["age"]
+    assert BOOK["age"].low <= low < high <= BOOK["age"].high
+    assert held.left == pytest.approx(0.5, abs=0.01)
 
 
 # -- a week later, in another process --------------------------------------------------
