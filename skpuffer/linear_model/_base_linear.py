@@ -159,7 +159,7 @@ class TargetScale:
     Parameters
     ----------
     centre, half : float
-        Of the bounds: their middle, and half of the range.
+        Middle of the bounds, and half of their range.
     """
 
     centre: float = 0.0
@@ -263,7 +263,7 @@ def warn_of_scale(estimator: Any, task: Task) -> None:
     estimator : estimator
         With the parameter `data_norm`.
     task : Task
-        Of which the scenario's bounds and the code book are read, and no row.
+        Gives the scenario's bounds and the code book; no row is read.
     """
     norm = getattr(estimator, "data_norm", None)
     if norm is None or isinstance(norm, str) or task.scenario.needs_empirical:

@@ -131,8 +131,8 @@ def minimise(
     Notes
     -----
     It never fails: that it did, or not, would tell of the data. Quasi-Newton and Newton
-    steps are quick and all that is needed as a rule. What they leave is done by
-    accelerated gradient descent, in a number of steps that `constants` alone bound.
+    steps are quick and all that is needed as a rule. Accelerated gradient descent does
+    the rest, in a number of steps that `constants` alone bound.
     """
     objective = Objective(
         rows, y, constants.loss, constants.C, constants.n_outputs, shares
@@ -246,7 +246,7 @@ def minimiser_release(
     Parameters
     ----------
     context : PublicContext
-        Of a fit, which knows the number of features.
+        Context of a fit, which knows the number of features.
     record : ModelRecord
         In whose points `constants` measure a move.
     tol : float

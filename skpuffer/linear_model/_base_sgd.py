@@ -813,9 +813,9 @@ class Start:
     ----------
     parameters : ndarray of shape (dim,)
     assumption : Statement
-        What the certificate of the run takes for granted of them.
+        Assumption about them in the certificate of the run.
     certificate : Certificate or None, default=None
-        Of their own release, where it is to be added to that of the run.
+        Certificate of their own release, where it is to be added to that of the run.
     name : {'init', 'warm_start'}, default='init'
         Parameter that asks for it.
     """
@@ -836,7 +836,7 @@ class Start:
         Raises
         ------
         CompositionError
-            If the two promises cannot be added. What holds of each alone says nothing
+            If the two promises cannot be added. A promise for each alone says nothing
             of a model that shows both.
         """
         if self.certificate is None:

@@ -193,7 +193,7 @@ class CodedColumns:
 
     @property
     def units(self) -> Units:
-        """Of the columns, levels as they are."""
+        """Units of the columns, levels as they are."""
         ones = np.ones(len(self.columns) - len(self.numbers))
         middle = np.concatenate([self.bounds.middle, 0 * ones])
         return Units(self.columns, middle, np.concatenate([self.bounds.half, ones]))

@@ -88,7 +88,7 @@ class CrossProducts(CodedColumns):
         Whether a record may lack its target, or a number: it is then counted as one
         that does, and adds nothing else.
     weight : float, default=1.0
-        What such a record adds, or one that lacks nothing.
+        Contribution of such a record, or of one that lacks nothing.
     counts_present : bool, default=False
         Whether records that lack nothing are counted instead, as where the number of
         records is private.
@@ -387,8 +387,8 @@ def solve(moments: Moments, design: Floats, shift: float) -> Solution:
     With N the moments, w = (design @ slopes - shift e_0, -1) and A = design' N design,
     what the slopes solve is design' N w = 0. At the true slopes it is noise: that of
     the residuals, of covariance ``residual * A``, and what was added to N. So the
-    covariance of the slopes is that of both between two inverses of A. Of records with
-    weights s up to one, the residuals have the covariance ``sum(s**2 e**2 x x')``,
+    covariance of the slopes is that of both between two inverses of A. With weights s
+    of records up to one, the residuals have the covariance ``sum(s**2 e**2 x x')``,
     which is no more than ``sum(s e**2 x x')``, and that is ``residual * A``.
 
     Parameters
@@ -397,7 +397,7 @@ def solve(moments: Moments, design: Floats, shift: float) -> Solution:
     design : ndarray of shape (width - 1, k)
         Slopes of (1, columns) for each of the coefficients.
     shift : float
-        What the constant takes up before.
+        Part that the constant takes up before.
 
     References
     ----------
@@ -461,9 +461,9 @@ class PrivateLinearRegression(
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features, as of :class:`~skpuffer.summary.PrivateMean`.
-        What lies outside is clipped, each column by itself. ``'empirical'`` reads the
-        range off the private data, warns, and leaves an estimate for a certificate.
-        A :class:`~skpuffer.summary.PrivateBounds` releases bounds first, with a part of
+        Values outside are clipped, each column by itself. ``'empirical'`` reads the
+        range off the private data, warns, and leaves an estimate for a certificate. A
+        :class:`~skpuffer.summary.PrivateBounds` releases bounds first, with a part of
         the budget; they are then in ``found_bounds_``.
     target_bounds : tuple of float, default=None
         Public bounds (low, high) of the target, outside of which values are clipped.
@@ -539,7 +539,7 @@ class PrivateLinearRegression(
 
     *Weights.* Standard errors with weights are an upper bound of the sandwich
     estimator's: each record is taken to have the largest weight beside its own. If all
-    weights are a third of the largest, errors of sampling are 1.7 times too wide. Of
+    weights are a third of the largest, errors of sampling are 1.7 times too wide. For
     the population, residuals are assumed to have one variance wherever the features
     are; weights may depend on the residuals.
 
@@ -666,8 +666,7 @@ class PrivateLinearRegression(
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_records, n_features)
-            A secret column is ignored. Of a number that is missing the noisy mean is
-            taken.
+            A secret column is ignored. A missing number is replaced by the noisy mean.
 
         Returns
         -------

@@ -74,7 +74,7 @@ _BLOCK = 2**14
 
 @dataclass(frozen=True)
 class NewtonSums(CodedColumns):
-    """What a step of Newton's method sums: gradients and curvatures of records.
+    """Sums of a step of Newton's method: gradients and curvatures of records.
 
     With w = (1, columns), its score s and the residual ``a = y - expit(s)``, a record
     adds ``a w``, and the entries of ``|a| (1 - |a|) w w'`` that are not zero or the
@@ -196,7 +196,7 @@ class NewtonSums(CodedColumns):
         ----------
         total : ndarray of shape (dim,)
         deviation : float
-            Of the noise of each entry.
+            Deviation of the noise of each entry.
         """
         k, (first, second), weights = self.width, self.entries, self.weights
         products = np.zeros((k + 1, k + 1))
@@ -229,7 +229,7 @@ class NewtonStep:
     of_noise, of_sample : ndarray of shape (k, k)
         Covariances that the noise and the sampling of records give them.
     beyond : ndarray of shape (k,)
-        What a further step may change, noise apart.
+        Possible change by a further step, noise apart.
     resolution : float
         Smallest eigenvalue of the curvature in deviations of its noise.
     is_lost, is_blurred : ndarray of bool of shape (k,)
@@ -252,12 +252,12 @@ def newton_step(
 
     The curvature H and the gradient g at the slopes before are known with noise, and
     the step is ``g / H``. At the slopes of the maximum the gradient vanishes but for
-    noise, and for the sampling of records, of covariance H (Fisher). What a step leaves
-    is of second order. The derivative of the curvature is no larger than itself. Where
-    the curvature falls as fast as it can, a step that changes log-odds by t leaves
-    ``-log(1 - t) - t``, which is below ``t / (1 - t) / 2`` of itself. Twice of that is
-    taken: t is a mean over the records that the curvature is made of, and noise that
-    makes the curvature large makes the step short.
+    noise, and for the sampling of records, of covariance H (Fisher). A step leaves an
+    error of second order. The derivative of the curvature is no larger than itself.
+    Where the curvature falls as fast as it can, a step that changes log-odds by t
+    leaves ``-log(1 - t) - t``, which is below ``t / (1 - t) / 2`` of itself. Twice of
+    that is taken: t is a mean over the records that the curvature is made of, and noise
+    that makes the curvature large makes the step short.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ class PrivateLogit(
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features, as of :class:`~skpuffer.summary.PrivateMean`.
-        What lies outside is clipped, each column by itself. ``'empirical'`` reads the
+        Values outside are clipped, each column by itself. ``'empirical'`` reads the
         range off the private data, warns, and leaves an estimate for a certificate.
     classes : array-like of shape (2,), default=None
         Public class labels. None takes those of `y` as public.
@@ -365,7 +365,7 @@ class PrivateLogit(
     accountant_ : Accountant
         The accountant that set it.
     release_ : AdaptiveRelease
-        What was accounted for and run.
+        The release that was accounted for and run.
     feature_map_ : Encoding
         Public map from raw columns to those that are read, whose names are
         ``feature_map_.names``; only with a `schema`.
@@ -546,8 +546,7 @@ class PrivateLogit(
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_records, n_features)
-            A secret column is ignored. Of a number that is missing the noisy mean is
-            taken.
+            A secret column is ignored. A missing number is replaced by the noisy mean.
 
         Returns
         -------

@@ -235,7 +235,7 @@ class Look:
     Parameters
     ----------
     release : GradientRelease
-        Of a single step.
+        Release of a single step.
     deviation : float
         Largest standard deviation of its noise.
     """
@@ -259,13 +259,13 @@ def least_noise(
     Parameters
     ----------
     probe : GradientRelease
-        Of a single step, at any clip norm.
+        Release of a single step, at any clip norm.
     bound : BoundScenario
-        Of what it says of records, not of the data.
+        Scenario whose facts about records are used, and none about the data.
     start : float
         How far the start is from zero. No ball is asked for that leaves it out.
     clip_norm, radius : float or None
-        What was decided already; None is by the rule.
+        Values decided already; None is by the rule.
 
     Returns
     -------

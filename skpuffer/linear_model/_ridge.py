@@ -73,10 +73,10 @@ class _Moments:
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity of the moments to moves of the features, targets staying.
 
-        Of rows z and w that are d apart, ``|z z' - w w'|**2`` is half of ``d**2 *
-        (2 |z|**2 + 2 |w|**2 - d**2) + (|z|**2 - |w|**2)**2``. With the features in a
-        ball of radius one that is largest on its surface, or on one radius of it where
-        d is small; z t moves by d.
+        If rows z and w are d apart, ``|z z' - w w'|**2`` is half of
+        ``d**2 * (2 |z|**2 + 2 |w|**2 - d**2) + (|z|**2 - |w|**2)**2``. With the
+        features in a ball of radius one that is largest on its surface, or on one
+        radius of it where d is small; z t moves by d.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class PrivateRidge(LinearRegressor):
     n_iter_ : ndarray of shape (1,)
         Number of epochs begun; gradients only.
     release_ : GradientRelease
-        What was accounted and run; gradients only.
+        The release that was accounted and run; gradients only.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise

@@ -125,7 +125,7 @@ class PrivateSGDClassifier(LinearClassifier):
 
     Notes
     -----
-    What is left at None follows :func:`skpuffer.training.run_defaults`, from public
+    Parameters left at None follow :func:`skpuffer.training.run_defaults`, from public
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 
@@ -317,7 +317,7 @@ class PrivateSGDRegressor(LinearRegressor):
 
     Notes
     -----
-    What is left at None follows :func:`skpuffer.training.run_defaults`, from public
+    Parameters left at None follow :func:`skpuffer.training.run_defaults`, from public
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 

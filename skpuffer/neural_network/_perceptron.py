@@ -135,7 +135,7 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
 
     Notes
     -----
-    What is left at None follows :func:`skpuffer.training.run_defaults`, from public
+    Parameters left at None follow :func:`skpuffer.training.run_defaults`, from public
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 

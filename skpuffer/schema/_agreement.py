@@ -52,7 +52,7 @@ def check_same_book(schema: Schema, believed: Schema) -> None:
     Parameters
     ----------
     schema : Schema
-        Of the estimator, without the secret.
+        Schema of the estimator, without the secret.
 
     Raises
     ------

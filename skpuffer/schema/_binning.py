@@ -45,8 +45,8 @@ class Binning:
     n_amount_bins : int, default=256
         The same, of an amount.
     n_halvings : int or None, default=None
-        Of a number that is no amount and has zero as a bound, how often the cell at
-        zero is halved towards it; zero is a cell of its own then. None leaves cells
+        How often the cell at zero is halved towards it, for a number that is no amount
+        and has zero as a bound; zero is a cell of its own then. None leaves cells
         equal.
 
     Attributes
@@ -60,9 +60,9 @@ class Binning:
     has_missing : tuple of bool
         Whether the last cell is that of missing values.
     edges : tuple of ndarray or None
-        Of the cells of numbers, one more than there are, in the column's unit.
+        Edges of the cells of numbers, one more than there are, in the column's unit.
     values : tuple of list
-        What stands for each cell: a level, the middle of a cell, None if missing.
+        Value of each cell: a level, the middle of a cell, None if missing.
 
     Examples
     --------

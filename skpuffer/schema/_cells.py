@@ -78,7 +78,7 @@ def cell_key(value: Any) -> float | str | None:
     Parameters
     ----------
     value : object
-        Whatever it is, nothing raises.
+        Any object; nothing raises.
 
     Returns
     -------
@@ -278,7 +278,7 @@ def level_places(levels: Sequence[Any], values: Any) -> Indices:
     levels : sequence
         None among them is no level.
     values : array of shape (n,)
-        Of NumPy or pandas.
+        An array of NumPy or pandas.
 
     Returns
     -------
@@ -438,7 +438,7 @@ def cell_numbers(values: Any) -> Floats:
     Parameters
     ----------
     values : array of shape (n,)
-        Of NumPy or pandas.
+        An array of NumPy or pandas.
 
     Returns
     -------
@@ -465,7 +465,7 @@ def cell_seconds(values: Any, reads: str) -> Floats:
     Parameters
     ----------
     values : array of shape (n,)
-        Of NumPy or pandas.
+        An array of NumPy or pandas.
     reads : {'date', 'time'}
         Whether they are moments, counted since the beginning of 1970, or times of the
         day, counted since midnight.
@@ -620,7 +620,7 @@ def numbers(
     numbers : ndarray of float of shape (n,)
         Within the bounds, `filling` where a value is missing.
     missing : ndarray of bool of shape (n,)
-        What is missing, or no number.
+        True where a value is missing, or no number.
     """
     found = plain_numbers(column, values, exact)
     missing = np.isnan(found)

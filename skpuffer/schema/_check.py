@@ -43,9 +43,9 @@ class ColumnCheck:
     ----------
     name : str or int
     kind : str
-        Of the code book: 'number' or 'category'.
+        Kind in the code book: 'number' or 'category'.
     type : str or None
-        Of the table, in the words of its library; None if the column is not there.
+        Type in the table, in the words of its library; None if the column is not there.
     is_held : bool
         Whether the code book's kind can hold values of that type.
     counts : dict of {str: int}
@@ -78,7 +78,7 @@ class TableCheck:
     Parameters
     ----------
     columns : tuple of ColumnCheck
-        Of the code book, in its order.
+        Columns of the code book, in its order.
     n_records : int
     unread : tuple
         Names of the table's columns that the code book does not have.

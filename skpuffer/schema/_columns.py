@@ -53,10 +53,9 @@ class Number:
         the column.
     missing : bool or tuple, default=True
         Whether values may be missing, or the codes that mean a missing value besides
-        None and NaN. What is missing is no answer: statistics are of the values that
-        are there, and models know that one is missing. False declares that none is,
-        and then nothing is paid for it; one that is missing all the same is read as
-        `fill`.
+        None and NaN. A missing value is no answer: statistics are of the values that
+        are there, and models know that one is missing. False declares that none is, and
+        then nothing is paid for it; one that is missing all the same is read as `fill`.
     missing_level : bool, default=None
         Whether missing values are told from others. None is so if they may be missing
         and no `fill` is given. True beside a `fill` marks them as well, so that
@@ -243,7 +242,7 @@ class Date(Number):
     low, high : str, date, datetime or datetime64
         First and last public value. A day as `high` is meant to its last moment.
     unit : {'day', 'hour', 'minute', 'second'}, default='day'
-        What is told apart: the rest of a moment is cut off. Means and deviations of
+        The resolution: the rest of a moment is cut off. Means and deviations of
         :class:`~skpuffer.summary.PrivateSummary` are of moments to the second.
     integer, amount : bool
         True and False: values are whole units, and no amounts.
@@ -422,7 +421,7 @@ class Category:
         Public level that stands for a missing one. None is the first level in models;
         :class:`~skpuffer.summary.PrivateSummary` then counts the record at no level.
     unit : str, default=None
-        What is counted, for people.
+        Name of the things counted, for people.
     shares : tuple of float, default=None
         Public shares of the levels where they are known: encodings are centred by them.
 
@@ -532,7 +531,7 @@ def as_column(name: Any, given: Any) -> Column:
     Parameters
     ----------
     name : str or int
-        Of the column, for messages.
+        Name of the column, for messages.
     given : Number, Category, pair of numbers, list of levels, or dict
         A tuple of two different numbers is a pair of bounds, any other list one of
         levels; a dict holds the fields of either, and bounds also as ``'bounds'``.

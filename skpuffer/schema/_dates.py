@@ -40,15 +40,15 @@ class DatePart:
 
     Years, quarters, months and days are all those between the bounds, in order; months
     of the year, weekdays and hours come again. A date outside the bounds is in the
-    nearest level. What is missing has the level None, or that of the `fill`. It has
-    none where the column declares that nothing is missing.
+    nearest level. A missing date has the level None, or that of the `fill`. It has none
+    where the column declares that nothing is missing.
 
     Parameters
     ----------
     label : str
-        What the column of levels is called.
+        Name of the column of levels.
     name : str or int
-        Of the column of dates.
+        Name of the column of dates.
     entry : Date
         Its entry in the code book.
     part : str

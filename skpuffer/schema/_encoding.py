@@ -33,8 +33,8 @@ class Encoding:
     """Public map from the rows of a table to vectors of numbers.
 
     A category becomes one column a level, of zeros and a one; a number stays one
-    column. What is missing is the `fill` of its column, or a column of its own beside
-    a number that is zero. Each row is read by itself, and none is refused.
+    column. A missing value is the `fill` of its column, or a column of its own beside a
+    number that is zero. Each row is read by itself, and none is refused.
 
     Parameters
     ----------

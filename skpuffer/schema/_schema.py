@@ -45,10 +45,10 @@ class _UnknownColumnError(KeyError):
 class Schema:
     """Public code book of a table: bounds, levels, missing values, units, the target.
 
-    What it holds must be known without the private rows, as from a questionnaire, a
+    Its contents must be known without the private rows, as from a questionnaire, a
     standard or an earlier public release. Estimators with the parameter `schema` read
-    raw tables by it, with texts and gaps, in `fit` and `predict` alike. What lies
-    outside of it in the data is read as the nearest public value, or as missing.
+    raw tables by it, with texts and gaps, in `fit` and `predict` alike. Values outside
+    of it in the data are read as the nearest public value, or as missing.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class Schema:
     target : str or int, default=None
         Which of the columns is the target. It is no feature.
     size : {'public', 'private'} or int, default=None
-        What estimators may know of the number of records. None is 'public': they read
-        it off the table, and certificates say so. With 'private' it leaves with noise
-        alone, where an estimator needs it. A number is declared in its place, and the
-        true one is not read. Estimators that cannot do without the exact number refuse
-        the latter two.
+        How much estimators may know of the number of records. None is 'public': they
+        read it off the table, and certificates say so. With 'private' it leaves with
+        noise alone, where an estimator needs it. A number is declared in its place, and
+        the true one is not read. Estimators that cannot do without the exact number
+        refuse the latter two.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class Schema:
 
     @property
     def size(self) -> int | str | None:
-        """What estimators may know of the number of records."""
+        """How much estimators may know of the number of records."""
         return self._size
 
     def __getitem__(self, name: Hashable) -> Column:
@@ -465,7 +465,7 @@ class Schema:
         Parameters
         ----------
         names : sequence
-            Of the columns that are read: names, or positions.
+            Names or positions of the columns that are read.
         bounds : pair (low, high), or dict of {column: (low, high)}, default=None
             Numbers, or arrays with one for each column that is no category.
         categories : dict of {column: levels}, default=None
@@ -642,7 +642,7 @@ class Schema:
 
     @property
     def of_gaps(self) -> tuple[Statement, ...]:
-        """What a certificate says of numbers among the features that are missing."""
+        """Statements of a certificate on missing numbers among the features."""
         held = {n: c for n in self._names if isinstance(c := self._columns[n], Number)}
         by_code = {
             "assume.missing_numbers_told": [n for n, c in held.items() if c.has_gaps],

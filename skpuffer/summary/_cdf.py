@@ -78,8 +78,8 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
         largest. Shares are then those of all weights.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. Of dates, results are numbers of units, of which
-        :meth:`~skpuffer.schema.Date.present` makes dates. See
+        them, and `bounds` are its own. For dates, results are numbers of units, which
+        :meth:`~skpuffer.schema.Date.present` makes into dates. See
         :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
@@ -375,12 +375,12 @@ atol=0.02))
         Parameters
         ----------
         level : float, default=0.95
-            Of each interval by itself, in (0, 1).
+            Confidence level of each interval by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
             Whether an interval is for the population that the records were drawn from,
             independently, or for this very table, read without noise.
         levels : array-like of shape (n_quantiles,), default=(0.25, 0.5, 0.75)
-            Of the quantiles, in (0, 1).
+            Levels of the quantiles, in (0, 1).
 
         Returns
         -------

@@ -90,7 +90,7 @@ def cell_counts(
     cells : ndarray of int of shape (n,) or None
         From 0; None puts all records in one.
     weights : ndarray of shape (n,) or None
-        What each record counts; None is one.
+        Weight of each record; None is one.
 
     Returns
     -------
@@ -255,8 +255,8 @@ class Signs:
 class Bins:
     """Contribution to a histogram: a one where a value falls, on a public grid.
 
-    Bins are closed below and open above, the last one closed. What lies outside is
-    counted in the first or the last, and what is missing in none.
+    Bins are closed below and open above, the last one closed. Values outside are
+    counted in the first or the last, and missing ones in none.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ class Levels:
     Parameters
     ----------
     position : int
-        Of a column that holds codes 0, 1, …; a negative one counts as nothing.
+        Position of a column that holds codes 0, 1, …; a negative one counts as nothing.
     dim : int
         Number of levels.
     """
@@ -446,7 +446,7 @@ class Grouped:
     sizes : tuple of int
         Their numbers of levels.
     block : callable
-        What a record adds within its cell.
+        Contribution of a record within its cell.
     """
 
     positions: tuple[int, ...]

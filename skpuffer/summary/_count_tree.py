@@ -60,8 +60,8 @@ class CountTree:
     edges : tuple of float
         Increasing; see :class:`Bins`, also for `mark`.
     unit : float, default=1
-        Of each count: contributions are divided by it, so that noise of one unit for
-        all coordinates of a release is so much larger on these.
+        Unit of each count: contributions are divided by it, so that noise of one unit
+        for all coordinates of a release is so much larger on these.
 
     References
     ----------
@@ -277,7 +277,7 @@ def nearest_counts(
     sizes : ndarray of shape (n_groups,) or None
         Noisy; None where none were released.
     parts : sequence of Parts
-        Of each column, for the same groups, with noise of the same variance.
+        Parts of each column, for the same groups, with noise of the same variance.
     total : float
         Number of records, without noise.
     complete : bool

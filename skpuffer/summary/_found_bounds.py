@@ -67,9 +67,9 @@ class Parts:
     finder, model : private estimator
         Unfitted. The bounds of the model stand for any.
     certificate : Certificate
-        Of the model's release, for all bounds that may be found.
+        Certificate of the model's release, for all bounds that may be found.
     plan : FitPlan
-        Of the model, as a whole with the bounds.
+        Plan of the model, as a whole with the bounds.
     """
 
     finder: Any
@@ -86,7 +86,7 @@ def split_budget(
     Parameters
     ----------
     estimator : private estimator
-        Whose parameter `bounds` is the finder.
+        Estimator whose parameter `bounds` is the finder.
     plan : callable
         Returns the plan of one of both, with an accountant.
 
@@ -279,7 +279,7 @@ def fit_within(
     ----------
     finder : PrivateBounds
     estimator : private estimator
-        Whose parameter `bounds` it is.
+        Estimator whose parameter `bounds` it is.
     X, y : table and target
     *beside : secret, groups, feature_map, approve, given and weights
         As of its fit.

@@ -101,7 +101,7 @@ def count_weight(beside: Sensitivity, norm: float) -> float:
     Parameters
     ----------
     beside : Sensitivity
-        Of the sums, in units of the half-range of a column.
+        Sensitivity of the sums, in units of the half-range of a column.
     norm : float
         In which the noise measures moves; one that `beside` lacks is read as 2.
 
@@ -222,7 +222,7 @@ def gap_weight(
     Parameters
     ----------
     present : Sensitivity
-        Of what a record adds that has a value, not all of it zero; in `norm`.
+        Sensitivity of what a record with a value adds, not all of it zero; in `norm`.
     relation : {'add_remove', 'replace'}
     norm : float or sequence of float
         In which the noise measures moves, or may; one that `present` lacks is read
@@ -237,7 +237,7 @@ def gap_weight(
 
     Examples
     --------
-    Of a mean, whose contributions lie in [-1, 1]:
+    For a mean, whose contributions lie in [-1, 1]:
 
     >>> from skpuffer.summary._gaps import gap_weight
     >>> from skpuffer.summary._mean import _SENSITIVITY
@@ -273,7 +273,7 @@ def with_count(present: Sensitivity, weight: float, lacks: bool) -> Sensitivity:
     present : Sensitivity
         Of the value.
     weight : float
-        What each record with a value adds to the count.
+        Amount that each record with a value adds to the count.
     lacks : bool
         Whether a record may lack its value. It then adds nothing, as one that is not
         there.
@@ -313,7 +313,7 @@ def with_gaps(present: Sensitivity, weight: float, least: float = 0.0) -> Sensit
     Parameters
     ----------
     present : Sensitivity
-        Of v, for both relations, in the same norms.
+        Sensitivity of v, for both relations, in the same norms.
     weight : float
     least : float, default=0.0
         Of the shares.
@@ -440,8 +440,8 @@ class ReadMoments(NamedTuple):
         Standard deviations that the noise gives them, those of ratios by the delta
         method.
     below, origin : ndarray of shape (n_columns,)
-        Of what `first` is divided by, the deviation as a share of it, zero where it is
-        public; and the value of `first` where the number divided is zero.
+        Deviation of the divisor of `first` as a share of it, zero where it is public;
+        and the value of `first` where the number divided is zero.
     """
 
     first: Floats
@@ -502,9 +502,9 @@ def ratio_interval(
 
     Notes
     -----
-    Of a ratio r, of deviations t and d, they are the numbers m with ``(r - m)**2 <=
-    width**2 (t**2 + m**2 d**2)`` (Fieller 1954), which hold as often as said however
-    noisy the denominator is.
+    For a ratio r, of deviations t and d, they are the numbers m with
+    ``(r - m)**2 <= width**2 (t**2 + m**2 d**2)`` (Fieller 1954), which hold as often as
+    said however noisy the denominator is.
     """
     lead = 1 - (width * below) ** 2
     rest = ratio**2 - (width * above) ** 2 - sample**2

@@ -59,7 +59,7 @@ class ColumnRequest:
     position : int
         In the encoded table.
     levels : tuple or None
-        Of a categorical column.
+        Levels of a categorical column.
     edges : tuple of float or None
         Public grid.
     boolean : bool
@@ -125,8 +125,8 @@ class ColumnRequest:
 class SummaryLayout:
     """Layout of the vector that a summary releases; all of it is public.
 
-    It is made from parameters, names and types of columns. What reads the vector back
-    has nothing but this layout and the noisy numbers.
+    It is made from parameters, names and types of columns. The reader of the vector has
+    nothing but this layout and the noisy numbers.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ class SummaryLayout:
     unit_orders : tuple of float, default=()
         Orders of all norms in which it may do so. None are the one.
     relation : {'add_remove', 'replace'}, default='add_remove'
-        How neighbouring tables differ, by which gaps are weighted. What is promised
-        holds for either.
+        How neighbouring tables differ, by which gaps are weighted. The promise holds
+        for either.
     nonnegative : bool, default=False
         Whether counts are read back as the nearest that are not negative and agree.
     clip : bool, default=False
@@ -384,7 +384,7 @@ class SummaryLayout:
     ) -> dict[tuple[Hashable, str], Errors | QuantileErrors]:
         """Errors of the statistics, by noise and by sampling; see :class:`Errors`.
 
-        What is projected is no further from the truth, all together, than what it is
+        Projections are no further from the truth, all together, than what they are
         projected from, and the errors are those of the latter.
 
         Parameters
@@ -828,7 +828,7 @@ def seen_deviations(n_levels: int) -> float:
 
     Such that noise no heavier in its tail than Laplace noise, which is above t
     deviations in ``exp(-sqrt(2) t) / 2`` of all cases, makes any of `n_levels` empty
-    counts as large with a chance of 5 % at most. So does Gaussian noise, at two
+    counts as large with a chance of 5 % at most. Gaussian noise does so too, at two
     deviations or more.
 
     Examples
@@ -1086,8 +1086,8 @@ def schema_grids(bins: Any, schema: Schema) -> dict[Hashable, Any]:
     Parameters
     ----------
     bins : int, array-like or dict
-        The parameter of a summary. What it says of a column by name goes first, then
-        what the code book does.
+        The parameter of a summary. Its entries for a column by name go first, then
+        those of the code book.
 
     Returns
     -------
@@ -1128,7 +1128,7 @@ def public_grid(
         Into how many, or nearly as many, bins are cut for quantiles. None is for edges
         that somebody asked for, and no others.
     number : Number or None, default=None
-        What a code book says of the column: whole numbers are bins of their own where
+        Entry of a code book for the column: whole numbers are bins of their own where
         there are no more of them.
     """
     if column.levels is not None or column.boolean or not _GRID & set(wanted):

@@ -307,9 +307,9 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         largest, so a few heavy records are paid for by all. Means are then weighted
         ones, the ratio of two noisy sums of one release.
     weight : {'row', 'unit'}, default='row'
-        What counts once, where a scenario is of units of several rows
-        (``RecordScenario(max_rows=)``): a row, or a unit with the mean of its rows. The
-        latter has the noise of as many records as there are units.
+        Whether a row counts once, or a unit with the mean of its rows, where a scenario
+        is of units of several rows (``RecordScenario(max_rows=)``). The latter has the
+        noise of as many records as there are units.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -325,8 +325,8 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         with a `schema` by which some may be missing.
     size_, size_std_ : float
         Noisy number of records, and the standard deviation of its noise; only where it
-        is private (``size='private'`` in the scenario or the schema). Of units, where
-        these count once.
+        is private (``size='private'`` in the scenario or the schema). Units are
+        counted, where these count once.
     weight_sum_ : float
         Noisy sum of the weights; only with `weight_bounds` that differ.
     mean_std_ : ndarray of shape (n_features,)
@@ -412,7 +412,7 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         Parameters
         ----------
         level : float, default=0.95
-            Of each mean by itself, in (0, 1).
+            Confidence level of each mean by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
             Whether an interval is for the mean of the population that the records were
             drawn from, independently, or for that of this very table, clipped to the
@@ -647,7 +647,7 @@ class Moments:
     def parts(self, columns: Sequence[Any]) -> list[Part]:
         """Numbers whose sums are asked of an engine: each u, then each u**2.
 
-        Of second moments also which values are missing.
+        For second moments also which values are missing.
 
         Parameters
         ----------

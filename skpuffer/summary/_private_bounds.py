@@ -75,9 +75,9 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
         `bounds` of another estimator, None is a part of the budget of that one, by
         expected error, and its scenario is taken.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
-        Public range, as wide as can be, as for :class:`PrivateMean`. What lies outside
-        is counted in the outermost cells. None takes the range the scenario declares,
-        or else (-2**40, 2**40).
+        Public range, as wide as can be, as for :class:`PrivateMean`. Values outside are
+        counted in the outermost cells. None takes the range the scenario declares, or
+        else (-2**40, 2**40).
     grid : array-like of shape (n_edges,), default=None
         Public edges of the cells of all features, increasing, instead of `bounds`. None
         are zero, the ends of the range and the powers of two between them, of either
@@ -133,8 +133,8 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
     bounds grow outwards, cell by cell, as long as the next count clears a lower one,
     which the noise of one cell exceeds with probability 0.05. So few records far from
     all others are not found, and are clipped. Reading bounds off counts is
-    post-processing. What is computed with them on the same records is a second release:
-    in one pipeline, or under one ledger, both are added up.
+    post-processing. A computation with them on the same records is a second release: in
+    one pipeline, or under one ledger, both are added up.
 
     Examples
     --------
@@ -463,7 +463,7 @@ def occupied(
     ----------
     counts : ndarray of shape (n_cells,)
     core, next_to : ndarray of shape (n_cells,)
-        What a count must exceed anywhere, and beside cells that hold records.
+        Thresholds for a count anywhere, and beside cells that hold records.
     coverage : float
         Share of the counted records between the two, in (0, 1].
 

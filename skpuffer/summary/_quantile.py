@@ -52,9 +52,9 @@ class Halving(NamedTuple):
     Parameters
     ----------
     place : int
-        Of its level, in order.
+        Place of its level, in order.
     level : float
-        Of the quantile among these records, in (0, 1).
+        Level of the quantile among these records, in (0, 1).
     left, right : int
         Places of the two; -1 and the number of levels stand for the bounds.
     """
@@ -105,7 +105,7 @@ class RankScores:
     public number, whose last digits say nothing of a record. With a resolution, only
     its multiples from the lower bound are candidates.
 
-    Of several quantiles the middle one is chosen first, and those on either side of it
+    The middle one of several quantiles is chosen first, and those on either side of it
     in later rounds, each among the records between two that were chosen before.
 
     Parameters
@@ -306,7 +306,7 @@ def grid_size(low: float, high: float, resolution: float) -> int:
 class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     """Quantiles of each feature, chosen by noisy ranks; the median by default.
 
-    What leaves is a value for each quantile, chosen by how many records lie on the
+    The release is a value for each quantile, chosen by how many records lie on the
     wrong side of it. Its error is about the logarithm of the range over epsilon, in
     ranks, so it falls with the number of records and with the budget. The value is an
     end of one of 2**40 equal steps between the bounds, or a multiple of `resolution`.
@@ -326,8 +326,8 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         1e-5)-differential privacy by the first under a `RecordScenario`, the same
         numbers by the last otherwise.
     quantiles : float or array-like of float, default=0.5
-        Levels in (0, 1). Of k levels of a feature, the choices cost what those of
-        log2(k + 1) medians do, rounded up. Of many, :class:`PrivateCDF` may cost less.
+        Levels in (0, 1). Choices for k levels of a feature cost what those of log2(k +
+        1) medians do, rounded up. For many, :class:`PrivateCDF` may cost less.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features: numbers, or arrays of shape (n_features,), all
@@ -354,8 +354,8 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         of weighted records: half of all weights lie below a median.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. Of dates, results are numbers of units, of which
-        :meth:`~skpuffer.schema.Date.present` makes dates. See
+        them, and `bounds` are its own. For dates, results are numbers of units, which
+        :meth:`~skpuffer.schema.Date.present` makes into dates. See
         :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.

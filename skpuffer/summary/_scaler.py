@@ -87,8 +87,8 @@ class ColumnwiseMixin(
 class PrivateStandardScaler(ColumnwiseMixin, PrivateEstimatorMixin):
     """Centre and scale features by private means and variances.
 
-    What scikit-learn's :class:`~sklearn.preprocessing.StandardScaler` does, from one
-    noisy release of first and second moments. Transforming is post-processing.
+    It does what scikit-learn's :class:`~sklearn.preprocessing.StandardScaler` does,
+    from one noisy release of first and second moments. Transforming is post-processing.
 
     Parameters
     ----------
@@ -128,9 +128,9 @@ class PrivateStandardScaler(ColumnwiseMixin, PrivateEstimatorMixin):
         Public bounds of weights, with which `fit` takes a `sample_weight`; see
         :class:`PrivateMean`.
     weight : {'row', 'unit'}, default='row'
-        What counts once, where a scenario is of units of several rows; see
-        :class:`PrivateMean`. Variances of units are those of a row of a unit, each of
-        its rows taken alike.
+        Whether a row or a unit counts once, where a scenario is of units of several
+        rows; see :class:`PrivateMean`. Variances of units are those of a row of a unit,
+        each of its rows taken alike.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 

@@ -307,7 +307,7 @@ class SchemaEncoder:
     Parameters
     ----------
     schema : Schema
-        Of the columns that are read; it has no target.
+        Schema of the columns that are read; it has no target.
     parts : tuple of DatePart, default=()
         Columns of levels that are made of dates. They come behind all others, and
         before the marks of what is missing.

@@ -84,7 +84,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     statistics : list of str, or dict of {column: list of str}, \
             default=('count', 'mean', 'std')
-        Of 'count', 'size', 'mean', 'sum', 'std', 'var', 'rate', 'histogram',
+        Any of 'count', 'size', 'mean', 'sum', 'std', 'var', 'rate', 'histogram',
         'quantile', 'median', 'min', 'max', 'mode' and 'n_unique'. A list is for all
         columns, and each takes of it what it can have: categorical ones 'count',
         'size', 'rate', 'histogram', 'mode' and 'n_unique'; boolean ones all but
@@ -93,8 +93,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         times also no 'sum', 'var' and 'rate'. The size is the number of records, the
         count that of records with a value of the column. The rate of a numeric or
         boolean column is the share of values that are positive; of a categorical one,
-        the share of each level among the records that have one. See the notes on
-        'min', 'max', 'mode' and 'n_unique'.
+        the share of each level among the records that have one. See the notes on 'min',
+        'max', 'mode' and 'n_unique'.
     by : str, int or list of these, default=None
         Columns that span the groups. With public `categories` of each, every
         combination is a row of the result, whether or not there are such records. If
@@ -160,10 +160,10 @@ class PrivateSummary(PrivateEstimatorMixin):
         quantiles those of weighted records. Without groups the sum of all weights is a
         noisy number as well.
     weight : {'row', 'unit'}, default='row'
-        What counts once, where a scenario is of units of several rows
-        (``RecordScenario(max_rows=)``): a row, or a unit, of which each statistic takes
-        the mean of what its rows add; counts are then of units. The latter has the
-        noise of as many records as there are units.
+        Whether a row or a unit counts once, where a scenario is of units of several
+        rows (``RecordScenario(max_rows=)``). Each statistic takes the mean of what a
+        unit's rows add; counts are then of units. The latter has the noise of as many
+        records as there are units.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -174,18 +174,18 @@ class PrivateSummary(PrivateEstimatorMixin):
         rows, columns as columns, NaN where a statistic was not asked. With `by`: groups
         as rows, pairs (column, statistic) as columns; group sizes that means and rates
         divide by come with them, as ``('records', 'count')`` unless 'count' is asked.
-        So does the 'count' of values of a column where some may be missing, unless
-        none of its statistics needs it.
-        Statistics of a :class:`~skpuffer.schema.Date` are timestamps; a mean is that of
-        the moments to the second, whatever the `unit` of the column. Those of a
-        :class:`~skpuffer.schema.Time` lengths since midnight, their 'std' is a length
-        of time; columns of `result_` then hold objects, unless there are groups.
+        The 'count' of values of a column comes too where some may be missing, unless
+        none of its statistics needs it. Statistics of a :class:`~skpuffer.schema.Date`
+        are timestamps; a mean is that of the moments to the second, whatever the `unit`
+        of the column. Those of a :class:`~skpuffer.schema.Time` lengths since midnight,
+        their 'std' is a length of time; columns of `result_` then hold objects, unless
+        there are groups.
     result_std_ : pandas.DataFrame
         Standard deviation that the noise gives `result_`, without quantiles and modes:
         exactly of what is affine in it, to the first order (delta method) of spreads
         and of ratios of two noisy numbers, as in groups or where values may be missing.
-        Of counts that `nonnegative` makes agree, that of the noisy ones. Of dates and
-        times lengths of time.
+        For counts that `nonnegative` makes agree, that of the noisy ones. Lengths of
+        time for dates and times.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -208,14 +208,14 @@ class PrivateSummary(PrivateEstimatorMixin):
 
     Notes
     -----
-    *What is released.* Sums over records, divided by the public number of records: of
-    each bounded column mapped to u in [-1, 1] (for means), of u and u^2 - 1/2 (for
-    standard deviations and variances), of indicators as plus or minus one (for rates of
-    numeric columns), and of ones by bin or level (for the rest). Each coordinate gets
-    the same noise in these units, so a column's noise is in proportion to its range.
-    Statistics of one column share what they can: 'mean' and 'sum' come for free with
-    'std', and the median and other quantiles are read off the counts of its histogram,
-    where that is asked.
+    *The release.* Sums over records, divided by the public number of records: of each
+    bounded column mapped to u in [-1, 1] (for means), of u and u^2 - 1/2 (for standard
+    deviations and variances), of indicators as plus or minus one (for rates of numeric
+    columns), and of ones by bin or level (for the rest). Each coordinate gets the same
+    noise in these units, so a column's noise is in proportion to its range. Statistics
+    of one column share what they can: 'mean' and 'sum' come for free with 'std', and
+    the median and other quantiles are read off the counts of its histogram, where that
+    is asked.
 
     *Extremes.* No private number is near the one value at the end. 'min' and 'max' are
     the quantiles at 0.01 and 0.99.
@@ -262,8 +262,8 @@ class PrivateSummary(PrivateEstimatorMixin):
     under one certificate; a ledger hears of both. It takes a
     :class:`~skpuffer.scenarios.RecordScenario` with ``k=1`` and an accountant with a
     delta: a pure promise lets no group out. Under ``relation='replace'`` a record moves
-    two groups, and each costs half as much. Of units with several rows, `max_rows`
-    groups of each are counted, each once.
+    two groups, and each costs half as much. `max_rows` groups of each unit with several
+    rows are counted, each once.
 
     *Missing values* of categorical columns, and values that `categories` does not list,
     have the level None where it is listed, as it is by a `schema` unless that says
@@ -271,7 +271,7 @@ class PrivateSummary(PrivateEstimatorMixin):
     of records. It is no answer: 'count' leaves it out, and rates divide by the others,
     whose number is noisy. Without that level such records count as nothing. They are in
     no group of that column and in no count of its levels, but in the number of records
-    that rates divide by. Of numbers that a `schema` says may be missing, statistics are
+    that rates divide by. Statistics of numbers that a `schema` says may be missing are
     of the values that are there, as in SQL and pandas: a record adds a value or a gap,
     never both, and both are released at once. So means, rates and deviations divide by
     a noisy number of values, and are NaN where that is mostly noise. A histogram has no
@@ -763,7 +763,7 @@ class PrivateSummary(PrivateEstimatorMixin):
             Of each entry by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
             Whether an interval is for the population that the records were drawn from,
-            independently, or for this very table, read without noise. Of counts the
+            independently, or for this very table, read without noise. For counts, the
             former is their expected number among as many records.
 
         Returns
@@ -846,7 +846,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         against : object
             A group, as in the index of `result_`: a value of `by`, or a tuple of them.
         level : float, default=0.95
-            Of each difference by itself, in (0, 1).
+            Confidence level of each difference by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
             As in :meth:`confidence_interval`.
 

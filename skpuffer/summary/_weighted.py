@@ -23,20 +23,20 @@ class Weighted:
     """Contribution of a record times its weight, in units of the largest.
 
     The last two columns of a table are the weight of each row, and what it lacks of the
-    largest. What all lack is released as well, as gaps are: of a public number of
-    records, less that, ratios are taken. With the weight s a record adds ``(s v, (1 -
-    s) lack)``, between what one of the largest weight adds and a gap; see
+    largest. The total that all lack is released as well, as gaps are: ratios are taken
+    of a public number of records, less that. With the weight s a record adds
+    ``(s v, (1 - s) lack)``, between what one of the largest weight adds and a gap; see
     :func:`with_gaps` for how far that moves.
 
     Parameters
     ----------
     block : contribution
-        Of a record of the largest weight.
+        Contribution of a record of the largest weight.
     weighting : Weighting
     lack : float or None, default=None
-        What a record without any weight adds to the last coordinate. None releases
-        none, as where weights are all the same, or where the block counts records: its
-        count is then of their weights.
+        Amount that a record without any weight adds to the last coordinate. None
+        releases none, as where weights are all the same, or where the block counts
+        records: its count is then of their weights.
     """
 
     block: Any

@@ -111,7 +111,7 @@ class PrivateLinearSVC(OutputClassifier):
         Number of epochs begun, or the iterations allowed for the output: how many
         were needed depends on the data and stays private.
     release_ : GradientRelease
-        What was accounted and run; gradients only.
+        The release that was accounted and run; gradients only.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
