@@ -49,9 +49,9 @@ class Calibration:
     noise : Noise
         The noise that keeps the promise.
     certificate : Certificate
-        What exactly is promised.
+        The exact promise.
     warnings : tuple of str
-        What to warn of, in sentences, once this noise is the one that is taken.
+        Warnings, in sentences, once this noise is the one that is taken.
     accountant : Accountant or None, default=None
         Candidate that found the noise, where an accountant asks several.
     draws : object, default=None
@@ -81,7 +81,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found: a noise, and what it takes the noise to promise.
+    """The result of a search: a noise, and what it takes the noise to promise.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class Support:
     Parameters
     ----------
     ok : bool
-        What it counts as where a truth value is asked for.
+        The truth value of this object.
     reason : Statement or str
         Why not, and what would do; empty if it can.
 
@@ -380,7 +380,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         Parameters
         ----------
         release : QueryRelease, GradientRelease or VoteRelease
-            What is to be released.
+            The release to account for.
         scenario : Scenario or BoundScenario
             What is secret. An unbound one is bound to the release's public facts.
         random_state : int, RandomState instance, Generator or None, default=None
@@ -1108,7 +1108,7 @@ def told_choice(
     families : sequence of str
         Those that keep the promise.
     errors : sequence of float
-        Of their noise, in squared units.
+        Errors of their noise, in squared units.
     best : int
         Position of the one that was chosen.
 

@@ -43,9 +43,9 @@ def common_scale(
     Parameters
     ----------
     total : callable
-        What all releases cost together at a scale; increasing.
+        Joint cost of all releases at a scale; increasing.
     target : float
-        What it may be at most. Positive.
+        Largest joint cost allowed. Positive.
     shares : sequence of float
         Positive. Their sum is one.
 
@@ -93,7 +93,7 @@ def shares_of_least_error(errors: Sequence[float | None]) -> list[float]:
     Parameters
     ----------
     errors : sequence of float or None
-        Of each release at one and the same epsilon, in units that compare.
+        Error of each release at one and the same epsilon, in units that compare.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def certificate_of_share(
     Parameters
     ----------
     accountant : Accountant
-        Of the whole budget, with Gaussian noise.
+        Accountant of the whole budget, with Gaussian noise.
     scenario : Scenario
     share : float
         Positive, at most one.

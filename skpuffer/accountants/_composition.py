@@ -436,8 +436,8 @@ def least_scale(
     Parameters
     ----------
     loss : callable
-        Of a scale and a relative tolerance; decreasing in the scale, never below the
-        truth and at most the tolerance above it.
+        Function of a scale and a relative tolerance; decreasing in the scale, never
+        below the truth and at most the tolerance above it.
     target : float
         Positive.
     guess : float

@@ -53,9 +53,9 @@ _NEARLY = 0.99
 class OverlapAmplification(Accountant):
     """Noise for one record that is believed to be alike whatever its secret.
 
-    Given either value of a secret a record has one of two distributions. What these
-    have in common tells nothing, so whoever holds the belief is promised more than the
-    run's own differential privacy (one record replaced): all steps and answers are
+    Given either value of a secret a record has one of two distributions. The part that
+    these have in common tells nothing, so a holder of the belief is promised more than
+    the run's own differential privacy (one record replaced): all steps and answers are
     composed first, and amplified once. It works on queries, gradients and votes alike,
     so for every estimator, sampling scheme and noise that :class:`PrivacyLoss` accounts
     for.
@@ -77,7 +77,7 @@ default='auto'
         of a household, where the belief is about it), at the same delta. It is never
         above this, which is at least `epsilon`.
     if_belief_suffices : {'raise', 'cap'}, default='raise'
-        What to do where the belief alone is within (epsilon, delta), so that no noise
+        Reaction where the belief alone is within (epsilon, delta), so that no noise
         would be needed: an error, or the noise of `max_fallback`.
 
     See Also

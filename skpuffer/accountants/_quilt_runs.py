@@ -76,7 +76,7 @@ class RunPart(Plain, kind="run_part"):
     release : GradientRelease or VoteRelease
         Without what no cost depends on.
     least : tuple of float or None
-        Of votes: least sizes of near sets that meet 1, 2, ... teachers.
+        For votes, least sizes of near sets that meet 1, 2, ... teachers.
     smallest, largest : float
         Bounds of the near sets' sizes.
     """
@@ -199,11 +199,11 @@ class RunPart(Plain, kind="run_part"):
 
     @property
     def assumptions(self) -> tuple[Statement, ...]:
-        """What the run takes for granted, in sentences."""
+        """Assumptions of the run, in sentences."""
         return self.accounting(1).assumptions
 
     def evidence(self, size: float, renyi: bool) -> tuple[Statement, ...]:
-        """What is not proved of the noise, of its Rényi costs or of its trade-off."""
+        """Return what is not proved of the noise, its Rényi costs or its trade-off."""
         found = self.accounting(int(self.counts(size)))
         return found.evidence[0 if renyi else 1]
 
@@ -345,7 +345,7 @@ class QuiltPart(Plain, kind="quilt_part"):
     assumptions: ClassVar[tuple[Statement, ...]] = ()
 
     def evidence(self, size: float, renyi: bool) -> tuple[Statement, ...]:
-        """What is not proved of the noise, of its Rényi costs or of its trade-off."""
+        """Return what is not proved of the noise, its Rényi costs or its trade-off."""
         return tuple(self.noise.evidence(self.shift(size), renyi=renyi))
 
     def _each(self, ask: Callable[[Any], Any], sizes: Floats) -> Floats:

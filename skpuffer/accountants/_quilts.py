@@ -134,8 +134,8 @@ class MarkovQuilt(Accountant):
     *Runs* of noisy gradients or votes, and sums in turn, are one release: each record's
     quilt is chosen once, its influence is paid for once, and every step pays for the
     near set, as a group of as many records: also in Poisson batches, at one Rényi order
-    and with Gaussian noise. Of votes dealt by groups (stretches of a series, say) it
-    is the teachers that count who hold a near record.
+    and with Gaussian noise. If votes are dealt by groups (stretches of a series, say),
+    the teachers who hold a near record count.
 
     Certificates cannot be added, as each may rest on other quilts. Use
     :meth:`certify_together`, which takes the same quilts for all releases and pays for

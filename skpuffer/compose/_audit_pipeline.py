@@ -13,7 +13,7 @@ from skpuffer.exceptions import Statement, value_error
 
 @dataclass(frozen=True)
 class PipelineAudit:
-    """What every step of a pipeline does with private rows.
+    """Uses of private rows by every step of a pipeline.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def score(
 def fit_transform(
     self: Any, X: Table, y: ArrayLike | None = None, *, secret: ArrayLike | None = None
 ) -> Any:
-    """Fit, then transform the same table. What comes out is not private.
+    """Fit, then transform the same table. The result is not private.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def delegates(cls: _Class) -> _Class:
     """Class decorator: adds the methods of the estimator inside, where it has them.
 
     The class says whether it `_offers(name)` a method, and how to `_call(name, X)` it.
-    What it has itself stays.
+    Its own methods stay.
     """
     methods = {name: _delegate(name) for name in DELEGATED}
     methods |= {

@@ -65,9 +65,9 @@ class FeatureMap:
     assumption : Statement
         Sentence of the certificate on what makes it public.
     leaks : tuple of Statement, default=()
-        What of the private data it was fitted on, in sentences.
+        Parts of the private data it was fitted on, in sentences.
     owner : Statement, default=TRANSFORMER
-        Whose code it is that maps records, for messages.
+        Owner of the code that maps records, for messages.
 
     Notes
     -----
@@ -218,7 +218,7 @@ def refuse_mixing(
         Takes a table and returns an ndarray with a row for each record.
     rows : {DataFrame, ndarray, sparse matrix} of shape (n_records, n_columns)
     owner : Statement
-        Whose code it is, for messages.
+        Owner of the code, for messages.
     n_alone : int, default=8
         How many of the first rows are mapped again on their own.
 

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 def foreign_frozen(node: Any) -> Any:
     """Return steps that need no fit, such that foreign ones among them get none.
 
-    What says that it needs no fit may still keep what it is given, and hand it on with
-    the fitted object.
+    A step that says it needs no fit may still keep what it is given, and hand it on
+    with the fitted object.
 
     Parameters
     ----------
     node : transformer, 'passthrough', 'drop' or None
-        Of which :func:`is_fixed` is true.
+        A step for which :func:`is_fixed` is true.
 
     Returns
     -------

@@ -75,7 +75,7 @@ class OutputPerturbation(
         nothing is printed and no warning gets out, for none of that carries noise.
         Other processes would not keep silent, so any `n_jobs` in it is set to 1.
     query : str, list of str or callable
-        What to release, ``'coef_'`` unless said otherwise: attributes of the fitted
+        Arrays to release, ``'coef_'`` unless said otherwise: attributes of the fitted
         estimator, or a function of it that returns an array. Predictions need every
         attribute they read, such as ``['coef_', 'intercept_']``.
     scenario : Scenario, default=None
@@ -667,7 +667,7 @@ def sorted_rows(arrays: list[Floats]) -> list[Floats]:
     Parameters
     ----------
     arrays : list of ndarray
-        Of as many rows each, such as centres and weights of clusters.
+        Arrays of as many rows each, such as centres and weights of clusters.
 
     Returns
     -------

@@ -91,16 +91,16 @@ _MADE_UP = 64
 
 @dataclass(frozen=True, kw_only=True)
 class PipelinePreview:
-    """What a pipeline would release and promise, from public facts alone.
+    """The release and promise of a pipeline, from public facts alone.
 
     Parameters
     ----------
     steps : dict of {str: Preview}
-        Of each private step, by name.
+        Preview of each private step, by name.
     epsilons : dict of {str: float}
-        What each of them gets of the budget.
+        Share of each in the budget.
     certificate : Certificate
-        Of all of them together.
+        That of all of them together.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Budget:
-    """What all steps of a pipeline may cost together.
+    """The most that all steps of a pipeline may cost together.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class Budget:
 
     @property
     def at(self) -> dict[str, Any]:
-        """What the composition is read at, as arguments of :func:`compose`."""
+        """Where the composition is read, as arguments of :func:`compose`."""
         if self.accountant is None:
             return {}
         delta = getattr(self.accountant, "delta", None)
@@ -227,14 +227,14 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class PipelinePlan:
-    """What each private step is going to spend, and what all promise together.
+    """The budget of each private step, and the promise of all together.
 
     Parameters
     ----------
     estimators : dict of {str: private estimator}
         Unfitted, each with its accountant.
     plans : dict of {str: FitPlan}
-        What each would release.
+        The release that each would make.
     previews : dict of {str: Preview}
     copies : dict of {str: private estimator}
         Those that were planned, which know what is public of the table.
@@ -248,7 +248,7 @@ class PipelinePlan:
 
     @property
     def epsilons(self) -> dict[str, float]:
-        """What each step spends, where it is an epsilon."""
+        """Budget of each step, where it is an epsilon."""
         return {
             name: float(one.accountant.epsilon)
             for name, one in self.estimators.items()
@@ -376,7 +376,7 @@ def plan_steps(
     units : dict of {str: Unit}
         The private ones.
     flow : Flow
-        Of rows with the columns and types of the table.
+        Flow of rows with the columns and types of the table.
     y : array-like or None
         Their targets, of all classes.
     n_records : int

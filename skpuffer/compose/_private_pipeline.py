@@ -144,7 +144,7 @@ class PrivatePipeline(
         with an accountant of its own spends just what that says. None is
         (1, 1e-5)-differential privacy, as in the estimators, if a step needs it.
     scenario : Scenario, default=None
-        What is secret, of each private step whose own `scenario` is None.
+        The secret, for each private step whose own `scenario` is None.
     shares : dict of {str: float}, default=None
         In which proportion the epsilons of private steps are, by name: nested names are
         joined by two underscores. None is by public expected error: that of a step is
@@ -168,11 +168,11 @@ class PrivatePipeline(
     named_steps_ : Bunch
         The same, by name.
     certificate_ : Certificate
-        Of all private steps together, by :func:`~skpuffer.privacy.compose`.
+        Promise of all private steps together, by :func:`~skpuffer.privacy.compose`.
     certificates_ : dict of {str: Certificate}
-        Of each private step.
+        Certificate of each private step.
     epsilons_ : dict of {str: float}
-        What each private step spent, where its budget is an epsilon. Together they cost
+        Budget spent by each private step, where it is an epsilon. Together they cost
         less than their sum.
     noises_ : dict of {str: Noise}
         The noise of each private step.
@@ -197,14 +197,14 @@ class PrivatePipeline(
 
     Notes
     -----
-    What a private step released is public, and so is what later steps make of it: given
-    it, they are mechanisms on the same records, each mapped by itself, and their
+    The release of a private step is public, and so is what later steps make of it:
+    given it, they are mechanisms on the same records, each mapped by itself, and their
     certificates add up as those of any adaptive sequence. Bounds and norms of a later
     step are in the units of the rows that reach it. They are parameters, to which rows
     are clipped, and need not be true of the rows.
 
-    What the steps spend is found by a search: their epsilons are scaled up together
-    until the composition of the certificates they would have (by privacy-loss
+    The budgets of the steps are found by a search: their epsilons are scaled up
+    together until the composition of the certificates they would have (by privacy-loss
     distributions, or by Rényi curves) costs what the accountant allows. Each step is
     planned from public facts first, as by `preview`; one that would release anything
     else in the fit is stopped before it does. If a later step fails, what the earlier
@@ -550,7 +550,7 @@ class PrivatePipeline(
         """Return noise and certificates of a fit, step by step, before any is made.
 
         No row is read, no noise drawn, no budget spent, no callback told and no
-        attribute set. What only rows can tell is not foreseen.
+        attribute set. Facts that only rows can tell are not foreseen.
 
         Parameters
         ----------
@@ -675,7 +675,7 @@ class PrivatePipeline(
         secret: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Any:
-        """Fit, then transform the same table. What comes out is not private.
+        """Fit, then transform the same table. The result is not private.
 
         Parameters
         ----------
@@ -700,7 +700,7 @@ class PrivatePipeline(
         secret: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Any:
-        """Fit, then predict the same table. What comes out is not private.
+        """Fit, then predict the same table. The result is not private.
 
         Parameters
         ----------

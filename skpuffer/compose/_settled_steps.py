@@ -50,7 +50,7 @@ class Flow:
     steps : tuple of (str, estimator)
         Fitted, from `base` on.
     rows : {data frame, ndarray, sparse matrix}
-        What these made of `base`.
+        Result of these on `base`.
     public : same, or None
         Public rows at the same place.
     released : tuple of str
@@ -142,7 +142,7 @@ def settle(
     Parameters
     ----------
     node : estimator
-        Of a kind that :func:`step_kinds` allows.
+        Step of a kind that :func:`step_kinds` allows.
     fit_private : callable
         By which a private one is fitted.
 

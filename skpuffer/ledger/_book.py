@@ -62,7 +62,7 @@ class Account:
     events : float
         Mass outside of the events they rest on, together.
     places : set
-        What has to be one and the same for that.
+        Parts that have to be one and the same for that.
     fits, too_much : Counter or None
         A multiset that is known to fit, and one that is known not to.
     """
@@ -340,7 +340,7 @@ class Spent:
     def refresh(self, store: Store) -> None:
         """Take notice of what was added to the file, or begin anew where that failed.
 
-        What an interrupt left out would else never be counted.
+        Entries that an interrupt left out would else never be counted.
 
         Raises
         ------

@@ -55,7 +55,7 @@ class Ceiling:
 
     @property
     def at(self) -> dict[str, float]:
-        """What an epsilon is read at, as an argument of :func:`compose`."""
+        """Where an epsilon is read, as an argument of :func:`compose`."""
         name = _GOES_WITH[self.notion]
         if self.notion in (Notion.PURE_DP, Notion.PURE_PUFFERFISH):
             return {"alpha": math.inf}

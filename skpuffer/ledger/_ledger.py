@@ -55,16 +55,16 @@ class PrivacyLedger:
         An SQLite file, made if it is missing, on a local disk; or ``':memory:'``, for
         one process alone.
     limits : mapping, default=None
-        What releases may cost together, by notion: ``{'approximate_dp': (3.0, 1e-5)}``.
-        A pair (epsilon, delta) for 'approximate_dp' and 'approximate_pufferfish',
-        (epsilon, alpha) for 'renyi_dp', 'renyi_pufferfish' and averages over
-        subsamples, a number for 'pure_dp', 'pure_pufferfish' and bounds on a mutual
-        information. An infinite epsilon only counts. None takes those of the file,
-        which must be there; others than those are refused, see :meth:`set_limits`.
+        Joint budget of releases, by notion: ``{'approximate_dp': (3.0, 1e-5)}``. A pair
+        (epsilon, delta) for 'approximate_dp' and 'approximate_pufferfish', (epsilon,
+        alpha) for 'renyi_dp', 'renyi_pufferfish' and averages over subsamples, a number
+        for 'pure_dp', 'pure_pufferfish' and bounds on a mutual information. An infinite
+        epsilon only counts. None takes those of the file, which must be there; others
+        than those are refused, see :meth:`set_limits`.
     timeout : float, default=60.0
         Seconds to wait while other processes write.
     survives : {'power_loss', 'process_kill'}, default='power_loss'
-        What an entry survives. 'power_loss' waits for the disk at each, some
+        Failures that an entry survives. 'power_loss' waits for the disk at each, some
         milliseconds; 'process_kill' leaves that to the operating system.
 
     Attributes
@@ -90,11 +90,11 @@ class PrivacyLedger:
     is right if nobody is in two of them.
 
     A killed process may leave its one release in flight, paid for; none leaves one that
-    is not. What is refused raises :class:`~skpuffer.exceptions.LedgerRefusal`, which is
-    no ``Exception``, so that scikit-learn's `error_score` does not hide it.
+    is not. A refusal raises :class:`~skpuffer.exceptions.LedgerRefusal`, which is no
+    ``Exception``, so that scikit-learn's `error_score` does not hide it.
 
-    The file is only added to. Who restores an older copy forgets what was spent since,
-    and who may write to it can forge it. While it is open its last entries are in a
+    The file is only added to. Restoring an older copy forgets what was spent since, and
+    anyone who may write to it can forge it. While it is open its last entries are in a
     second file beside it, ending in '-wal': move and copy both, or :meth:`close` first.
 
     Examples
@@ -162,7 +162,7 @@ class PrivacyLedger:
         Parameters
         ----------
         path : str or path-like
-            Of a file that is there.
+            Path of a file that is there.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class PrivacyLedger:
     def setup(self, estimator: Any, context: Any) -> None:
         """Hear of what is fitted within a fit, also where callbacks are not passed on.
 
-        What the estimator lets out besides, which no ledger counts, is warned of.
+        Other outputs of the estimator, which no ledger counts, are warned of.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class PrivacyLedger:
 
         See Also
         --------
-        skpuffer.compose.audit_pipeline : What is looked for.
+        skpuffer.compose.audit_pipeline : Outputs that are looked for.
         """
         listen_here(self)
         parts = _nested(estimator)
@@ -306,7 +306,7 @@ class PrivacyLedger:
         count : int, default=1
             How many releases there are to be.
         estimator : str, default='by hand'
-            Who makes them, for the report.
+            Author of the releases, for the report.
 
         Raises
         ------
@@ -342,7 +342,7 @@ class PrivacyLedger:
         Parameters
         ----------
         certificate : Certificate, default=None
-            Of a release, to be told how many more of it fit.
+            Certificate of a release, to be told how many more of it fit.
         table : str, default=None
             Only for what is left: the table it is about; None is the one of which most
             is spent.
@@ -367,10 +367,10 @@ class PrivacyLedger:
         Parameters
         ----------
         notion : Notion or str, default=None
-            Of the ceiling; None where there is one alone.
+            Notion of the ceiling; None where there is one alone.
         table : str, default=None
-            What is asked of: releases about it and those that name no table. None is
-            the table of which most is spent.
+            Table of the releases to count, with those that name no table. None is the
+            table of which most is spent.
 
         Returns
         -------
@@ -452,8 +452,8 @@ class PrivacyLedger:
         Parameters
         ----------
         limits : mapping
-            As the parameter of the class. What is spent stays spent, also above a
-            ceiling that is lower.
+            As the parameter of the class. Budget that is spent stays spent, also above
+            a ceiling that is lower.
         """
         plain = strict_json(write_limits(read_limits(limits)))
         with self._opened() as store, store.writing():

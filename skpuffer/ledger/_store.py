@@ -100,7 +100,7 @@ class Entry(NamedTuple):
 
 
 class News(NamedTuple):
-    """What was added to a file since it was last read.
+    """Lines added to a file since it was last read.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Store:
     Attributes
     ----------
     id : str
-        Of the ledger; copies of a file share it.
+        Name of the ledger; copies of a file share it.
     """
 
     # of each table, the last row that was read
@@ -517,7 +517,7 @@ def refusing() -> Iterator[None]:
 
 
 class ForkSafe(Protocol):
-    """What holds a file open, and a lock."""
+    """An object that holds a file open, and a lock."""
 
     def _before_fork(self) -> None:
         """Take the lock, and close the file."""

@@ -55,12 +55,12 @@ _STEPS = 60
 
 @dataclass(frozen=True, kw_only=True)
 class SearchPlan:
-    """What a search is going to release, with which noise and which promise.
+    """The release of a search, its noise and its promise.
 
     Parameters
     ----------
     certificate : Certificate
-        Of all of the search.
+        Promise of all of the search.
     accountant : Accountant
         Of one trial.
     plans : tuple of FitPlan
@@ -68,7 +68,7 @@ class SearchPlan:
     release : QueryRelease
         Of a score.
     noise : Noise
-        Of the sum of the score.
+        Noise of the sum of the score.
     """
 
     certificate: Certificate
@@ -116,7 +116,7 @@ def trial_accountant(accountant: Any, epsilon: float) -> Any:
     Parameters
     ----------
     accountant : Accountant
-        Of the whole search.
+        Accountant of the whole search.
     """
     made = clone(accountant).set_params(epsilon=epsilon)
     if type(made) is OverlapAmplification:
@@ -151,15 +151,15 @@ def plan_search(
     Parameters
     ----------
     accountant : Accountant
-        Of the whole search.
+        Accountant of the whole search.
     readings : sequence of Reading
-        Of the part that is fitted, one for each candidate.
+        Readings of the part that is fitted, one for each candidate.
     n_scored : int
         Number of held-out records.
     runs : RandomRuns or None
         None tries every candidate once, and releases all scores.
     rng : numpy.random.Generator
-        Of the kind by which noise is drawn.
+        Generator of the kind by which noise is drawn.
 
     Raises
     ------
@@ -314,15 +314,15 @@ class Trying:
     estimator : estimator
         With its parameters set, and the accountant of a trial once it is planned.
     X_fit, y_fit : rows
-        Of the part that is fitted, after steps that change each by itself.
+        Rows of the part that is fitted, after steps that change each by itself.
     X_score : rows
-        Of the held-out part, likewise.
+        Rows of the held-out part, likewise.
     y_score : ndarray
         Their targets, as the estimator reads them.
     planned : Certificate or None
         That of its fit, as it was accounted for.
     noise : Noise or None
-        Of the sum of the score, as calibrated.
+        Noise of the sum of the score, as calibrated.
     """
 
     estimator: Any
@@ -337,7 +337,7 @@ class Trying:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one trial came to: private of the table, whichever candidate it is of.
+    """The result of one trial: private of the table, whichever candidate it is of.
 
     Parameters
     ----------

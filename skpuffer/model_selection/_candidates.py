@@ -134,7 +134,7 @@ class Candidate:
         Parameters
         ----------
         told : mapping
-            What a preview is told of the columns: `n_features`, `feature_names` or
+            Facts about the columns for a preview: `n_features`, `feature_names` or
             `example`.
         """
         # each says for itself which columns it knows of
@@ -335,9 +335,9 @@ def check_held_out(reading: Reading, plan: FitPlan) -> None:
     Parameters
     ----------
     reading : Reading
-        Of the held-out part.
+        Reading of the held-out part.
     plan : FitPlan
-        Of a fit to the other one.
+        Plan of a fit to the other one.
 
     Raises
     ------
@@ -363,7 +363,7 @@ def check_whole(read: Callable[[], Reading], plan: FitPlan) -> None:
     read : callable
         Reads the whole table; called only where a scenario has anything to compare.
     plan : FitPlan
-        Of a fit to a part.
+        Plan of a fit to a part.
 
     Raises
     ------
@@ -389,7 +389,8 @@ def read_part(
     estimator : private estimator or PublicPreprocessing
         Not changed.
     rng : numpy.random.Generator or None
-        Of the noise that a fit would draw, which decides how exactly it is drawn.
+        Generator of the noise that a fit would draw, which decides how exactly it is
+        drawn.
     made_up : bool, default=False
         Whether the rows stand for others.
 
@@ -423,12 +424,13 @@ def read_part(
 def targets_of(estimator: Any, y: Any) -> Array:
     """Return targets as scores read them, in their own units.
 
-    What an estimator makes of them for its fit, some in units of the noise, is its own.
+    An estimator's own version of them for its fit, some in units of the noise, stays
+    its own.
 
     Parameters
     ----------
     estimator : private estimator
-        Of declared classes, if it is a classifier.
+        Estimator of declared classes, if it is a classifier.
     y : array-like of shape (n_records,)
 
     Returns

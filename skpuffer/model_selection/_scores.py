@@ -45,7 +45,7 @@ class Score:
     is_integer : bool
         Whether each is worth zero or one.
     bounds : tuple of float or None
-        Of the target, of a regressor.
+        Bounds of the target, of a regressor.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Score:
         Parameters
         ----------
         context : PublicContext
-            Of the held-out records.
+            Context of the held-out records.
         """
         return QueryRelease(
             # which model is to be scored is not known before it is released

@@ -29,8 +29,8 @@ class PrivateGridSearchCV(BasePrivateSearch):
     """Search over a grid, of which search and winner together keep one budget.
 
     A random number of candidates is drawn from the grid, with replacement. Each is
-    fitted privately to one part of the table, and scored with noise on the rest. What
-    leaves is the best: its parameters, the very model that was scored, and its noisy
+    fitted privately to one part of the table, and scored with noise on the rest. The
+    release is the best: its parameters, the very model that was scored, and its noisy
     score. That costs a bit more than a single fit, however many candidates there are,
     as long as nobody learns how many trials there were or what else they came to.
 
@@ -93,7 +93,7 @@ default='geometric'
         Scores of all candidates, with noise; NaN of one whose fit raised an error. Only
         with ``trials='each'``.
     certificate_ : Certificate
-        What was promised of search and winner together.
+        Promise of search and winner together.
     accountant_ : Accountant
         The accountant that set the noise.
     noise_ : Noise
@@ -108,7 +108,7 @@ default='geometric'
     See Also
     --------
     PrivateRandomizedSearchCV : Draws its candidates from distributions.
-    skpuffer.privacy_loss.BestRunCurve : What such a search costs, with proofs.
+    skpuffer.privacy_loss.BestRunCurve : Cost of such a search, with proofs.
 
     Notes
     -----
@@ -120,7 +120,7 @@ default='geometric'
 
     The certificate's line *chosen* says what a single fit with the same noise would
     promise, and what a plain search, in which every candidate is fitted once and all
-    scores are released. Of a few candidates that is no dearer, and tries each of them:
+    scores are released. For a few candidates that is no dearer, and tries each of them:
     ``trials='each'`` composes it under the same budget. Either costs a part of the
     records and of the epsilon: where one candidate is known to do, fit that.
 
@@ -264,7 +264,7 @@ default='geometric'
         Scores of all candidates, with noise; NaN of one whose fit raised an error. Only
         with ``trials='each'``.
     certificate_ : Certificate
-        What was promised of search and winner together.
+        Promise of search and winner together.
     accountant_ : Accountant
         The accountant that set the noise.
     noise_ : Noise

@@ -179,7 +179,7 @@ class ByClass:
     Parameters
     ----------
     block : Stacked
-        What a record adds within its block.
+        Contribution of a record within its block.
     """
 
     block: Stacked

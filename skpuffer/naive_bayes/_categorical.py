@@ -47,7 +47,7 @@ class CellCounts(ByClass):
     Parameters
     ----------
     block : Stacked
-        Of `Levels`, one for each column.
+        Stacked `Levels`, one for each column.
     binning : Binning or None
         Which makes cells of raw rows; None where rows are cells already.
     """
@@ -146,7 +146,7 @@ def smoothed(tables: list[Floats], alpha: float, deviation: float) -> list[Float
     ----------
     tables : list of ndarray of shape (n_classes, n_cells[k])
     deviation : float
-        Of the noise of a count.
+        Deviation of the noise of a count.
 
     Returns
     -------
@@ -168,8 +168,9 @@ def smoothed(tables: list[Floats], alpha: float, deviation: float) -> list[Float
 class PrivateCategoricalNB(PrivateNaiveBayes):
     """Naive Bayes on the cells of any table, from one noisy release of counts.
 
-    What scikit-learn's :class:`~sklearn.naive_bayes.CategoricalNB` estimates, with
-    numbers in public bins and missing values and new levels in a cell of their own.
+    It estimates what scikit-learn's :class:`~sklearn.naive_bayes.CategoricalNB`
+    estimates, with numbers in public bins and missing values and new levels in a cell
+    of their own.
 
     Parameters
     ----------
@@ -191,8 +192,8 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         `categories` and, if it has a target, for `classes`.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
         Public bounds of the columns that are numbers: numbers, or arrays of one for
-        each such column; in a dict by name for a data frame, else by position. What
-        lies outside is read as the nearest cell.
+        each such column; in a dict by name for a data frame, else by position. Values
+        outside are read as the nearest cell.
     categories : dict of {column: list}, default=None
         Public levels of the columns that are categories. Missing values and levels that
         are not listed share a cell of their own.
@@ -240,12 +241,12 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
 
     Notes
     -----
-    *What is released.* One vector: the counts of all cells of all d columns in each
-    class. Adding or removing a record moves it by ``sqrt(d)`` in l2 and by d in l1,
-    replacing one by ``sqrt(2 d)`` and ``2 d``. Where a secret moves some columns only,
-    as scenarios of moves say, d is the number of those.
+    *The release.* One vector: the counts of all cells of all d columns in each class.
+    Adding or removing a record moves it by ``sqrt(d)`` in l2 and by d in l1, replacing
+    one by ``sqrt(2 d)`` and ``2 d``. Where a secret moves some columns only, as
+    scenarios of moves say, d is the number of those.
 
-    *What is made of it.* The size of a class is the inverse-variance mean of what its d
+    *Post-processing.* The size of a class is the inverse-variance mean of what its d
     columns say; the counts of each are then projected on those that have this sum and
     are not negative.
 

@@ -118,7 +118,7 @@ def class_moments(bounds: Bounds, n_classes: int) -> ByClass:
     Parameters
     ----------
     bounds : Bounds
-        Of the d features.
+        Bounds of the d features.
     """
     positions = tuple(range(len(bounds.low)))
     return ByClass(Stacked((Ones(), Moments(positions, bounds, order=2))), n_classes)
@@ -129,10 +129,10 @@ def class_gaussians(
 ) -> tuple[Floats, Floats, Floats]:
     """Sizes, means and variances of the classes from noisy moments.
 
-    Post-processing of what is released, for u in [-1, 1]. What the classes share is
-    known best, so each of their means and variances is shrunk to what all records have,
-    as far as noise explains its distance to it. A class variance includes what noise
-    leaves unknown of its mean.
+    Post-processing of what is released, for u in [-1, 1]. The common part of the
+    classes is known best, so each of their means and variances is shrunk to what all
+    records have, as far as noise explains its distance to it. A class variance includes
+    what noise leaves unknown of its mean.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def class_gaussians(
     counts : ndarray of shape (n_classes,)
         Positive, with sum `n_records`.
     means, variances : ndarray of shape (n_classes, n_features)
-        Of u; variances are positive.
+        Means and variances of u; variances are positive.
     """
     table = value.reshape(n_classes, -1)
     first, second = np.split(table[:, 1:], 2, axis=1)
@@ -177,8 +177,8 @@ def class_gaussians(
 class PrivateGaussianNB(PrivateNaiveBayes):
     """Gaussian naive Bayes from one noisy release of moments by class.
 
-    What scikit-learn's :class:`~sklearn.naive_bayes.GaussianNB` estimates: a normal
-    distribution of each feature in each class.
+    It estimates what scikit-learn's :class:`~sklearn.naive_bayes.GaussianNB` estimates:
+    a normal distribution of each feature in each class.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class PrivateGaussianNB(PrivateNaiveBayes):
             default=None
         Public bounds of the features: numbers, or arrays of shape (n_features,), all
         lows before all highs; in a dict by name for a data frame, else by position,
-        where keys that are no columns are passed over. What lies outside is clipped in
+        where keys that are no columns are passed over. Values outside are clipped in
         `fit`. None takes the range the scenario declares (that of its public prior), as
         a dict does for columns it lacks. ``'empirical'`` reads the range off the
         private data, warns, and leaves an estimate for a certificate.
@@ -246,17 +246,17 @@ class PrivateGaussianNB(PrivateNaiveBayes):
 
     Notes
     -----
-    *What is released.* One vector, the sum over the records of ``(1, u, u**2 - 1/2)``
-    in the block of their class, with u the row scaled to [-1, 1] by its bounds. For d
-    columns, adding or removing a record moves it by ``sqrt(1 + 5 d / 4)`` in l2 and
+    *The release.* One vector, the sum over the records of ``(1, u, u**2 - 1/2)`` in the
+    block of their class, with u the row scaled to [-1, 1] by its bounds. For d columns,
+    adding or removing a record moves it by ``sqrt(1 + 5 d / 4)`` in l2 and
     ``1 + 3 d / 2`` in l1; replacing one by ``max(2 sqrt(d), sqrt(2 + 5 d / 2))`` and
     ``2 + 3 d``, as a record that changes class leaves one block for another.
 
-    *What is made of it.* Sizes are brought to the public sum and shrunk to equal ones;
+    *Post-processing.* Sizes are brought to the public sum and shrunk to equal ones;
     means are shrunk to the mean of all records and variances to that within classes, as
-    far as noise explains the difference. What noise leaves unknown of a mean is added
-    to the variance, so that an uncertain class is a wide one. All of it is
-    post-processing by public numbers.
+    far as noise explains the difference. Uncertainty of a mean by noise is added to the
+    variance, so that an uncertain class is a wide one. All of it is post-processing by
+    public numbers.
 
     References
     ----------

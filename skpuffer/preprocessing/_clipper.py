@@ -148,9 +148,9 @@ class PublicBinner(PublicColumnTransformer):
     bins : dict of {column: array-like of edges}, default=None
         Public edges, one more than there are cells, ascending; columns by name in a
         data frame, by position in an array. Cells are closed below and open above, and
-        what lies outside is in the first or the last. What is missing, or no number,
-        has a cell of its own after these. Columns that are not named must be numbers
-        and pass unchanged.
+        what lies outside is in the first or the last. Missing values, and those that
+        are no numbers, have a cell of their own after these. Columns that are not named
+        must be numbers and pass unchanged.
     schema : Schema, default=None
         Public code book instead: of all its columns the cells are taken, levels being
         cells as they are; see :class:`~skpuffer.schema.Binning`.
@@ -380,7 +380,7 @@ class PublicMinMaxScaler(PublicColumnTransformer):
         Public code book instead: of its numbers the bounds are taken, amounts are
         scaled by their logarithm, and missing values are read as it says.
     feature_range : tuple (min, max), default=(0, 1)
-        What the bounds become.
+        Range of the result.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
         Cells are compared with them as with the levels of a
         :class:`~skpuffer.schema.Category`: 1, 1.0 and "1" are one category.
     missing : {'category', 'zero', 'error'}, default='category'
-        What becomes of a missing value (None, NaN, NA) in an encoded column. There is a
+        Treatment of a missing value (None, NaN, NA) in an encoded column. There is a
         rule because leaving such records out would tell of them.
 
         - 'category': a category of its own, the last column, ``<column>_missing``. It
@@ -56,8 +56,8 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
         - 'zero': zeros in all columns.
         - 'error': `transform` raises.
     unknown : {'zero', 'error'}, default='zero'
-        What becomes of a value that `categories` does not name: zeros in all columns,
-        or an error.
+        Treatment of a value that `categories` does not name: zeros in all columns, or
+        an error.
     sparse_output : bool, default=False
         Whether to return a CSR matrix.
     dtype : number type, default=numpy.float64

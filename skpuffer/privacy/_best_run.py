@@ -31,14 +31,15 @@ SOURCE = Statement("source.best_of_random_runs")
 
 @dataclass(frozen=True)
 class Trial:
-    """What one candidate of a search releases whenever it is tried.
+    """The releases of one candidate of a search, whenever it is tried.
 
     Parameters
     ----------
     fit : Certificate
-        Of the model, which reads one part of the table.
+        Certificate of the model, which reads one part of the table.
     score : Certificate
-        Of its noisy score, which reads the rest of the table, and the model.
+        Certificate of its noisy score, which reads the rest of the table, and the
+        model.
     """
 
     fit: Certificate
@@ -90,7 +91,7 @@ def every_trial_once(
 ) -> Certificate:
     """Return the certificate of all trials together, with every score and model.
 
-    What a plain search over the same grid costs, with the same noise.
+    It is the cost of a plain search over the same grid, with the same noise.
 
     Parameters
     ----------

@@ -40,8 +40,8 @@ class Certificate(certificates.Certificate):
     Parameters
     ----------
     errors : tuple of (str, float, float)
-        What was released, and the least and the largest standard deviation of the noise
-        of its entries, in units of the data; of a fit, where they are known.
+        Name of each release, and the least and the largest standard deviation of the
+        noise of its entries, in units of the data; of a fit, where they are known.
     **fields
         As of the certificate of the kernel.
 
@@ -76,10 +76,10 @@ class Certificate(certificates.Certificate):
     def to_sliced_approximate(self, delta: float) -> "Certificate":
         """Return the (epsilon, delta) promise about slices that follows.
 
-        Of a jointly sliced promise it is about one projection along a direction drawn
-        from the profile and revealed, and about no more of the output. Of an averaged
-        one it is the mean over slices of the epsilons that each has at `delta`, which
-        is an (epsilon, delta) promise of no release at all.
+        A jointly sliced promise is about one projection along a direction drawn from
+        the profile and revealed, and about no more of the output. For an averaged one
+        it is the mean over slices of the epsilons that each has at `delta`, which is an
+        (epsilon, delta) promise of no release at all.
 
         Parameters
         ----------
@@ -287,8 +287,8 @@ class Certificate(certificates.Certificate):
         Returns
         -------
         advantage : float
-            Of a membership, or any other bit of the secret, that is as likely as not
-            under the prior of the scenario; on average over that and the noise.
+            Advantage on a membership, or any other bit of the secret, that is as likely
+            as not under the prior of the scenario; on average over that and the noise.
 
         Raises
         ------

@@ -36,9 +36,9 @@ _OF_BELIEVERS = ("assume.belief_independent_of_rows",)
 def on_one_coupling(certificates: Sequence[Certificate]) -> list[Certificate]:
     """Return certificates that all speak of one coupling of neighbouring tables.
 
-    What holds for any tables that differ in k replaced records, or in 2k that come or
-    go, holds for each pair of tables that a coupling draws, if it changes no more than
-    k of them.
+    A bound for any tables that differ in k replaced records, or in 2k that come or go,
+    holds for each pair of tables that a coupling draws, if it changes no more than k of
+    them.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def amplified(total: Certificate, belief: OverlapCurve) -> Certificate:
     Parameters
     ----------
     total : Certificate
-        Of the records replaced that the belief speaks of.
+        Certificate of the records replaced that the belief speaks of.
     """
     assert total.curve is not None  # composed of curves
     return replace(
@@ -212,9 +212,9 @@ def compose(
     That of a scenario's own coupling names the table too, by the scenario's parameter
     `table` and the number of records (one name for tables of other sizes or columns is
     refused): of two tables about the same people one may hold
-    a fair sign U and the other sU, and together they tell s. What holds for arbitrary
-    neighbours, as under :class:`~skpuffer.scenarios.RecordScenario`, needs no name.
-    It also counts under a coupling of a named table that changes no more records.
+    a fair sign U and the other sU, and together they tell s. A promise for arbitrary
+    neighbours, as under :class:`~skpuffer.scenarios.RecordScenario`, needs no name. It
+    also counts under a coupling of a named table that changes no more records.
     Certificates that rest on a Wasserstein distance do not add up: two mechanisms with
     no loss each can leak everything together.
 
@@ -694,7 +694,7 @@ def events_together(
     Parameters
     ----------
     curve : PrivacyCurve or None
-        Of all of them together.
+        That of all of them together.
 
     Returns
     -------

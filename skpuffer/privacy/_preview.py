@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Preview:
-    """What a fit would release and promise, from public facts alone.
+    """The release and promise of a fit, from public facts alone.
 
     Parameters
     ----------
     estimator : str
         Name of the class.
     noise : Noise
-        What would be added.
+        Noise that would be added.
     certificate : Certificate
-        What would be promised.
+        Promise that would be made.
     error : ndarray of shape (dim,) or None
         Root mean square error that the noise causes in each coordinate of what is
         noised: of a query its vector, of training the sum of gradients in one step, of

@@ -253,7 +253,7 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         labels : tuple of int or None
-            Of its columns, in their order.
+            Labels of its columns, in their order.
         position : int or None
             Where the secret is taken to be; None where the data is without it.
 
@@ -499,7 +499,8 @@ class BoundScenario(ABC):
             The table given, as the query reads it.
         y : ndarray of shape (n_given,) or None
         rng : numpy.random.Generator
-            Of the release: nobody else draws from it, and its state is secret.
+            Generator of the release: nobody else draws from it, and its state is
+            secret.
 
         Returns
         -------
@@ -840,12 +841,12 @@ class RecordScenario(Scenario):
         `max_rows` may be left out, and is the size of the largest unit. It takes
         another `relation` than 'add_remove', by which sizes of units would change.
     size : {'public', 'private'} or int, default=None
-        What may be known of the number of records. 'public' reads it off the table, and
-        certificates say so. With 'private', for records that are added or removed, it
-        leaves with noise alone: in one release with the sums that it divides. A number
-        is declared in its place: sums are divided by it, and the true one is not read.
-        Estimators that cannot do without the exact number refuse the latter two. None
-        is that of the estimator's `schema`, or 'public'.
+        How much may be known of the number of records. 'public' reads it off the table,
+        and certificates say so. With 'private', for records that are added or removed,
+        it leaves with noise alone: in one release with the sums that it divides. A
+        number is declared in its place: sums are divided by it, and the true one is not
+        read. Estimators that cannot do without the exact number refuse the latter two.
+        None is that of the estimator's `schema`, or 'public'.
 
     References
     ----------
@@ -858,7 +859,7 @@ class RecordScenario(Scenario):
     >>> RecordScenario(k=4, relation="replace")
     RecordScenario(k=4, relation='replace')
 
-    Of each patient two visits at most are read, and both are hidden together:
+    At most two visits of each patient are read, and both are hidden together:
 
     >>> import pandas as pd
     >>> from skpuffer.summary import PrivateMean
@@ -1072,7 +1073,7 @@ def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:
     Parameters
     ----------
     bound : BoundScenario
-        Of a scenario with a parameter `table`.
+        Bound form of a scenario with a parameter `table`.
     *key : objects
         All else that the coupling depends on.
     """

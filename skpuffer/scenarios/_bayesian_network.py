@@ -320,7 +320,7 @@ class BayesianNetworkScenario(Scenario):
         their order ..., values of the node): the last axis sums to one. A list is a
         finite set of beliefs, and the promise holds for each.
     level : {'record', 'attribute'}, default='record'
-        What the nodes are.
+        Meaning of the nodes.
     protected : sequence of node or None, default=None
         Nodes whose value is secret. None is all.
     moves : dict of {node: float} or None, default=None

@@ -36,7 +36,7 @@ class BlocksScenario(Scenario):
     Parameters
     ----------
     scenario : Scenario
-        What is secret within a block.
+        The secret within a block.
     sizes : int or array-like of int, default=None
         Numbers of records of the blocks, in the order of the table. One number is the
         size of each. None takes the `groups` that `fit` is given for the blocks, such

@@ -45,8 +45,8 @@ class GroupScenario(Scenario):
     """The secret is which group a whole table is about: a race, a sex, a quintile.
 
     The table that is fitted has the records of one group, and nobody who sees the
-    release shall tell of which. What the groups are like is public: the query is run on
-    the rows that each has in the prior, and the noise covers how far its outputs are
+    release shall tell of which. The groups' distributions are public: the query is run
+    on the rows that each has in the prior, and the noise covers how far its outputs are
     apart.
 
     Parameters
@@ -54,8 +54,8 @@ class GroupScenario(Scenario):
     column : str or int
         The column of the group, as the prior calls it. The query does not read it: the
         data may have it, with one value in all records, and it is dropped before
-        fitting and ignored in prediction. Of a number that groups are cut from, such
-        as a grade by quintile, the cut is a column of its own.
+        fitting and ignored in prediction. If groups are cut from a number, such as a
+        grade by quintile, the cut is a column of its own.
     prior : table, callable, or list of these
         Public rows of all groups, with the column in them, and for a supervised model
         the target; or a callable of a NumPy generator that returns such. A list of
@@ -435,7 +435,7 @@ class DependenceScenario(Scenario):
         Column of ids, as in :class:`RecordScenario`: the secret is then all rows of one
         unit, and `distance` is from a table of independent units.
     max_rows : int, default=None
-        Rows of a unit that are read at most, as there. What one record moves counts so
+        Rows of a unit that are read at most, as there. A move by one record counts so
         many times.
 
     Notes

@@ -59,9 +59,9 @@ class PrevalenceScenario(Scenario):
 
     The two worlds are tables of as many records, of which `low` or `high` have the
     value. They differ in ``high - low`` records. So what is promised is what group
-    privacy of that many records promises, and no more: the certificate says so. What
-    the scenario adds are the worlds themselves, for attacks and figures, and the law of
-    the number of records that differ where the value comes by chance.
+    privacy of that many records promises, and no more: the certificate says so. The
+    scenario adds the worlds themselves, for attacks and figures, and the law of the
+    number of records that differ where the value comes by chance.
 
     Parameters
     ----------
@@ -460,7 +460,7 @@ class Ranking:
         The first so many of it have the value. Those that have it now come first, so
         that no other table with as many differs from this one in fewer records.
     others : ndarray of shape (n_records,)
-        What each record has without it.
+        Value of each record without it.
     column : str, int or None
         None is the target.
     """
@@ -520,7 +520,7 @@ def relabelled(X: Any, y: Any, rank: Ranking, count: int) -> tuple[Any, Any]:
     Returns
     -------
     X, y : as given
-        Of which one is written anew.
+        One of them is written anew.
     """
     cells = rank.others.copy()
     cells[rank.order[:count]] = rank.value

@@ -347,7 +347,7 @@ def run_tables(
     Parameters
     ----------
     tables : iterable of (Statement or '', X, y)
-        What a table is, for messages about public ones, else ''; and the arrays that
+        Name of a table, for messages about public ones, else ''; and the arrays that
         the query reads. Drawn one after the other, whatever `n_jobs` is.
     n_tables : int
         How many there will be.
@@ -419,7 +419,7 @@ def simulated_once(
     Parameters
     ----------
     key : tuple
-        What else tells the simulations of one bound scenario apart.
+        Other marks that tell the simulations of one bound scenario apart.
     find : callable
         The simulation.
 

@@ -1014,7 +1014,7 @@ def public_bounds(
     task : Task
         Its `reading` is the encoder, its `X` encoded.
     context : PublicContext
-        Of the columns that are read.
+        Names of the columns that are read.
     wanted : dict of {column: tuple of str}
 
     Raises

@@ -303,7 +303,7 @@ def pure_account(
     Parameters
     ----------
     accountant : GroupPrivacy
-        Of an infinite order.
+        Accountant of an infinite order.
 
     Raises
     ------

@@ -250,7 +250,7 @@ def couplings(
     Parameters
     ----------
     sensitivity : SensitivityBound
-        What the same fact says of the longest move.
+        Sensitivity of the longest move, by the same fact.
     """
     return Couplings((ball(sensitivity.radius),))
 
@@ -542,7 +542,7 @@ class AtomMoves(Plain, kind="atom_moves"):
         alpha : float
             Finite Rényi order.
         shift : Shift
-            Whose norm, dimension and weights are those of the radii.
+            Shift whose norm, dimension and weights are those of the radii.
         """
         if self.steps is None:
             # of lengths only: each move may be the costliest one of its ball

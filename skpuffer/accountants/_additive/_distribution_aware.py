@@ -84,7 +84,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
     Any coupling gives a valid bound, the best one the smallest. On one coordinate the
     monotone coupling is used, which is the best for costs that are convex in the move;
     on several an optimal plan for the cost of the noise itself, found in turn with the
-    noise; between Gaussians a linear coupling. Of a query that is no sum over records,
+    noise; between Gaussians a linear coupling. For a query that is no sum over records,
     such as a regularised model, the mean is over how far one record moves, each move
     counting as the farthest that the query may go with it. Where only the longest move
     is known, or the mean gains nothing, the promise is that of

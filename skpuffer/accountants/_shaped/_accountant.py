@@ -450,7 +450,7 @@ _SHARE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What is known of a noise and of what it covers, in the units of the release.
+    """Public facts about a noise and what it covers, in the units of the release.
 
     Parameters
     ----------
@@ -460,9 +460,10 @@ class Told:
     nominal : float
         The same for the priors themselves.
     moves : ndarray of shape (n_moves, dim)
-        Of the couplings, without the room.
+        Moves of the couplings, without the room.
     radius : float
-        Of a ball around all moves, as the general Wasserstein mechanism would cover.
+        Radius of a ball around all moves, as the general Wasserstein mechanism would
+        cover.
     floor : float or None
         Where the noise was made by a floor, or by none.
     room : float

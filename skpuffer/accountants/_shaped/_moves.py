@@ -79,7 +79,7 @@ class OpenPair:
         Atoms, as they are: far from zero, rounded multiples of them would differ by
         something else.
     factor : ndarray of shape (dim,)
-        What a difference of two atoms is multiplied by to be a move.
+        Factor that makes a difference of two atoms a move.
     u_weights, v_weights : ndarray of shape (n,) and (m,), or None
     """
 

@@ -61,10 +61,10 @@ class LeastShape:
     Parameters
     ----------
     matrix : ndarray of shape (dim, dim)
-        The shape S, with v' S^-1 v at most one for each move v. Of the rank of the
+        The shape S, with v' S^-1 v at most one for each move v. Its rank is that of the
         moves.
     weights : ndarray of shape (n_moves,)
-        Of the moves, at which the dual value is.
+        Weights of the moves, at which the dual value is.
     dual : float
         No shape that covers the moves has a trace below.
     gap : float
@@ -99,7 +99,7 @@ def least_shape(
     Parameters
     ----------
     moves : ndarray of shape (n_moves, dim)
-        Of which one at least is not zero.
+        Moves of which one at least is not zero.
     diagonal : bool, default=False
         Whether the shape must be diagonal. Then diagonals take the place of M_p and its
         root, and everything else is the same.
@@ -644,7 +644,7 @@ def longest_within(moves: Floats, covariance: Floats, room: float) -> Floats:
     ----------
     moves : ndarray of shape (n_moves, dim)
     covariance : ndarray of shape (dim, dim)
-        Of the noise, in the same units.
+        Covariance of the noise, in the same units.
     room : float
         Positive: how far off a move may be, in l2.
 

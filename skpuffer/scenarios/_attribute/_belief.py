@@ -56,9 +56,9 @@ def named_after(
     secret : str
         Name of the secret column.
     names : iterable
-        Of the columns that are read.
+        Names of the columns that are read.
     values : iterable, default=()
-        Of the secret, where they are declared.
+        Values of the secret, where they are declared.
 
     Returns
     -------

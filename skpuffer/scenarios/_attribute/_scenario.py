@@ -71,14 +71,14 @@ class AttributeScenario(Scenario):
         always has the secret there, and data to predict for may. A frame with numbers
         for names is taken only where these are the positions.
     level : {'record', 'dataset'}
-        Whose value is secret. 'record': each single record's, the records being
+        Owner of the secret value. 'record': each single record's, the records being
         independent. 'dataset': one value that all records share, all of them drawn
         given it. There is no default, because the two promise different things. A
         declared belief without rows takes them together for one record at 'dataset',
         whatever values they have: those of a household, within a
         :class:`BlocksScenario`.
     prior : belief, table, callable, list of these, or 'empirical'
-        What the attacker believes about a record.
+        The attacker's belief about a record.
 
         - A declared belief: :class:`BoundedOdds` and :class:`BoundedInference` need
           no table, and keep all values of the secret apart whatever they are;

@@ -623,7 +623,8 @@ class DiffusionScenario(Scenario):
         Parameters
         ----------
         lipschitz : float, default=1.0
-            Of the query, from the norm `form` of the records to its own.
+            Lipschitz constant of the query, from the norm `form` of the records to its
+            own.
         form : {'sum', 'stacked'}, default='sum'
             The sum of the Euclidean norms of the records, or the Euclidean norm of the
             vector of all of them.

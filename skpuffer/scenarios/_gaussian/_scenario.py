@@ -27,7 +27,8 @@ class GaussianScenario(Scenario):
     mean : array-like of shape (n_columns,) or (n_records * n_columns,), default=None
         None is zero. No move depends on it.
     covariance : array-like or data frame, square
-        Of the columns of one record, or of all records stacked one after the other.
+        Covariance of the columns of one record, or of all records stacked one after the
+        other.
     secret : str, int or list of these, default=None
         The secret columns. None is all of them (for ``covariance_of='records'``).
     domain : pair (low, high), array-like of shape (n_values, n_secret) or float

@@ -127,8 +127,8 @@ class Marginals(NamedTuple):
     Parameters
     ----------
     masses : ndarray of shape (m, n_states)
-        Of the first records, m at most as many as there are; the last one's stands for
-        all that follow.
+        Masses of the first records, m at most as many as there are; the last one's
+        stands for all that follow.
     possible : bool ndarray of shape (m, n_states)
         Where they have mass, however little: masses underflow, this does not.
     drift : float
@@ -243,7 +243,7 @@ def smallest_window(
     Parameters
     ----------
     life : object
-        What keeps the result; see `life_of`.
+        Object that keeps the result; see `life_of`.
     event_delta : float
         Mass that may be left out.
 
@@ -252,7 +252,7 @@ def smallest_window(
     width : int or None
         None if no window is shorter than the series.
     delta : float
-        What is left out, as by :func:`window_delta`.
+        Probability left out, as by :func:`window_delta`.
     """
     marginals = [settling_marginals(*chain, chains.n) for chain in chains.chains]
 

@@ -393,7 +393,7 @@ def meeting(life: object, chains: Chains) -> Meeting | None:
     Parameters
     ----------
     life : object
-        What keeps the result; see `life_of`.
+        Object that keeps the result; see `life_of`.
 
     Returns
     -------

@@ -262,7 +262,7 @@ class BinnedLaw(RowBelief):
         Returns
         -------
         frame : DataFrame
-            What is missing stays missing, unless it is filled.
+            Missing values stay missing, unless they are filled.
         y : array-like or None
 
         Raises

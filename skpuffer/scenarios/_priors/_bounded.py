@@ -22,8 +22,8 @@ class BoundedOdds(Belief):
     The whole row but the secret, read or not, label and all: nobody who saw it would
     change the odds of one value of the secret against another by more than a factor
     within this range. No table is needed, and it stands whatever else of the row is
-    known already. What is known *besides* the row, as a name or an address, must leave
-    the range as it is.
+    known already. Knowledge *besides* the row, as a name or an address, must leave the
+    range as it is.
 
     Parameters
     ----------
@@ -115,17 +115,16 @@ _OFF = 0.05
 class BoundedInference(Belief):
     """From a row the secret is guessed no better than with this AUC.
 
-    Whoever guesses which of two values of the secret a person has, from the whole row
-    but the secret, has at each false-positive rate no larger true-positive rate than
-    the binormal ROC curve of this area. It is declared of those who know no more: with
-    some of the columns known, or more about the person, the secret may be guessed
-    better.
+    A guesser of which of two values of the secret a person has, from the whole row but
+    the secret, has at each false-positive rate no larger true-positive rate than the
+    binormal ROC curve of this area. It is declared of those who know no more: with some
+    of the columns known, or more about the person, the secret may be guessed better.
 
     Parameters
     ----------
     auc : float
-        In (0.5, 1). Of the binormal ROC curve that no guesser exceeds anywhere. The
-        area under a guesser's own curve is not enough: a rare value that gives the
+        In (0.5, 1). Area under the binormal ROC curve that no guesser exceeds anywhere.
+        The area under a guesser's own curve is not enough: a rare value that gives the
         secret away lifts the curve at its start, and hardly the area. Where there are
         such values, declare more, or ``BoundedOdds(w, share=...)``.
     rest : BoundedOdds, default=None

@@ -91,14 +91,14 @@ class Cells:
     Parameters
     ----------
     binning : Binning
-        Of this column alone.
+        Binning of this column alone.
     """
 
     binning: Binning
 
     @cached_property
     def values(self) -> NDArray[Any]:
-        """What stands for each cell; NaN or None for missing values."""
+        """Value of each cell; NaN or None for missing values."""
         held = self.binning.values[0]
         if self.binning.edges[0] is not None:
             return np.array(held, dtype=float)
@@ -183,8 +183,8 @@ def coding_of(
     frame : DataFrame
         Public rows.
     bins : Schema, or dict of {column: int, list of numbers or list of values}
-        Of a column of numbers how many bins of about equal mass, or the edges between
-        bins; of any other its values. A column that is not named keeps the values it
+        For a column of numbers, how many bins of about equal mass, or the edges between
+        bins; for any other its values. A column that is not named keeps the values it
         has. The cells of a code book are those of all columns.
     names : iterable
         Columns to be coded.
@@ -352,11 +352,11 @@ def target_leaks(
 
     Notes
     -----
-    What the target is called proves nothing, so the values are compared, whatever codes
-    either has. The target is nearly the secret if one of them is guessed from the other
-    with at most a tenth of the errors that independent columns of the same shares have,
-    and independent columns would agree so well with a probability below 1e-6. Numbers
-    of many values are compared by tenths of the records.
+    The target's name proves nothing, so the values are compared, whatever codes either
+    has. The target is nearly the secret if one of them is guessed from the other with
+    at most a tenth of the errors that independent columns of the same shares have, and
+    independent columns would agree so well with a probability below 1e-6. Numbers of
+    many values are compared by tenths of the records.
 
     The answer depends on private rows. It can only take a promise away, and one record
     changes it only for tables at the threshold. A table that differs from a refused one

@@ -56,7 +56,7 @@ def columns_of(table: Any, names: Any = None) -> dict[Hashable, pd.Series]:
     Parameters
     ----------
     table : {data frame, array-like, sparse matrix, ReferenceTable}
-        Of shape (n, n_columns).
+        Table of shape (n, n_columns).
     names : sequence, default=None
         Names of the columns of a table that has none; None numbers them.
 
@@ -315,7 +315,7 @@ def _sum(columns: list[Any]) -> Any:
 
 
 class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
-    """What may be believed of one record given the value of a secret.
+    """A possible belief about one record given the value of a secret.
 
     It holds parameters only. It is declared, and the promise is made to whoever
     believes it: nothing is learnt from the private rows.

@@ -38,7 +38,7 @@ class Laws:
     values : tuple
         Of the secret.
     masses : ndarray of shape (n_values, n_atoms)
-        Of the atoms, given each value; each row sums to one.
+        Masses of the atoms, given each value; each row sums to one.
     known : ndarray of int of shape (n_atoms, n_known)
         Codes of the columns that an attacker may know.
     """

@@ -87,8 +87,9 @@ class Quilts(Plain, ABC):
         order : float or 'total_variation'
             How influence is measured: the Rényi order, or total variation.
         cost : callable
-            Of an array of sizes; non-decreasing: of the noise that covers near sets of
-            these sizes. The price of a quilt is its influence and the cost of its size.
+            Function of an array of sizes; non-decreasing: cost of the noise that covers
+            near sets of these sizes. The price of a quilt is its influence and the cost
+            of its size.
         max_distance : int or None, default=None
             Leave out quilts with records further away than that.
         ceiling : float, default=inf

@@ -311,8 +311,8 @@ class SideQuilts(Quilts):
         """Largest price over the records; see :class:`Quilts`.
 
         The price of a record is bounded by the quilts found for others; only one that
-        is above what some record is known to need is searched itself. Whatever is left
-        out of a search can only raise the price.
+        is above what some record is known to need is searched itself. Omissions from a
+        search can only raise the price.
         """
         measure = self._measure(order)
         n = self.n_records

@@ -73,9 +73,10 @@ class SubsampleScenario(Scenario):
     size : int or float, default=0.5
         Records of a subset. A float is a share of the pool, in (0, 1).
     secret : {'dataset', 'record', 'groups'}, default='dataset'
-        What a budget is about. 'dataset' is all of who was drawn. 'record' is each
-        record's membership, seen by itself: a weaker promise, which says nothing of two
-        records at once. 'groups' are those of `groups`, each seen by itself.
+        The secret that a budget protects. 'dataset' is all of who was drawn. 'record'
+        is each record's membership, seen by itself: a weaker promise, which says
+        nothing of two records at once. 'groups' are those of `groups`, each seen by
+        itself.
     groups : array-like of shape (n_pool,) or callable, default=None
         With ``secret='groups'``: public ids of the pool's records, where the secret of
         a group is which of its records were drawn. Or a callable of the memberships, a
@@ -345,7 +346,7 @@ def of_function(
     Parameters
     ----------
     function : callable
-        Of one mask: a label, or a sequence with one for each secret.
+        Function of one mask: a label, or a sequence with one for each secret.
 
     Returns
     -------
@@ -496,8 +497,8 @@ class BoundSubsample(BoundScenario):
     def realise(self, X: Rows, y: Any, rng: np.random.Generator) -> tuple[Rows, Any]:
         """Draw the subset that the query is run on, by the prior.
 
-        Of a public pool it was drawn: its records are those of the pool and in its
-        order, as they were simulated. A query may go by the order.
+        If the pool is public, the subset was drawn from it: its records are those of
+        the pool and in its order, as they were simulated. A query may go by the order.
         """
         if not self.scenario.draws_from_pool:
             return _taken(self.X, self.y, taken_of((X, y), (self.X, self.y), rng))
