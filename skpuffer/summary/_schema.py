@@ -362,6 +362,28 @@ class SchemaEncoder:
                 found[place] = math.inf
         return found
 
+    def known_numbers(self, table: Floats, name: Hashable) -> Floats:
+        """Return the cells of a column of numbers or dates that are there.
+
+        Parameters
+        ----------
+        table : ndarray of shape (n, n_columns of the array)
+            As encoded.
+        name : str
+
+        Returns
+        -------
+        ndarray of shape (n_known,)
+            In the order of the rows; empty for a column of levels.
+        """
+        for column in self.columns[: len(self.schema)]:
+            if column.name == name and column.number is not None:
+                known = (
+                    slice(None) if column.mark is None else table[:, column.mark] == 0
+                )
+                return table[known, column.position]
+        return np.empty(0)
+
     @property
     def _with_gaps(self) -> list[Hashable]:
         """Numbers that may be missing."""

@@ -111,6 +111,18 @@ def test_a_record_moves_within_its_month():
     assert says(found, "assume.markov_readings_are_chain", column="load", cuts=[0.5])
 
 
+def test_records_are_in_the_order_of_their_times():
+    """Else readings one after the other lie apart in the table, and are not hidden."""
+    times = pd.Series(pd.date_range("2024-01-01", "2024-02-27", freq="D"))
+    times[10] = pd.NaT
+    table = pd.DataFrame({"at": times, "load": 0.5})
+    asked = {"statistics": ["mean"], "by": "month", "schema": BOOK}
+    model = PrivateSummary(chain(MIXING), MarkovQuilt(1.0), **asked).fit(table)
+    for other in (table[::-1], table.iloc[[0, 3, 2, *range(3, len(table))]]):
+        with refused(ScenarioError, "markov.times_not_in_order", times="at"):
+            model.fit(other)
+
+
 def test_series_of_readings_are_those_of_the_table():
     n = 4000
     times = pd.date_range("2024-01-01", "2024-02-27", periods=n).floor("D")

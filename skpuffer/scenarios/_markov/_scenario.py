@@ -96,7 +96,8 @@ class MarkovChainScenario(Scenario):
         belongs to the state above it, and one that is missing to the last state.
     times : str, default=None
         With `cuts`, the column of the public time of each record. A release may be
-        grouped by it, such as by month: what is secret is the reading.
+        grouped by it, such as by month: what is secret is the reading. Records must be
+        in the order of their times.
 
     See Also
     --------
@@ -535,6 +536,7 @@ class BoundMarkovChain(BoundScenario):
     def check_rows(self, X: Rows) -> Rows:
         """Return the states that records are; refuse others."""
         if self.rows is None:
+            self._check_order(X)
             return X
         given: Any = X
         table = given.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
@@ -545,6 +547,14 @@ class BoundMarkovChain(BoundScenario):
             raise scenario_error("markov.records_not_states")
         rows: Floats = self.rows[states[inverse.ravel()]]
         return rows
+
+    def _check_order(self, X: Any) -> None:
+        """Refuse records that their public times put into another order."""
+        times, read = self.scenario.times, None
+        if times is not None:
+            read = getattr(self.context.feature_map, "known_numbers", None)
+        if read is not None and np.any(np.diff(read(X, times)) < 0):
+            raise scenario_error("markov.times_not_in_order", times=times)
 
     # -- facts --------------------------------------------------------------------
 
