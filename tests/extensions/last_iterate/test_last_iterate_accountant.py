@@ -114,6 +114,22 @@ def test_shuffled_epochs(c, cost):
     assert composed.epsilon == pytest.approx(10.0)
 
 
+@pytest.mark.every_run
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("n_batches, moves", [(1, [1]), (2, [2, 1])])
+def test_a_record_that_leaves_its_batch_is_missing_in_another(k, n_batches, moves):
+    """Another one takes its place, and the batch of that one is shorter."""
+    release = last_iterate(
+        n_records=40,
+        n_steps=n_batches,
+        sampling="shuffled_epochs",
+        batch_size=40 // n_batches,
+    )
+    found = mu_of(release, RecordScenario(k=k))
+    # of one epoch each batch has noise of its own: squares add up
+    assert found == pytest.approx(k * release.clip_norm * np.linalg.norm(moves))
+
+
 def test_where_records_stand_in_their_epochs():
     """The last batches cost most; whoever is in the first ones gains most."""
     first, last, half = (np.zeros(200) for _ in range(3))
@@ -323,19 +339,29 @@ def test_another_step_costs_no_less(release):
 
 
 @settings(max_examples=60, deadline=None)
-@given(runs(), st.integers(1, 9), st.integers(0, 2**32 - 1))
-def test_no_deal_of_the_records_costs_more(release, k, seed):
+@given(
+    runs(),
+    st.integers(1, 9),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["replace", "add_remove"]),
+)
+def test_no_deal_of_the_records_costs_more(release, k, seed, relation):
     """Whatever batches they are in, and however steps change."""
     release = replace_fields(
         release, sampling="shuffled_epochs", batch_size=7, n_records=30
     )
-    bound = mu_of(release, RecordScenario(k=k, relation="replace"))
+    bound = mu_of(release, RecordScenario(k=k, relation=relation))
     rng = np.random.default_rng(seed)
-    moved = np.zeros(release.n_epochs * release.steps_per_epoch)
-    for epoch in range(release.n_epochs):
-        order = rng.permutation(30)
-        for at, batch in enumerate(np.array_split(order, release.steps_per_epoch)):
-            moved[epoch * release.steps_per_epoch + at] = 2 * (batch < k).sum()
+    n_batches = release.steps_per_epoch
+    moved = np.zeros((release.n_epochs, n_batches))
+    batches = np.arange(30) * n_batches // 30
+    for epoch in moved:
+        own = rng.permutation(batches)[:k]
+        np.add.at(epoch, own, 2)
+        if relation == "add_remove":
+            # a record of another batch takes the place of each that leaves
+            np.add.at(epoch, (own + rng.integers(1, n_batches, k)) % n_batches, 1)
+    moved = moved.ravel()
     steps = np.array(release.optimiser.step_sizes(release.n_steps))
     shrunk = 1 / (1 + steps * release.optimiser.l2)
     radius = release.optimiser.radius
