@@ -121,7 +121,7 @@ def all_or_nothing(
 ) -> Callable[Parameters, Result]:
     """Decorate a method that fits to begin from nothing, and leave nothing on failure.
 
-    What an earlier fit has set is removed first, except what it released, in
+    Attributes of an earlier fit are removed first, except what it released, in
     `RELEASED`. A fit that raises, by an interrupt too, leaves nothing fitted, and so
     does one that a forked process goes on with. The decorator goes around all that
     calls callbacks, which may raise when the fit is done.
@@ -183,13 +183,13 @@ class PrivateEstimatorMixin(
 
     A subclass has the parameters `scenario`, `accountant` and `random_state` and
     writes two methods, ``_release`` and ``_publish``. It contains no formula
-    of privacy. What one hook finds and another needs is passed on, in the
+    of privacy. Results of one hook that another needs are passed on, in the
     :class:`Task` or in the release; nothing waits for it on the estimator.
 
     Attributes
     ----------
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added.
     accountant_ : Accountant
@@ -292,7 +292,7 @@ class PrivateEstimatorMixin(
             <skpuffer.schema.Schema.check>` shows beforehand which cells are clipped,
             filled or unreadable.
         y : array-like of shape (n_records,), default=None
-            Private target, where the estimator has one. Of a lazy data frame, the name
+            Private target, where the estimator has one. For a lazy data frame, the name
             of its column.
         secret : array-like of shape (n_records,), default=None
             Values of the secret, needed only under ``prior='empirical'`` when they
@@ -314,8 +314,8 @@ class PrivateEstimatorMixin(
         Raises
         ------
         ValueError
-            If a parameter or the data is not as it must be. Whatever is raised, by a
-            callback or an interrupt too, nothing is fitted then.
+            If a parameter or the data is not as it must be. After any exception, by a
+            callback or an interrupt too, nothing is fitted.
         TypeError
             On any other argument.
         UnsupportedError
@@ -952,8 +952,8 @@ def weighted_fit(
         A lazy data frame, where what is released is a sum over records, is summed
         up by the engine that holds it.
     y : array-like of shape (n_records,), default=None
-        Private target, where the estimator has one. Of a lazy data frame, the name
-        of its column.
+        Private target, where the estimator has one. For a lazy data frame, the name of
+        its column.
     sample_weight : array-like of shape (n_records,), default=None
         Private weights, which need public `weight_bounds`: they are clipped to
         these, and what is no number is read as the lower one. None is one for all.
@@ -975,8 +975,8 @@ def weighted_fit(
     Raises
     ------
     ValueError
-        If a parameter or the data is not as it must be. Whatever is raised, by a
-        callback or an interrupt too, nothing is fitted then.
+        If a parameter or the data is not as it must be. After any exception, by a
+        callback or an interrupt too, nothing is fitted.
     TypeError
         On any other argument, or on weights without `weight_bounds`.
     UnsupportedError
@@ -1111,7 +1111,7 @@ def proved(
     """Search for noise, and certify the noise that will be drawn.
 
     The certificate follows from the final noise, the release and the bound scenario.
-    Of the search it keeps what it says of other noises: the choice and the gain.
+    It keeps what the search says of other noises: the choice and the gain.
 
     Parameters
     ----------
@@ -1271,7 +1271,7 @@ def announce_weakness(
     Parameters
     ----------
     certificate : Certificate
-        What is about to be promised.
+        Promise about to be made.
     fit : hashable or None, default=None
         Names the fit of the outermost estimator, such as a search, that this one is
         part of. None warns in any case.

@@ -75,7 +75,7 @@ class VectorQuery:
         Parameters
         ----------
         shapes : list of tuple
-            Of the arrays that one table gave.
+            Shapes of the arrays that one table gave.
         """
         if self.shapes is not None and shapes != self.shapes:
             raise value_error(

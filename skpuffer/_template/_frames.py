@@ -25,7 +25,7 @@ def to_frame(self: Any, level: float = 0.95, *, of: str | None = None) -> pd.Dat
     level : float, default=0.95
         Confidence level of each interval by itself, in (0, 1).
     of : {'population', 'table'}, default=None
-        What intervals are for, as in `confidence_interval`. None takes those of the
+        Target of intervals, as in `confidence_interval`. None takes those of the
         population if they are known, else those of the table, else none.
 
     Returns

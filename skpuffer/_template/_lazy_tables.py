@@ -122,7 +122,7 @@ class LazyColumn:
     Parameters
     ----------
     name : str
-        Of the raw column.
+        Name of the raw column.
     values : narwhals.Expr
         Numbers, or codes of levels.
     is_readable : narwhals.Expr or None
@@ -145,7 +145,7 @@ class LazyUnits:
     Parameters
     ----------
     key : narwhals.Expr
-        What is equal in the rows of one unit, null where a row has no id.
+        Key equal in the rows of one unit, null where a row has no id.
     most : int
         Rows that a unit counts for at most: the rows of one that has more weigh less.
     alone : bool
@@ -170,14 +170,14 @@ class LazyTable:
     Parameters
     ----------
     X : lazy data frame
-        Of Polars, DuckDB, Dask, PySpark or another engine that narwhals knows.
+        A frame of Polars, DuckDB, Dask, PySpark or another engine that narwhals knows.
 
     Attributes
     ----------
     names : tuple of str
     types : dict of {str: narwhals type}
     n_records, n_rows : int
-        As the engine counts them. Of units, the rows or units that are counted, and
+        As the engine counts them. For units, the rows or units that are counted, and
         the rows that have an id.
     sums_floats : bool
         Whether a float holds any sum of whole steps of the rows of a unit.
@@ -311,13 +311,13 @@ class LazyTable:
         ----------
         stages : sequence of dict of {str: narwhals.Expr}
             Columns computed of the table, of these, and so on. Those of the last are
-            totalled, but for ``cell``, by which records are grouped. Of records the
-            number of rows is ``n`` among them; of units it is counted beside them.
+            totalled, but for ``cell``, by which records are grouped. For records the
+            number of rows is ``n`` among them; for units it is counted beside them.
         counted : collection of str
             Columns of which the cells that are not null are counted. The others are
             summed up.
         steps : dict of {str: int}
-            Of units, steps of one of each column that is weighed, in which its total
+            For units, steps of one of each column that is weighed, in which its total
             is. The others are not weighed. ``w`` is the weight itself, ``largest`` the
             number of rows of the largest unit.
 

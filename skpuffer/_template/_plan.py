@@ -40,17 +40,17 @@ class Task:
         Parameters that are public or were released before, where this fit goes on from
         them.
     start_assumption : Statement or None
-        What the certificate takes for granted of them.
+        Assumption about them in the certificate.
     units : ndarray of int of shape (n_rows,) or None
         Number of each row's unit, where a unit is a record of the release.
     weighting : Weighting or None
-        What is public of the weights of records.
+        Public facts about the weights of records.
     weights : ndarray of shape (n_rows, 2) or None
         As of a table that is read, until the release is run.
 
     Examples
     --------
-    What the hooks of an estimator are told:
+    Facts for the hooks of an estimator:
 
     >>> import pandas as pd
     >>> from skpuffer.summary import PrivateMean
@@ -84,9 +84,10 @@ class Opening:
     accountant : Accountant
         A copy that belongs to the fit.
     leaks : tuple of str
-        What parameters take from private rows, in sentences.
+        Uses of private rows by parameters, in sentences.
     size : {'public', 'private'} or int, default='public'
-        What is said of the number of records: a number is declared in its place.
+        The public statement on the number of records: a number is declared in its
+        place.
     """
 
     scenario: Scenario
@@ -110,13 +111,13 @@ class TableRead:
     n_given : int
         Number of rows.
     names : tuple of str or None
-        Of the raw columns.
+        Names of the raw columns.
     feature_map, schema_map : object or None
         Public preprocessing, and the code book where that is what it is.
     reading : object or None
         As :meth:`PrivateEstimatorMixin._validate` says.
     of_no_target : str or None
-        What a certificate says of records without a target.
+        Statement of a certificate on records without a target.
     leaks : callable
         Returns what voids the promise, such as public rows that are private ones.
     by_units : bool
@@ -124,7 +125,7 @@ class TableRead:
     units : ndarray of int of shape (n_given,) or None
         Number of each row's unit, where they are read.
     weighting : Weighting or None
-        What is public of the weights of records.
+        Public facts about the weights of records.
     weights : ndarray of shape (n_given, 2) or None
         Weight of each row, in units of the largest, and what it lacks of that.
     """
@@ -152,7 +153,7 @@ class TableRead:
 
 @dataclass(frozen=True, kw_only=True)
 class FitPlan:
-    """What a fit is going to release, with which noise and which promise.
+    """The release of a fit, its noise and its promise.
 
     Parameters
     ----------
@@ -196,9 +197,9 @@ def confidence_interval(
     Parameters
     ----------
     level : float, default=0.95
-        Of each entry by itself, in (0, 1).
+        Confidence level of each entry by itself, in (0, 1).
     of : {'table'}, default='table'
-        What intervals are for: no errors by sampling are known here.
+        Target of intervals: no errors by sampling are known here.
 
     Returns
     -------

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 class UnreadRows:
-    """What stands for the rows of a table that is not there: all access is refused.
+    """Stand-in for the rows of a table that is not there: all access is refused.
 
     Parameters
     ----------
     name : str
-        Of the estimator, for the message.
+        Name of the estimator, for the message.
     """
 
     def __init__(self, name: str) -> None:
@@ -62,7 +62,7 @@ def refuse_unread(
     Parameters
     ----------
     leaks : sequence of Statement
-        What other parameters take from rows, in sentences.
+        Uses of rows by other parameters, in sentences.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def made_up_table(
     levels : dict of {column: list} or None
         Levels of categorical columns.
     known : dict of {column: object}
-        What a public record has in some columns, where nothing else tells of them.
+        Values of a public record in some columns, where nothing else tells of them.
 
     Returns
     -------
@@ -152,8 +152,8 @@ def preview(
 
     It goes the way of `fit` up to where the noise is known, with public facts in
     place of the table. No row is read, no noise drawn, no budget spent, no callback
-    told and no attribute set. What only rows can tell is not foreseen: a fit also
-    refuses records that the scenario rules out, and finds a public prior that is
+    told and no attribute set. Facts that only rows can tell are not foreseen: a fit
+    also refuses records that the scenario rules out, and finds a public prior that is
     the private table.
 
     Parameters
@@ -228,7 +228,7 @@ def preview_of(copy: Any, plan: Any, n_records: int | None = None) -> Preview:
     Parameters
     ----------
     copy : estimator
-        Of which the plan is.
+        Estimator that the plan is of.
     plan : FitPlan
     n_records : int or None, default=None
         Number of records that was said. None takes the public one, if there is any.

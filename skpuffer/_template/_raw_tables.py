@@ -51,7 +51,7 @@ def mapped_context(
     ----------
     code : callable
     n_columns : int
-        Of what it returns.
+        Number of columns it returns.
     """
     before = context.feature_map
     # a prior's rows are read as the private ones are

@@ -156,7 +156,7 @@ def validate_features(self: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
     -------
     X, y : the data, as the query reads it
     reading : object or None
-        What else the release should know of how the table was read; public.
+        Further public facts for the release about how the table was read.
     """
     return validate_rows(self, X, dtype=np.float64), None, None
 
@@ -578,7 +578,7 @@ def target_values(estimator: Any, schema: Schema, y: ArrayLike) -> Floats:
     estimator : estimator
         For messages.
     schema : Schema
-        Whose target is a number.
+        Schema whose target is a number.
     y : array-like of shape (n_records,)
 
     Returns

@@ -72,7 +72,7 @@ def chooses_by_rows(columns: Any) -> bool:
 
 @dataclass(frozen=True)
 class StepAudit:
-    """What one step does with private rows.
+    """Uses of private rows by one step.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ def leaks_before(
     node : estimator
         That is being fitted, and fits another one.
     place : int or None
-        Of the step of a pipeline that is being fitted; None is the last.
+        Place of the step of a pipeline that is being fitted; None is the last.
     of_answers : bool, default=False
         Whether what is being fitted reads answers of others that were fitted before.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weighting:
-    """What is public of the weights of records, in units of the largest.
+    """Public facts about the weights of records, in units of the largest.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Weighting:
 
     @property
     def assumptions(self) -> tuple[Statement, ...]:
-        """What a certificate says of them."""
+        """Statements of a certificate on them."""
         found = []
         if self.of_units:
             found.append(Statement("assume.units_weigh_the_same"))
@@ -95,7 +95,7 @@ def read_weights(
         As given; None is one for all.
     weighting : Weighting
     bounds : pair of float or None
-        Of the weights that are given.
+        Bounds of the weights that are given.
 
     Returns
     -------

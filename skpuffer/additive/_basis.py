@@ -194,7 +194,7 @@ def make_basis(
     Parameters
     ----------
     masses : sequence of ndarray of shape (n_cells,)
-        Of the cells of each feature.
+        Masses of the cells of each feature.
     kinds : sequence of str
         As :func:`kernel` takes.
     has_missing : sequence of bool, default=()
@@ -212,7 +212,7 @@ def make_basis(
     The columns of a block span the functions that its kernel holds for likely, centred
     under the masses, and are orthogonal under them. The variance of a column is v / (v
     + ridge), v that of the kernel's principal direction: directions that noise would
-    drown anyway are left short. Of two features that interact the kernel is the product
+    drown anyway are left short. The kernel of two features that interact is the product
     of theirs, centred, on coarse cells.
     """
     ridge = _RIDGE * math.sqrt(len(masses)) / (n_records * mu)
@@ -292,14 +292,14 @@ class ShapeFunction:
     cells : tuple of list of str
         Labels of the cells of each.
     scores : ndarray of shape (n_cells,) or (n_cells, n_classes)
-        What is added; of two features of shape (n_cells, n_other_cells, ...).
+        Values to add; of two features of shape (n_cells, n_other_cells, ...).
     standard_errors : ndarray of the shape of `scores`
-        What the noise that was added leaves unknown of them, to first order. Neither
-        the sample's chance nor the smoothing is in it.
+        Uncertainty from the noise that was added, to first order. Neither the sample's
+        chance nor the smoothing is in it.
     masses : ndarray of shape (n_cells,)
         Noisy shares of the records by cell, of a pair those of both features.
     merged : tuple of ndarray of int, default=None
-        Of a pair, the coarse cell of each cell of the code book.
+        For a pair, the coarse cell of each cell of the code book.
 
     Examples
     --------
@@ -392,19 +392,19 @@ def monotone(
     Parameters
     ----------
     scores, masses : ndarray of shape (n_cells,) or (n_cells, n_other_cells)
-        Of a feature or a pair.
+        Scores and masses of a feature or a pair.
     direction : {-1, 1}
     has_missing : bool
         Whether the last cell is of missing values, which has no place in the order.
     axis : int, default=0
-        Of the feature, in a pair.
+        Axis of the feature, in a pair.
 
     Returns
     -------
     ndarray of the shape of `scores`
-        Of a feature with the same mean under the masses. Of a pair each row, or each
-        column, under the masses of the feature alone: weights that all share, so that
-        what never falls along the other axis does not after it either.
+        Of a feature with the same mean under the masses. For a pair each row, or each
+        column, under the masses of the feature alone: weights that all share, so that a
+        function that never falls along the other axis does not after it either.
     """
     found: Floats = np.moveaxis(scores.copy(), axis, 0)
     n = len(found) - has_missing

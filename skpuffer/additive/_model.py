@@ -283,7 +283,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
     def edit(self, features: Any, scores: ArrayLike) -> Self:
         """Replace the scores of a shape function by others.
 
-        What is made of released numbers and of what is known without the private rows
+        A function of released numbers and of facts known without the private rows
         (rounded, smoothed, set to zero, corrected by an expert) is post-processing and
         costs no privacy.
 
@@ -367,11 +367,11 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
         `amounts` and `classes`, which must not say anything else.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
         Public bounds of the numeric features: numbers, or arrays with one for each
-        column that is no category; by name for a data frame, else by position. What
-        lies outside falls into the end cell.
+        column that is no category; by name for a data frame, else by position. Values
+        outside fall into the end cell.
     categories : dict of {column: levels}, default=None
-        Public levels of the other features. What is missing or not listed has a cell of
-        its own.
+        Public levels of the other features. Values that are missing or not listed have
+        a cell of their own.
     amounts : sequence, default=()
         Numeric features with a heavy tail, such as money: their cells are equal on the
         scale of the logarithm.
@@ -416,9 +416,9 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
     plan_ : RoundPlan
         Clip norm, step size and momentum of the rounds.
     release_ : AdaptiveRelease
-        What was accounted and run.
+        The release that was accounted and run.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added, in the unit of the release.
     accountant_ : Accountant
@@ -436,18 +436,18 @@ class PrivateAdditiveClassifier(PrivateClassifierMixin, PrivateAdditiveModel):
 
     Notes
     -----
-    *What is released.* The histograms of all features, as one vector, take a twentieth
-    of the privacy (of mu squared); the rest goes to sums, in some rounds, of the
-    records' clipped residuals times their rows. A round depends on the noisy ones
-    before it; all together is accounted for as one mechanism, see
+    *The release.* The histograms of all features, as one vector, take a twentieth of
+    the privacy (of mu squared); the rest goes to sums, in some rounds, of the records'
+    clipped residuals times their rows. A round depends on the noisy ones before it; all
+    together is accounted for as one mechanism, see
     :class:`~skpuffer.releases.AdaptiveRelease`.
 
-    *What is made of it.* From the histograms, a basis of smooth functions of each
-    feature, orthogonal under the noisy shares of the cells; from each noisy sum, a step
-    of the heavy ball; of the iterates, the mean of the last 30 %. How many rounds there
-    are, how residuals are clipped and how far steps go follows from the number of
-    records and the noise alone. Residuals are rounded to millionths, towards zero, so
-    that sums are exact and do not depend on the order of the records.
+    *Post-processing.* From the histograms, a basis of smooth functions of each feature,
+    orthogonal under the noisy shares of the cells; from each noisy sum, a step of the
+    heavy ball; of the iterates, the mean of the last 30 %. How many rounds there are,
+    how residuals are clipped and how far steps go follows from the number of records
+    and the noise alone. Residuals are rounded to millionths, towards zero, so that sums
+    are exact and do not depend on the order of the records.
 
     *When.* On few records, and where a straight line is right, a linear model is as
     good. Where ``n * mu / sqrt(n_features)`` is below 10 (mu is about epsilon / 4 for
@@ -622,11 +622,11 @@ class PrivateAdditiveRegressor(
         `amounts` and `target_bounds`, which must not say anything else.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
         Public bounds of the numeric features: numbers, or arrays with one for each
-        column that is no category; by name for a data frame, else by position. What
-        lies outside falls into the end cell.
+        column that is no category; by name for a data frame, else by position. Values
+        outside fall into the end cell.
     categories : dict of {column: levels}, default=None
-        Public levels of the other features. What is missing or not listed has a cell of
-        its own.
+        Public levels of the other features. Values that are missing or not listed have
+        a cell of their own.
     amounts : sequence, default=()
         Numeric features with a heavy tail, such as money: their cells are equal on the
         scale of the logarithm.
@@ -669,9 +669,9 @@ class PrivateAdditiveRegressor(
     plan_ : RoundPlan
         Clip norm, step size and momentum of the rounds.
     release_ : AdaptiveRelease
-        What was accounted and run.
+        The release that was accounted and run.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added, in the unit of the release.
     accountant_ : Accountant
@@ -689,18 +689,18 @@ class PrivateAdditiveRegressor(
 
     Notes
     -----
-    *What is released.* The histograms of all features, as one vector, take a twentieth
-    of the privacy (of mu squared); the rest goes to sums, in some rounds, of the
-    records' clipped residuals times their rows. A round depends on the noisy ones
-    before it; all together is accounted for as one mechanism, see
+    *The release.* The histograms of all features, as one vector, take a twentieth of
+    the privacy (of mu squared); the rest goes to sums, in some rounds, of the records'
+    clipped residuals times their rows. A round depends on the noisy ones before it; all
+    together is accounted for as one mechanism, see
     :class:`~skpuffer.releases.AdaptiveRelease`.
 
-    *What is made of it.* From the histograms, a basis of smooth functions of each
-    feature, orthogonal under the noisy shares of the cells; from each noisy sum, a step
-    of the heavy ball; of the iterates, the mean of the last 30 %. How many rounds there
-    are, how residuals are clipped and how far steps go follows from the number of
-    records and the noise alone. Residuals are rounded to millionths, towards zero, so
-    that sums are exact and do not depend on the order of the records.
+    *Post-processing.* From the histograms, a basis of smooth functions of each feature,
+    orthogonal under the noisy shares of the cells; from each noisy sum, a step of the
+    heavy ball; of the iterates, the mean of the last 30 %. How many rounds there are,
+    how residuals are clipped and how far steps go follows from the number of records
+    and the noise alone. Residuals are rounded to millionths, towards zero, so that sums
+    are exact and do not depend on the order of the records.
 
     *When.* On few records, and where a straight line is right, a linear model is as
     good. Where ``n * mu / sqrt(n_features)`` is below 10 (mu is about epsilon / 4 for

@@ -85,8 +85,8 @@ def corrected(probabilities: Floats, residuals: Floats, clip: float) -> Floats:
 def clipped_curvature(scores: Floats, clip: float) -> Floats:
     """Mean derivative of clipped residuals by the scores, by output.
 
-    Of labels that follow the scores' own probabilities; a residual that is clipped does
-    not move.
+    For labels that follow the scores' own probabilities; a residual that is clipped
+    does not move.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def standard_errors(
     Parameters
     ----------
     deviation : float
-        Of the noise of each coordinate of a round.
+        Deviation of the noise of each coordinate of a round.
     curvature : ndarray of shape (n_outputs,)
 
     Returns
@@ -302,7 +302,7 @@ class AdditiveRun:
     merged : list of ndarray of int of shape (n_cells,)
         Coarse cells, where features interact.
     functions : list of ndarray of shape (n_cells, n_outputs)
-        Of features and pairs.
+        Functions of features and pairs.
     errors : list of ndarray of shape (n_cells, n_outputs)
     intercept : ndarray of shape (n_outputs,)
     """
@@ -384,7 +384,7 @@ def execute(
     noise : Noise
         As calibrated.
     weights : ndarray of shape (n,), default=None
-        Of the records, in [0, 1]; None is one for all.
+        Weights of the records, in [0, 1]; None is one for all.
 
     Returns
     -------
@@ -509,7 +509,7 @@ class RoundPlan:
     step : float
         Step size for a sum of clipped residuals times rows.
     momentum : float
-        Of the heavy ball.
+        Momentum of the heavy ball.
     """
 
     clip: float
@@ -614,7 +614,7 @@ class ResidualSums:
     clip : float
         Norm to which the residuals of a record are clipped.
     weights : ndarray of shape (n,), default=None
-        Of the records, in [0, 1]; None is one for all.
+        Weights of the records, in [0, 1]; None is one for all.
 
     Notes
     -----

@@ -41,8 +41,8 @@ def largest_accuracy(
 ) -> float:
     """Largest share of right guesses of the secret that a certificate allows.
 
-    Whoever knows how likely each secret is guesses one of them from what was released.
-    Of two secrets the bound is attained by the best rule on the largest ROC curve. Of
+    A guesser who knows how likely each secret is guesses one of them from the release.
+    The bound for two secrets is attained by the best rule on the largest ROC curve. For
     more it follows from all pairs at once, and no guesser need attain it.
 
     Parameters

@@ -142,10 +142,10 @@ def allowed_roc(
 ) -> tuple[Floats, Floats]:
     """Largest ROC curve that a certificate allows an attacker, by its corners.
 
-    Whoever tells two worlds of the promise apart has, for each rule, a true positive
-    rate of at most ``e^eps FPR + delta(eps)`` at every eps, and the same holds with the
-    worlds exchanged. A Rényi promise bounds the two rates by the divergence of two
-    coins, which is more than follows by way of (eps, delta).
+    An attacker who tells two worlds of the promise apart has, for each rule, a true
+    positive rate of at most ``e^eps FPR + delta(eps)`` at every eps, and the same holds
+    with the worlds exchanged. A Rényi promise bounds the two rates by the divergence of
+    two coins, which is more than follows by way of (eps, delta).
 
     A bound for one pair of worlds bounds averages over pairs as well, since it is
     concave: rates that are averaged over records, each with a rule of its own, obey it
@@ -276,7 +276,7 @@ def largest_auc(certificate: Certificate, *, relation: str | None = None) -> flo
     >>> round(largest_auc(promise), 4)
     0.7311
 
-    Of a sample of fixed size, one record makes place for another: two steps.
+    In a sample of fixed size, one record makes place for another: two steps.
 
     >>> round(largest_auc(promise, relation="replace"), 4)
     0.8698

@@ -39,11 +39,11 @@ class DistinguishingAttack(ScoredAttack):
     Parameters
     ----------
     scores : ndarray of shape (n_scores,)
-        Of the outputs that measure, growing with the odds of the first world.
+        Scores of the outputs that measure, growing with the odds of the first world.
     labels : ndarray of bool of shape (n_scores,)
         Whether an output is of the first world.
     confidence : float
-        Of intervals and of comparisons.
+        Confidence of intervals and of comparisons.
     chosen : tuple of (ndarray, ndarray)
         Scores in the first and the second world of the outputs that chose the rule.
 
@@ -176,9 +176,9 @@ def distinguishing_attack(
         one: a coordinate itself, or a quadratic logistic regression in several
         dimensions.
     share : float, default=0.2
-        Of the outputs in each world, the first ones, which choose the rule.
+        Share of the outputs in each world, the first ones, which choose the rule.
     confidence : float, default=0.95
-        Of intervals, and that no finding of a comparison is wrong.
+        Confidence of intervals, and that no finding of a comparison is wrong.
 
     Returns
     -------

@@ -51,7 +51,7 @@ def one_run_p_value(
     right : int
         How many guesses are right.
     n_guesses : int
-        How many there are. What is guessed is read off the output alone.
+        How many there are. Guesses are read off the output alone.
     n_records : int
         How many fair coins decided which records take part.
     points : iterable of (float, float)
@@ -95,7 +95,7 @@ class MembershipAttack(ScoredAttack):
     labels : ndarray of bool of shape (n_records,)
         Whether it is.
     confidence : float, default=0.95
-        Of intervals and of comparisons.
+        Confidence of intervals and of comparisons.
     relation : {'replace', 'add_remove'}, default='replace'
         How members were drawn, for what a certificate allows. 'replace': as a sample of
         fixed size, in which another record stands in the place of one that is no
@@ -103,14 +103,14 @@ class MembershipAttack(ScoredAttack):
 
     Notes
     -----
-    What a certificate allows bounds rates on average over who is a member, and over
-    fits. It does so for rates that are averaged over records, each with a rule of its
-    own, since the bound is concave. Members must have been drawn at random from those
-    that are attacked: older members and younger others differ without any leak.
+    A certificate bounds rates on average over who is a member, and over fits. It does
+    so for rates that are averaged over records, each with a rule of its own, since the
+    bound is concave. Members must have been drawn at random from those that are
+    attacked: older members and younger others differ without any leak.
 
     The intervals take scores as independent. They are where each comes of a fit of its
     own. Scores of many records by one model share its noise: the interval then speaks
-    of this model, and of others of which records matter little to each other. What is
+    of this model, and of others of which records matter little to each other. A promise
     broken on one model only is broken beyond doubt if it is so on several.
 
     Examples
@@ -144,7 +144,7 @@ class MembershipAttack(ScoredAttack):
     ) -> float:
         """How likely a run that keeps a promise is to be attacked as well as this one.
 
-        Of many records in one run, without a word on how their scores depend on each
+        For many records in one run, without a word on how their scores depend on each
         other: a fair coin must have decided for each record, apart from all others,
         whether it is a member. Those of the largest scores are guessed to be members,
         those of the least to be none, and the right guesses are counted. Fewer fits
@@ -242,7 +242,7 @@ def membership_attack(
     y_others : array-like of shape (n_others,)
         Their targets.
     score : {'loss', 'lira'} or callable, default='loss'
-        What an attacker looks at, larger for members.
+        Score that an attacker looks at, larger for members.
 
         - 'loss': minus the loss of each record: the log of its label's probability, its
           margin where a classifier has no probabilities, minus the squared error of a
@@ -263,7 +263,7 @@ def membership_attack(
         How members were drawn, for what a certificate allows: as a sample of fixed
         size, or by a coin for each record. See :class:`MembershipAttack`.
     confidence : float, default=0.95
-        Of intervals and of comparisons.
+        Confidence of intervals and of comparisons.
     random_state : int, Generator, RandomState or None, default=None
         For 'lira': of the parts, and of the shadow models. The scores of a seed are the
         same whatever `n_jobs`.
@@ -435,7 +435,7 @@ def likelihood_ratios(
     y : ndarray of shape (n,) or (n, n_targets)
         Members and others together.
     share : float
-        Of all records that each shadow model learns from.
+        Share of all records that each shadow model learns from.
     shadow : estimator
         To be cloned.
     online : bool

@@ -101,7 +101,7 @@ class Released:
         Means of the components.
     log_weights : ndarray of shape (n_atoms,)
     covariance : ndarray of shape (dim, dim)
-        Of each of them.
+        Covariance of each of them.
     """
 
     atoms: Floats

@@ -62,7 +62,7 @@ class OperatingPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one attacker achieved at one epsilon.
+    """The success of one attacker at one epsilon.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Finding:
 
     Examples
     --------
-    Of the worst of many comparisons:
+    For the worst of many comparisons:
 
     >>> import numpy as np
     >>> from skpuffer.audit import distinguishing_attack
@@ -160,7 +160,7 @@ class ScoredAttack:
     labels : ndarray of bool of shape (n_scores,)
         Whether a score is of the first world.
     confidence : float
-        Of intervals and of comparisons.
+        Confidence of intervals and of comparisons.
     """
 
     scores: Floats
@@ -235,8 +235,8 @@ class ScoredAttack:
     def advantage(self) -> float:
         """Largest difference of the true and the false positive rate.
 
-        Of the best threshold in hindsight, hence more than is there: for a bound see
-        :meth:`against`.
+        It is that of the best threshold in hindsight, hence more than is there: for a
+        bound see :meth:`against`.
         """
         fpr, tpr = self.roc()
         return float(np.max(tpr - fpr))
@@ -295,9 +295,10 @@ class ScoredAttack:
             :func:`largest_auc`. A rate compares the lower bound of the true positive
             rate there with what is allowed at the upper bound of the false one.
         method : {'delong', 'pairs'}, default='pairs'
-            Of the interval of an area. 'delong' takes fewer scores for the same answer,
-            and is not to be trusted with few of either world or areas near one: of ten
-            members and hundreds of others it is wrong three times as often as it says.
+            Method for the interval of an area. 'delong' takes fewer scores for the same
+            answer, and is not to be trusted with few of either world or areas near one:
+            of ten members and hundreds of others it is wrong three times as often as it
+            says.
 
         Returns
         -------

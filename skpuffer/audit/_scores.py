@@ -22,7 +22,7 @@ _TINY = 1e-30
 
 
 def kind_of(model: Any) -> str:
-    """What a model predicts: 'probability', 'margin' or 'number'.
+    """Return what a model predicts: 'probability', 'margin' or 'number'.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def area(scores: Floats, others: Floats) -> float:
     Parameters
     ----------
     scores, others : ndarray of shape (n,) and (m,)
-        Of members and of others. Equal ones count half.
+        Scores of members and of others. Equal ones count half.
     """
     return float(_placements(scores, others)[0].mean())
 

@@ -157,7 +157,7 @@ class PrivateKMeans(
         Standard deviation of the noise in each count; zero where all centres are one,
         of all records.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise, in units of each round.
     release_ : AdaptiveRelease

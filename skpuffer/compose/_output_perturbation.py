@@ -137,7 +137,7 @@ class OutputPerturbation(
     classes_ : ndarray of shape (n_classes,)
         Public class labels, for a classifier.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added.
     accountant_ : Accountant

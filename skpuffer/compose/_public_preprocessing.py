@@ -98,7 +98,7 @@ class PublicPreprocessing(
     feature_map_ : FeatureMap
         The public map from raw columns to what the estimator reads.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added.
     accountant_ : Accountant

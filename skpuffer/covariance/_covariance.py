@@ -98,7 +98,7 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
         the public number of records where none may be missing, it is not private and
         weights do not differ.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to the sums of moments, in half-ranges.
     accountant_ : Accountant
@@ -249,7 +249,7 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
         Parameters
         ----------
         level : float, default=0.95
-            Of each entry by itself, in (0, 1).
+            Confidence level of each entry by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
             Whether an interval is for the population that the records were drawn from,
             independently, or for this very table without noise. Fourth moments are not

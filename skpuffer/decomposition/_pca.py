@@ -202,7 +202,7 @@ class PrivatePCA(
     noise_variance_ : float
         Mean variance of the components left out, as in scikit-learn.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to the sums of moments of rows in the unit ball.
     accountant_ : Accountant

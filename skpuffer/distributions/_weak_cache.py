@@ -60,7 +60,7 @@ class Memory:
     Parameters
     ----------
     max_bytes : int
-        Of all entries together; the least recently used go first.
+        Size of all entries together; the least recently used go first.
     """
 
     def __init__(self, max_bytes: int) -> None:

@@ -156,9 +156,9 @@ classifier, default=None
         Number of rows that `predict` may still be asked about. Only without
         `unlabeled`.
     release_ : VoteRelease
-        What was accounted and run.
+        The release that was accounted and run.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to each count.
     accountant_ : Accountant

@@ -129,20 +129,20 @@ _CHANCE = "chance"
 class AuditDisplay:
     """Attack beside the best one that a certificate allows.
 
-    Of scores in two worlds the ROC curve is drawn, on logarithmic axes, as what matters
-    is whether an attacker is sure of a few; of guesses of a secret the share of right
-    ones, budget by budget. It is recommended to make one by :meth:`from_estimator`,
-    :meth:`from_attack`, :meth:`from_predictions` or :meth:`from_map_attacks`. All
-    parameters are stored as attributes.
+    For scores in two worlds the ROC curve is drawn, on logarithmic axes, as what
+    matters is whether an attacker is sure of a few; for guesses of a secret the share
+    of right ones, budget by budget. It is recommended to make one by
+    :meth:`from_estimator`, :meth:`from_attack`, :meth:`from_predictions` or
+    :meth:`from_map_attacks`. All parameters are stored as attributes.
 
     Parameters
     ----------
     attack : MembershipAttack, DistinguishingAttack or sequence of MapAttack
         Scores in two worlds, or guesses at each budget.
     certificate : Certificate or sequence of Certificate, default=None
-        What was promised, at each budget of guesses. None draws no bound.
+        Promise at each budget of guesses. None draws no bound.
     name : str, default=None
-        Of the curve, for the legend.
+        Name of the curve, for the legend.
     epsilons : array-like of shape (n_attacks,), default=None
         Budgets of guesses, in nats; of nothing else.
 
@@ -319,7 +319,7 @@ class AuditDisplay:
         attacks : sequence of MapAttack
             On what was released at each of them.
         certificates : sequence of Certificate, default=None
-            What was promised at each. None draws no bound.
+            Promise at each. None draws no bound.
         name : str, default=None
             Of the curve.
         ax : matplotlib Axes, default=None

@@ -55,7 +55,7 @@ _MOST_LEVELS = 255
 
 @dataclass(frozen=True)
 class BeliefAudit:
-    """What public rows tell of a secret, beside what is declared.
+    """Evidence of public rows on a secret, beside what is declared.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class BeliefAudit:
         A row for all columns together and for each one, the most telling first: `auc`
         with which it guesses the secret, and how far it shifts the odds (largest over
         smallest factor) but for the outermost 5 and 1 percent on either side, `odds_90`
-        and `odds_98`. Of several values the worst pair; `pair` is the one that is
+        and `odds_98`. For several values, the worst pair; `pair` is the one that is
         guessed best, which may be one of rare values, of which little is known.
     etas : DataFrame
         By epsilon: η as `declared` by the scenario, as `measured` by the odds of the
@@ -169,7 +169,7 @@ def audit_belief(
     See Also
     --------
     BeliefDisplay : The same, drawn.
-    skpuffer.scenarios.AttributeScenario.explain : What the belief buys.
+    skpuffer.scenarios.AttributeScenario.explain : Gain by the belief.
 
     Examples
     --------
@@ -340,7 +340,7 @@ class BeliefDisplay:
     Parameters
     ----------
     audit : BeliefAudit
-        What public rows tell.
+        Evidence of public rows.
     scenario : AttributeScenario
         With the declared belief.
 
@@ -517,7 +517,7 @@ class MarginalDisplay:
 
     See Also
     --------
-    skpuffer.synthesis.PrivateTableSynthesizer : Whose margins these are.
+    skpuffer.synthesis.PrivateTableSynthesizer : Source of these margins.
 
     Examples
     --------
@@ -569,7 +569,7 @@ class MarginalDisplay:
             Private rows to draw beside it, for their owner: the figure then tells of
             them without any promise, and says so.
         random_state : int, RandomState instance, Generator or None, default=None
-            Of a table that is drawn.
+            Seed of a table that is drawn.
         ax : matplotlib Axes, default=None
             Axes to draw on. None makes a figure.
 

@@ -20,7 +20,7 @@ def pyplot(caller: str) -> ModuleType:
     Parameters
     ----------
     caller : str
-        Who needs it, for the message if it is missing.
+        Name of the caller, for the message if it is missing.
 
     Returns
     -------
@@ -67,12 +67,12 @@ def panels(
     Parameters
     ----------
     caller : str
-        Who draws, for the message if matplotlib is missing.
+        Name of the caller, for the message if matplotlib is missing.
     axes : sequence of matplotlib Axes or None
     n : int
         Number of panels.
     n_columns : int
-        Of a new figure.
+        Columns of a new figure.
     size : tuple of float
         Width and height of a panel in inches.
 

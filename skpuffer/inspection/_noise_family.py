@@ -148,7 +148,7 @@ def lightest_tail(
     delta : float
         In (0, 1).
     threshold : float
-        What the noise should seldom exceed, in the units of `shift`.
+        Value that the noise should seldom exceed, in the units of `shift`.
     betas : array-like of shape (n_betas,), default=None
         Shapes to choose from. None looks at all from 1 to 4.
     shift : float, default=1.0
@@ -300,7 +300,7 @@ class EquivalentNoiseDisplay:
     thresholds : array-like of shape (n_thresholds,), default=(1, 2, 4)
         Where tails begin, in the units of the noise.
     promise : str, default=None
-        What they keep, for the title. None shows none.
+        The promise they keep, for the title. None shows none.
 
     Attributes
     ----------
@@ -416,7 +416,7 @@ class EquivalentNoiseDisplay:
         thresholds : array-like of shape (n_thresholds,), default=(1, 2, 4)
             Where tails begin, positive, in the units of `shift`.
         kind : {'density', 'log_density', 'std', 'tail'}, default='density'
-            What to draw; see :meth:`plot`.
+            Quantity to draw; see :meth:`plot`.
         ax : matplotlib Axes, default=None
             Axes to draw on. None makes a figure.
         line_kw : dict, default=None

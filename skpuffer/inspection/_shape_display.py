@@ -30,14 +30,14 @@ class ShapeDisplay:
     """Shape functions of an additive model, with error bands and the cells' masses.
 
     It is recommended to make one by :meth:`from_estimator`. All parameters are stored
-    as attributes. What is drawn is released: drawing costs no privacy.
+    as attributes. Only released numbers are drawn: drawing costs no privacy.
 
     Parameters
     ----------
     functions : list of ShapeFunction
         In the order in which they are drawn.
     edges : dict of {feature: ndarray or None}
-        Of the cells of numbers, in their unit; None for levels.
+        Edges of the cells of numbers, in their unit; None for levels.
     classes : sequence or None
         Names of several scores.
     deviations : float, default=2.0
@@ -51,7 +51,7 @@ class ShapeDisplay:
 
     See Also
     --------
-    skpuffer.additive.PrivateAdditiveClassifier : Whose functions these are.
+    skpuffer.additive.PrivateAdditiveClassifier : Source of these functions.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class SummaryDisplay:
     """Released numbers as points with error bars, a panel for each statistic.
 
     It is recommended to make one by :meth:`from_estimator`. All parameters are stored
-    as attributes. What is drawn is released: drawing costs no privacy.
+    as attributes. Only released numbers are drawn: drawing costs no privacy.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ class SummaryDisplay:
         statistics : sequence of str, default=None
             Statistics to draw, as the table names them. None draws all.
         level : float, default=0.95
-            Of each interval, in (0, 1).
+            Confidence level of each interval, in (0, 1).
         of : {'population', 'table'}, default='population'
-            What intervals are for.
+            Target of intervals.
         n_columns : int, default=3
             Of the figure.
         axes : sequence of matplotlib Axes, default=None

@@ -218,9 +218,9 @@ class PrivacyUtilityDisplay:
             scored on the same splits. It gets all columns of `X`, so take out a secret
             column that the private estimator would drop.
         baseline : estimator, 'dp' or None, default=None
-            What to compare with at the same budgets, on the same splits. ``'dp'`` is
-            the same estimator under plain differential privacy, a record replaced and
-            a record added or removed, without the secret column; any other private
+            Estimator to compare with at the same budgets, on the same splits. ``'dp'``
+            is the same estimator under plain differential privacy, a record replaced
+            and a record added or removed, without the secret column; any other private
             estimator has its budget under the same name.
         param_name : str, default=None
             The parameter that holds the budget. None finds the one nested

@@ -72,7 +72,7 @@ def cross_validated(
     epsilons : ndarray of shape (n_epsilons,)
     scoring : str, callable or None
     params : dict or None
-        Of the private fit and its score.
+        Parameters of the private fit and its score.
 
     Returns
     -------

@@ -199,7 +199,7 @@ def selection_noises(
     Parameters
     ----------
     noise : Noise
-        What was asked for: its family, if it is one of scores; any other stands for
+        The noise asked for: its family, if it is one of scores; any other stands for
         all of them.
     release : SelectionRelease
 
@@ -286,7 +286,7 @@ class SelectionSteps(StepsOfRelease, kind=SelectionRelease):
     Parameters
     ----------
     family : {GumbelNoise, ExponentialNoise}
-        Of the noise whose scale is searched for.
+        Family of the noise whose scale is searched for.
     """
 
     release: SelectionRelease

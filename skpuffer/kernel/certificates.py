@@ -96,7 +96,7 @@ class Changes(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What one theorem says of a noise: all of a certificate but whose it is.
+    """Claim of one theorem about a noise: all of a certificate but whose it is.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Claim:
     rpp_epsilon : float
         The Rényi-Pufferfish epsilon at the same order that follows for secrets about
         the values of as many records, or infinity. Under 'add_remove' a value changes
-        in two steps, so it is more than `epsilon`. Of a sliced promise, what the whole
+        in two steps, so it is more than `epsilon`. For a sliced promise, what the whole
         noisy vector is worth.
     profile : str or None
         Name of the slice profile that a sliced promise is about.
@@ -157,7 +157,8 @@ class Claim:
     composable : bool
         Whether it may be added to others at all.
     assumptions : tuple of Statement
-        What must be true for the promise to hold. ``str`` writes each as a sentence.
+        Facts that must be true for the promise to hold. ``str`` writes each as a
+        sentence.
     sensitivity : float or None
         Bound on the output's sensitivity that the noise covers, in the units of the
         release: half the range of each column in a summary, the clip norm of gradients
@@ -257,7 +258,7 @@ class Certificate(Claim):
         same, and their difference shows the data without any noise. So a seeded
         certificate is never added to another one, and ledgers refuse it.
     scenario, accountant, release : str
-        What was protected, who accounted, what left.
+        Names of the scenario, the accountant and the release.
     choice : Statement or str
         Which family of noise was taken, or whom an accountant that asks others took,
         and how the others compared.
@@ -287,7 +288,7 @@ class Certificate(Claim):
 
         In a fit, the root mean square of the noise by which plain differential privacy
         of one replaced record keeps the same promise, by its best accountant and family
-        of noise, over that of the noise used. Of a certificate that an accountant gave
+        of noise, over that of the noise used. For a certificate that an accountant gave
         by itself, outside of a fit, it may be the ratio of the two sensitivities (where
         `noise_gain` is None), to which noise of one family is in proportion.
 
@@ -348,7 +349,7 @@ class Certificate(Claim):
         asked : float or None
             None is no budget.
         field : {'epsilon', 'mutual_information'}, default='epsilon'
-            What the budget is of.
+            Field that the budget limits.
 
         Returns
         -------
@@ -383,9 +384,9 @@ class Certificate(Claim):
         Parameters
         ----------
         budget : dict of {field: (parameter, most)}
-            What each field may be at most, by which parameter; None for any number.
+            Largest value of each field, by which parameter; None for any number.
         whose : str
-            Who found the noise.
+            Finder of the noise.
 
         Raises
         ------
@@ -648,7 +649,7 @@ def digest_of_plain(plain: Mapping[str, object]) -> str:
     Parameters
     ----------
     plain : dict
-        Of what JSON can hold; numbers of no more than 17 digits.
+        Dict of what JSON can hold; numbers of no more than 17 digits.
 
     Returns
     -------
@@ -689,7 +690,7 @@ Rule = Callable[[Noise], Claim]
 
 @dataclass(frozen=True)
 class Names:
-    """Whose a certificate is; nothing of it is computed with.
+    """Names on a certificate; nothing of it is computed with.
 
     Parameters
     ----------
@@ -735,7 +736,7 @@ def prove(
         As it will be drawn, but for the room that its grid takes.
     release : Release
     fact : Fact
-        What a scenario knows of the release.
+        A scenario's knowledge of the release.
     rule : callable
         Returns the :class:`Claim` that a theorem makes of a noise.
     names : Names

@@ -122,7 +122,7 @@ def worst_delta(pair: TradeOffs, epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class Promise:
-    """What is asked of a run, and how it is read off the curve of all steps.
+    """The promise asked of a run, and how it is read off the curve of all steps.
 
     Parameters
     ----------

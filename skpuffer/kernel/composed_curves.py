@@ -164,7 +164,7 @@ class CountLawCurve(Plain, kind="count_law"):
     Parameters
     ----------
     curves : tuple of GaussianCurve or PrivacyLossCurve
-        Of the run, by number of records that differ.
+        Curves of the run, by number of records that differ.
     weights : tuple of float
         How likely each of the numbers is.
     beyond : float
@@ -172,7 +172,7 @@ class CountLawCurve(Plain, kind="count_law"):
 
     Examples
     --------
-    Of a run one record differs with probability 0.9, and else two do:
+    One record of a run differs with probability 0.9, and else two do:
 
     >>> from skpuffer.privacy_loss import CountLawCurve, GaussianCurve
     >>> one, two = GaussianCurve(0.5), GaussianCurve(1.0)

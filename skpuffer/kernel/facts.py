@@ -41,9 +41,9 @@ def arbitrary_coupling(relation: str, count: int, units: str | None = None) -> s
     """Name, as a coupling, of any two tables that differ in `count` records.
 
     Such a statement is about no coupling in particular, so those of one relation and
-    count may be added up whichever scenario they come from. Of units the rows that are
-    kept are drawn, and as many records of other units may differ in more: what holds
-    for units adds up with what holds for the same ones alone.
+    count may be added up whichever scenario they come from. For units, the rows that
+    are kept are drawn, and as many records of other units may differ in more: what
+    holds for units adds up with what holds for the same ones alone.
     """
     return f"{relation}:{count}" if units is None else f"{relation} of units:{units}"
 
@@ -61,7 +61,7 @@ class Fact:
     confidence : float
         Probability, over a public sample, that the fact holds.
     assumptions : tuple of Statement
-        What the fact assumes, in sentences.
+        Assumptions of the fact, in sentences.
     reads_private_rows : bool
         Whether the private rows were read for it. Then nothing that is found from it
         is certified, not even what holds for any rows: that it was reached is read off
@@ -69,7 +69,7 @@ class Fact:
 
     Examples
     --------
-    What is read off samples is an estimate, and says so:
+    A result read off samples is an estimate, and says so:
 
     >>> from skpuffer.distributions import Discrete, Samples
     >>> from skpuffer.releases import QueryRelease
@@ -212,8 +212,8 @@ class RecordDistributions(_ConditionalDistributions):
 
     The other records are independent of it and of the secret. A coupling of two of the
     distributions is therefore one of the tables, under which the query moves by no more
-    than the release's `record_move` makes of how far the contribution does. Of the
-    output's own distributions nothing else is known.
+    than the release's `record_move` makes of how far the contribution does. Nothing
+    else is known of the output's own distributions.
 
     Parameters
     ----------
@@ -426,7 +426,8 @@ class Adjacency(Fact):
         Parameters
         ----------
         n_records : int
-            Of the table: so many differ where their number is not certain.
+            Number of records in the table: so many differ where their number is not
+            certain.
 
         Returns
         -------
@@ -574,11 +575,12 @@ class OutputSamples(Fact):
     groups : ndarray of shape (n_draws,)
         Index of the secret each draw was made under.
     regime : {'sampled', 'enumerated', 'design'}
-        What the tables are to the prior: draws of it; all that there are; or all that
-        there are since the prior was made of them, and the table that is run is one.
+        Relation of the tables to the prior: draws of it; all that there are; or all
+        that there are since the prior was made of them, and the table that is run is
+        one.
     secret : {'dataset', 'record', 'groups'}
-        What a budget is about: the whole table; each record's membership, by itself; or
-        each of several functions of the table.
+        Secret that a budget protects: the whole table; each record's membership, by
+        itself; or each of several functions of the table.
     memberships : ndarray of int of shape (n_draws, n_secrets) or None
         Value of each secret in each table, as codes from zero; None if the secret is
         the whole table.
@@ -589,8 +591,8 @@ class OutputSamples(Fact):
         a NumPy generator or a public seed.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`: whether the tables are to the prior what `regime` says.
-        What is read off finitely many draws is an estimate all the same, unless a bound
-        of how far it may be off goes with it.
+        A result read off finitely many draws is an estimate all the same, unless a
+        bound of how far it may be off goes with it.
 
     Examples
     --------
@@ -621,7 +623,7 @@ class OutputSamples(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordBelief(Fact):
-    """What may be believed of one record, as everything that is released reads it.
+    """A possible belief about one record, as every release reads it.
 
     Given either value of a secret the record has one of two distributions, the other
     records are independent of it and of the secret, and it may become any other.
@@ -633,12 +635,12 @@ class RecordBelief(Fact):
     belief : Statement
         The belief, in a sentence.
     wider : tuple of (str, Overlap)
-        What the overlap would be if the belief is off, each under a name.
+        Overlap if the belief is off, each under a name.
     pairwise : PairwiseOverlap or None
         The same with how far each pair of the record's values moves the release, where
         that is known for Gaussian noise.
     record : str or None
-        Of what of the record this speaks, under a name that no other belief has;
+        Part of the record that this speaks of, under a name that no other belief has;
         None where the table has no name.
     count : int
         How many records it takes together for one, such as those of a household: all
@@ -646,7 +648,7 @@ class RecordBelief(Fact):
     together : Statement or None
         Which records these are, in words; None is one by itself.
     anyone : Scenario or None
-        What is promised whatever is believed of these: differential privacy. None is
+        Promise whatever is believed of these: differential privacy. None is
         :class:`RecordScenario` of as many replaced records, wherever they are.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
@@ -738,8 +740,8 @@ class MaxInfluence(Fact):
         order : float or 'total_variation'
             How influence is measured: the Rényi order, or total variation.
         cost : callable
-            Of an array of sizes; non-decreasing. A quilt's price is its influence and
-            the cost of its size.
+            Function of an array of sizes; non-decreasing. A quilt's price is its
+            influence and the cost of its size.
         method : {'exact', 'approximate'}, default='exact'
         max_distance : int or None, default=None
             Leave out quilts with records further away than that.

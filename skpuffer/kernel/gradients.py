@@ -169,8 +169,8 @@ default='constant'
         intercept, is forgotten when the gradient turns against it. Momentum then takes
         it no further past where it should stay.
     recalibration : Recalibration, default=None
-        What the last steps of a run are, if they are others. The schedule and the
-        averages are of those before.
+        The last steps of a run, if they are others. The schedule and the averages are
+        of those before.
 
     Raises
     ------
@@ -239,9 +239,9 @@ default='constant'
     ) -> list[float]:
         """Return a Lipschitz constant of each step of a run in the iterate.
 
-        Of a step against the exact gradient of a convex mean loss, the penalty and the
-        projection included: two runs that see the same gradients' noise come no
-        further apart in it than by this factor.
+        For a step against the exact gradient of a convex mean loss, the penalty and the
+        projection included: two runs that see the same gradients' noise come no further
+        apart in it than by this factor.
 
         Parameters
         ----------
@@ -287,11 +287,11 @@ class GradientRelease(Release):
 
     At each step some records are chosen, each one's gradient is scaled down to the
     clip norm, their sum is released with noise and divided by the public
-    `divisor`. Each gradient may depend on everything released before. Whatever is
-    made of the noisy sums (momentum, averages, projections) is post-processing. A
-    gradient depends on the run as well as on its record, so its `contribution` is no
-    gradient: it is a point of each record, by whose move the gradient's is bounded at
-    every step, if `record` states such a bound.
+    `divisor`. Each gradient may depend on everything released before. Any function of
+    the noisy sums (momentum, averages, projections) is post-processing. A gradient
+    depends on the run as well as on its record, so its `contribution` is no gradient:
+    it is a point of each record, by whose move the gradient's is bounded at every step,
+    if `record` states such a bound.
 
     Parameters
     ----------
@@ -331,14 +331,14 @@ class GradientRelease(Release):
         would carry gradients without noise on to later steps, so that it is for the
         former only.
     published : {'all', 'result'}, default='all'
-        What may be seen of the run: all noisy sums, with whatever is made of them, or
+        Visible part of the run: all noisy sums, with whatever is made of them, or
         nothing but what `optimiser` returns at its end.
     noise_correlation : NoiseStrategy, default=None
         Strategy by which the noise of the steps is correlated, of
         ``skpuffer.noise.strategies``. None, and any strategy that is the identity,
         is independent noise.
     optimiser : Optimiser, default=None
-        What is made of the noisy sums; None leaves it to whoever gets them. Every
+        Post-processing of the noisy sums; None leaves it to whoever gets them. Every
         noisy sum may be seen all the same.
     record : object, default=None
         How far one record's clipped gradient moves with the record, whatever the other
@@ -347,15 +347,15 @@ class GradientRelease(Release):
         norm and for the radius of `optimiser`'s projection and returns what is known
         or None, with ``label_move(clip_norm)``, if it is known how far a gradient moves
         with the target alone, and with ``check(gradients)``, by which an execution
-        refuses other gradients. What accounts for the last iterate asks it for its
+        refuses other gradients. An accountant of the last iterate asks it for its
         `curvature`, its `intercept` and ``step_obstacle(clip_norm)`` too. None is no
-        such bound: a record may become any other.
-        See :class:`~skpuffer.training.RecordGradient`.
+        such bound: a record may become any other. See
+        :class:`~skpuffer.training.RecordGradient`.
     name : str, default='gradients'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        What is taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true, in sentences; written in the certificate.
 
     Attributes
     ----------
@@ -372,9 +372,9 @@ class GradientRelease(Release):
     units : tuple of float or None
         Proportion of the noise of each coordinate, by `noise_proportions`.
     sampling_statement : Statement
-        What the sampling scheme takes for granted.
+        Assumption of the sampling scheme.
     clipped : object or None
-        What `record` says of its gradient as this release clips it, if anything.
+        Facts by `record` about its gradient as this release clips it, if any.
 
     References
     ----------
@@ -607,7 +607,7 @@ class GradientRelease(Release):
 
     @property
     def clipped(self) -> ClippedGradient | None:
-        """What `record` says of a gradient as this release clips it, or None."""
+        """Facts by `record` about a gradient as this release clips it, or None."""
         return self._clipped
 
     @property

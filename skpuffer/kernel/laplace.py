@@ -536,7 +536,7 @@ class GumbelNoise(_SelectionNoise):
 
     See Also
     --------
-    skpuffer.privacy_loss.BoundedRangePair : What one selection costs.
+    skpuffer.privacy_loss.BoundedRangePair : Cost of one selection.
 
     References
     ----------
@@ -574,7 +574,7 @@ class ExponentialNoise(_SelectionNoise):
 
     See Also
     --------
-    skpuffer.privacy_loss.PurePair : What one selection costs.
+    skpuffer.privacy_loss.PurePair : Cost of one selection.
 
     Notes
     -----

@@ -711,8 +711,8 @@ def _product(counts: Sequence[int], factors: Iterable[Complexes]) -> Complexes:
 class Tail:
     """Trade-off of a sum, read off the masses of its tilt over a window.
 
-    What wraps around from below the window adds to the trade-off; what is lost above
-    it is at most the mass outside, and is added as well, and so is a bound on the
+    The mass that wraps around from below the window adds to the trade-off; what is lost
+    above it is at most the mass outside, and is added as well, and so is a bound on the
     rounding errors of the transform and its power.
 
     Parameters
@@ -767,7 +767,7 @@ class Tail:
         total : Sum
         tilt : float
         cumulant : float
-            Of the total, at the tilt.
+            Cumulant of the total, at the tilt.
         low : int
             Index of the first point.
         masses : ndarray
@@ -813,7 +813,7 @@ class Tail:
         total : Sum
         tilt : float
         cumulant : float
-            Of the total, at the tilt.
+            Cumulant of the total, at the tilt.
         low : int
             Index of the first stretch.
         apart : int

@@ -186,8 +186,8 @@ class Shift(Plain, kind="shift"):
 class Costs(Protocol):
     """Costs of unit noise as functions of the magnitude u of a shift alone.
 
-    What `Noise._resolved` returns for one shift: the noise itself where u is all that
-    its costs depend on, else an object that knows the rest.
+    Result of `Noise._resolved` for one shift: the noise itself where u is all that its
+    costs depend on, else an object that knows the rest.
     """
 
     @property

@@ -26,7 +26,8 @@ class Notion:
         Name in the literature, for people.
     follows : tuple of Notion
         Notions implied directly, at the same order, epsilon and delta; from a Rényi
-        notion to an approximate one the numbers differ. What these imply follows too.
+        notion to an approximate one the numbers differ. Implications of these follow
+        too.
     differential : bool
         Whether it is about neighbouring tables, and not about a prior.
     certified : bool

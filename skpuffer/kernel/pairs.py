@@ -406,7 +406,7 @@ def mean_power_excess(
     orders : ndarray of shape (n_orders,)
         Above one.
     loss : callable
-        Of points of shape (n,); the loss, and the logarithm of the density.
+        Function of points of shape (n,); the loss, and the logarithm of the density.
     low : float
         Where the integral begins.
     shift : float
@@ -501,7 +501,7 @@ class DominatingPair(Plain):
     Parameters
     ----------
     curve : ShiftCurve
-        Of the noise against the move of a step's sum.
+        Curve of the noise against the move of a step's sum.
 
     Examples
     --------
@@ -549,7 +549,7 @@ class ShiftPair(DominatingPair, kind="shift_pair"):
     Parameters
     ----------
     curve : ShiftCurve
-        Of the noise against the move of a step's sum.
+        Curve of the noise against the move of a step's sum.
 
     Examples
     --------
@@ -584,7 +584,7 @@ class PoissonPair(DominatingPair, kind="poisson_pair"):
     Parameters
     ----------
     curve : ShiftCurve
-        Of the noise against the move of a step's sum.
+        Curve of the noise against the move of a step's sum.
     rate : float
         Probability q that a record is in the batch.
 
@@ -646,7 +646,7 @@ class SubsetPair(PoissonPair, kind="subset_pair"):
     Parameters
     ----------
     curve : ShiftCurve
-        Of the noise against the move of a step's sum.
+        Curve of the noise against the move of a step's sum.
     rate : float
         Probability that a record is in the batch.
 
@@ -739,7 +739,7 @@ class MixturePair(_MixedPair, kind="mixture_pair"):
     Parameters
     ----------
     curve : ShiftCurve
-        Of the noise against the move of a step's sum.
+        Curve of the noise against the move of a step's sum.
     trials : int
     chance : float
         The number of times is Binomial(trials, chance).
@@ -788,11 +788,11 @@ class SubsetGroupPair(_MixedPair, kind="subset_group_pair"):
     Parameters
     ----------
     curve : ShiftCurve
-        Of the noise against the move of a step's sum by one replaced record.
+        Curve of the noise against the move of a step's sum by one replaced record.
     n_records : int
     batch_size : int
     count : int
-        Of the group, at most `n_records`.
+        Size of the group, at most `n_records`.
 
     References
     ----------
@@ -841,9 +841,9 @@ class MovedPair(DominatingPair, kind="moved_pair"):
     Parameters
     ----------
     curve : ShiftCurve
-        Of the noise against the move from one content of the record to the other.
+        Curve of the noise against the move from one content of the record to the other.
     joined : ShiftCurve
-        Of the noise against the move of a step's sum by a record that joins.
+        Curve of the noise against the move of a step's sum by a record that joins.
     trials : int
     chance : float
         The number of times is Binomial(trials, chance).
@@ -906,7 +906,7 @@ class ReplacePoissonPair(DominatingPair, kind="replace_poisson_pair"):
     Parameters
     ----------
     curve : ShiftCurve
-        Of the noise against the move of a step's sum by one record.
+        Curve of the noise against the move of a step's sum by one record.
     rate : float
 
     References
@@ -1033,7 +1033,7 @@ _DIGITS = 1e-14
 class PurePair(Plain, kind="pure_pair"):
     """Dominating pair of a mechanism of which a pure promise is known: two answers.
 
-    Whatever is epsilon-differentially private is post-processing of randomised
+    Any epsilon-differentially private mechanism is post-processing of randomised
     response with the truth told at odds of exp(epsilon), for each pair of tables.
 
     Parameters

@@ -82,14 +82,14 @@ class PartitionRelease(Release):
     n_records : int
         Number of units.
     delta : float
-        Of one key; see `keep_probability`.
+        Delta of one key; see `keep_probability`.
     max_keys : int, default=1
         How many keys a unit holds at most.
     name : str, default='keys'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        What is taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true, in sentences; written in the certificate.
 
     Examples
     --------
@@ -148,8 +148,8 @@ class PartitionSteps(StepsOfRelease, kind=PartitionRelease):
 
     Whether a key is released is (e, d)-differentially private if its count moves by
     one. So with probability 1 - d it is post-processing of randomised response of e,
-    and with probability d it may tell all (Kairouz, Oh and Viswanath 2015). Of the keys
-    that one unit moves none tells all but with probability ``1 - (1 - d)**moves``: the
+    and with probability d it may tell all (Kairouz, Oh and Viswanath 2015). None of the
+    keys that one unit moves tells all but with probability ``1 - (1 - d)**moves``: the
     event, beside which pure pairs compose.
     """
 

@@ -88,8 +88,8 @@ def to_plain(value: object) -> object:
     Parameters
     ----------
     value : object
-        Of numbers, text, None, arrays, tuples, lists, dicts, and what has a method
-        `to_dict`.
+        Numbers, text, None, arrays, tuples, lists, dicts, or an object that has a
+        method `to_dict`.
 
     Returns
     -------

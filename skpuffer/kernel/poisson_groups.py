@@ -73,7 +73,7 @@ class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
     Parameters
     ----------
     curve : ShiftCurve
-        Of Gaussian noise against the move of a step's sum by one record.
+        Curve of Gaussian noise against the move of a step's sum by one record.
     rate : float
         In (0, 1).
     first, second : int
@@ -274,7 +274,7 @@ class GaussianPoissonGroup(DominatingPair, kind="gaussian_poisson_group"):
     Parameters
     ----------
     curve : ShiftCurve
-        Of Gaussian noise against the move of a step's sum by one record.
+        Curve of Gaussian noise against the move of a step's sum by one record.
     rate : float
         In (0, 1).
     count : int

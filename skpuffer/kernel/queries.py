@@ -94,7 +94,7 @@ class QueryRelease(Release):
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        What is taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true, in sentences; written in the certificate.
     is_integer : bool, default=False
         Whether every coordinate of the vector is an integer whatever the table, as
         counts are: what noise on the integers needs.
@@ -431,8 +431,9 @@ class Stage:
     dim : int
         Length of the vector.
     sensitivity : Sensitivity
-        Of one vector to one arbitrary record, whatever has been released before: a
-        bound for every sum that the noisy vectors of earlier stages may lead to.
+        Sensitivity of one vector to one arbitrary record, whatever has been released
+        before: a bound for every sum that the noisy vectors of earlier stages may lead
+        to.
     share : float
         Part of the whole release's privacy, in (0, 1], of all repetitions together: of
         mu squared where shares are laid out in l2 (Gaussian noise), of epsilon where
@@ -499,7 +500,7 @@ class Stage:
 class AdaptiveRelease(QueryRelease):
     """Several sums over records, each after the noisy ones before it, as one release.
 
-    What a stage sums may depend on all that was released before. It is accounted for
+    The sum of a stage may depend on all that was released before. It is accounted for
     once, as a single vector would be: every promise that Gaussian or Laplace noise
     makes of a vector follows for the whole. There is no vector to compute beforehand,
     so an estimator releases stage by stage, by :meth:`noisy`.
@@ -518,25 +519,25 @@ class AdaptiveRelease(QueryRelease):
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        What is taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true, in sentences; written in the certificate.
     query, dim, contribution, is_sum, is_integer, factor, units : optional
     modulus, modulus_norm, shift_ceiling, sensitivity, slack, linear, ball : optional
-        Of one vector, see :class:`QueryRelease`; refused here.
+        Facts about one vector, see :class:`QueryRelease`; refused here.
 
     Attributes
     ----------
     dim : int
         Number of all coordinates that are released.
     sensitivity : Sensitivity
-        Of all stages side by side, each in its unit.
+        Sensitivity of all stages side by side, each in its unit.
 
     Notes
     -----
     In units of the stages, record by record, stage i moves by at most
     ``r_i = sensitivity_i / unit_i`` given whatever was released before. The pair of
     noisy vectors of a stage is then dominated by one of fixed distributions: Gaussians
-    r_i apart in l2, or Laplace distributions of one coordinate r_i apart in l1. So is
-    the whole adaptive sequence by their product (Dong, Roth and Su 2022, Theorem 3.2;
+    r_i apart in l2, or Laplace distributions of one coordinate r_i apart in l1. Their
+    product dominates the whole adaptive sequence (Dong, Roth and Su 2022, Theorem 3.2;
     Zhu, Dong and Wang 2022, Theorem 10). The product of the Gaussians is one Gaussian
     pair at the distance ``sqrt(sum(r_i**2))``; that of Laplace distributions is
     dominated by one pair at ``sum(r_i)``, see :class:`~skpuffer.noise.LaplaceNoise`. If
@@ -904,7 +905,7 @@ def grouped_sensitivity(block: Sensitivity) -> Sensitivity:
     Parameters
     ----------
     block : Sensitivity
-        Of the block within one cell.
+        Sensitivity of the block within one cell.
 
     Returns
     -------

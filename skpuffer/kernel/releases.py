@@ -48,7 +48,7 @@ class Part(NamedTuple):
 
 
 class Contribution(Protocol):
-    """What each record adds to a sum, of parts that an engine can sum up."""
+    """Contribution of each record to a sum, of parts that an engine can sum up."""
 
     def parts(self, columns: Sequence[object]) -> list[Part]:
         """Return what is summed over the records, given the columns of the table."""
@@ -102,7 +102,7 @@ class TableElsewhere(ABC):
         Parameters
         ----------
         contribution : callable
-            What a record adds: of `parts`, which are summed, by `from_parts`.
+            Contribution of a record: of `parts`, which are summed, by `from_parts`.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class PublicContext:
         The rows ``(X, y)`` that the table is drawn from, as a query reads them: only
         under a scenario that takes them as known to the attacker.
     size : {'public', 'declared', 'private'}
-        What `n_records` is: the number of records of the table, which is public; a
+        Meaning of `n_records`: the number of records of the table, which is public; a
         number declared in its place; or, where the number is private, a public bound.
 
     Examples
@@ -347,7 +347,7 @@ class SelectionRelease(Release):
     proportional to ``exp(s / scale)``; it costs what a mechanism of bounded range does,
     see :class:`~skpuffer.privacy_loss.BoundedRangePair`. With exponential noise it is
     permute-and-flip, for candidates that are finitely many; a pure promise is all that
-    is known of it, see :class:`~skpuffer.privacy_loss.PurePair`. What leaves is the
+    is known of it, see :class:`~skpuffer.privacy_loss.PurePair`. The release is the
     candidates and no score, and rounds of choices compose.
 
     Parameters
@@ -359,7 +359,7 @@ class SelectionRelease(Release):
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        What is taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true, in sentences; written in the certificate.
 
     References
     ----------
@@ -369,7 +369,7 @@ class SelectionRelease(Release):
 
     Examples
     --------
-    Of three public candidates the most frequent is chosen, by noisy counts:
+    The most frequent of three public candidates is chosen, by noisy counts:
 
     >>> from dataclasses import dataclass
     >>> import numpy as np

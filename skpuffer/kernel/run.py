@@ -287,7 +287,7 @@ def add_noise(
 def draws_exactly(noise: Noise, rng: np.random.Generator) -> bool:
     """Whether noise of this kind is drawn exactly, by a generator of secret bits.
 
-    What is drawn from a seed can be drawn again, digits and all.
+    Noise drawn from a seed can be drawn again, digits and all.
     """
     kind = type(noise)
     return is_secret(rng) and (kind in _MAGNITUDES or kind is DiscreteLaplaceNoise)
@@ -310,7 +310,7 @@ def sample_on_grid(
     Parameters
     ----------
     noise : Noise
-        Of which `noise_grid` knows a grid.
+        Noise of which `noise_grid` knows a grid.
     grid : ndarray
         That grid.
     shape : tuple of int
@@ -500,7 +500,7 @@ def on_grid(
     noise : Noise
         Larger by next to nothing.
     statements : tuple of Statement
-        What the last digits of what is released tell.
+        Statements on the last digits of the release.
     """
     # by the very type: another kind of release is executed in its own way
     code = vars(type(release)).get("last_digits")

@@ -64,11 +64,11 @@ class Accounting:
     tight : bool
         Whether some neighbouring tables attain it.
     evidence : tuple of tuple of Statement
-        What is not proved of the noise: of its Rényi costs, and of its trade-off.
+        Facts about the noise that are not proved: its Rényi costs, and its trade-off.
     assumptions : tuple of Statement
-        What the release takes for granted, in sentences.
+        Assumptions of the release, in sentences.
     events : tuple of (pair, int) or None
-        What the curve is composed of, where it is not one bound of all steps.
+        Parts that the curve is composed of, where it is not one bound of all steps.
     """
 
     # Bounds the true curve from above in any case; whether it does so from below as
@@ -110,8 +110,8 @@ class StepsOfRelease(ABC):
     Notes
     -----
     Why any dependence will do: under one coupling of the two worlds the run meets a
-    fixed pair of tables that differ in so many records, whatever these depend on. What
-    holds for each such pair holds for the mixtures over the coupling, as divergences
+    fixed pair of tables that differ in so many records, whatever these depend on. A
+    bound for each such pair holds for the mixtures over the coupling, as divergences
     are jointly convex. On an event that is left out nothing is promised; it is about
     the tables, so that it counts once for all steps.
     """
@@ -160,7 +160,7 @@ class StepsOfRelease(ABC):
         Parameters
         ----------
         unit : Noise
-            Of the family that was asked for.
+            Noise of the family that was asked for.
         scale : float
 
         Returns

@@ -412,7 +412,7 @@ def delta_left(delta: float, event: float, remedy: Statement | str = "") -> floa
     event : float
         Mass outside the event on which the fact holds.
     remedy : Statement or str, default=''
-        What else would do, for the message.
+        Another remedy, for the message.
 
     Returns
     -------

@@ -59,9 +59,9 @@ class VoteRelease(Release):
 
     Each record lies with one teacher, so whatever happens to it changes the votes of
     that teacher alone: in each query one vote moves from one class to another, and two
-    counts change by one. What is released is the counts with noise, or a function of
-    them (the leading class); each query may depend on all earlier answers. Records are
-    read through their teachers only, so there is no `contribution`.
+    counts change by one. The release is the counts with noise, or a function of them
+    (the leading class); each query may depend on all earlier answers. Records are read
+    through their teachers only, so there is no `contribution`.
 
     With a `threshold` a query is first tested: only if its largest count, with noise of
     its own, reaches the threshold is it answered. The test is charged on every query,
@@ -72,8 +72,8 @@ class VoteRelease(Release):
     n_records : int
         Number of private records behind the votes.
     n_teachers : int
-        Number of voters, at most `n_records`. Who holds which record must not depend on
-        what is in them.
+        Number of voters, at most `n_records`. The assignment of records to teachers
+        must not depend on what is in them.
     n_classes : int
         Number of classes, at least 2.
     n_queries : int
@@ -83,9 +83,9 @@ class VoteRelease(Release):
         each group lies whole with one teacher. Kept as numbers from 0. It is public,
         and the deal reads nothing else of the groups. None deals records singly.
     relation : {'replace_vote', 'add_remove_vote'}, default='replace_vote'
-        What becomes of the vote of a teacher whose data changes: it moves, or it joins
-        or leaves. The latter is only for votes in which a voter may be missing; the
-        votes of a query then add up to at most `n_teachers`.
+        Fate of the vote of a teacher whose data changes: it moves, or it joins or
+        leaves. The latter is only for votes in which a voter may be missing; the votes
+        of a query then add up to at most `n_teachers`.
     threshold : float, default=None
         In votes. None answers every query, untested.
     max_answers : int, default=None
@@ -101,7 +101,7 @@ class VoteRelease(Release):
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of Statement
-        What is taken as public or true, in sentences; written in the certificate.
+        Facts taken as public or true, in sentences; written in the certificate.
 
     References
     ----------
@@ -306,7 +306,7 @@ class VoteRelease(Release):
         ----------
         counts : ndarray of int
         noise : Noise
-            Of the counts, or that of :meth:`test_noise`.
+            Noise of the counts, or that of :meth:`test_noise`.
         rng : numpy.random.Generator
 
         Returns

@@ -326,7 +326,7 @@ class CoefficientsMixin:
         Parameters
         ----------
         level : float, default=0.95
-            Of each entry by itself, in (0, 1).
+            Confidence level of each entry by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
             Whether an interval is for the coefficients of the population that the
             records were drawn from, independently, or for those of a fit without noise

@@ -84,7 +84,7 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
     intercept_std_ : float
         Standard deviation that the noise gives `intercept_`, exactly.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to the coefficients.
     accountant_ : Accountant

@@ -511,7 +511,7 @@ class PrivateLinearRegression(
         them.
         Below 12 intervals are wider than they need be.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to the moments, of columns in half-ranges.
     accountant_ : Accountant

@@ -137,7 +137,7 @@ class PrivateLogisticRegression(OutputClassifier):
     release_ : GradientRelease
         The release that was accounted and run; gradients only.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to each sum of clipped gradients, or to the
         coefficients.

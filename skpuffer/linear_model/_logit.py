@@ -359,7 +359,7 @@ class PrivateLogit(
         3 nothing is known of some coefficients, such as those of levels that hardly any
         record has: their errors are infinite, and :meth:`summary` names them.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to the sums, in units of each step.
     accountant_ : Accountant

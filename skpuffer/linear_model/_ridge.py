@@ -265,7 +265,7 @@ class PrivateRidge(LinearRegressor):
     release_ : GradientRelease
         The release that was accounted and run; gradients only.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to the moments, or to each sum of clipped gradients.
     accountant_ : Accountant

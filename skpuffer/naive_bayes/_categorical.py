@@ -225,7 +225,7 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to the counts.
     accountant_ : Accountant

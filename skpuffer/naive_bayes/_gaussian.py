@@ -230,7 +230,7 @@ class PrivateGaussianNB(PrivateNaiveBayes):
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to counts and moments, of features in [-1, 1].
     accountant_ : Accountant

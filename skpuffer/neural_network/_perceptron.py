@@ -114,9 +114,9 @@ class PrivateMLPClassifier(PrivateClassifierMixin, PrivateTrainingMixin):
     n_iter_ : ndarray of shape (1,)
         Number of epochs begun.
     release_ : GradientRelease
-        What was accounted and run.
+        The release that was accounted and run.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to each sum of clipped gradients.
     accountant_ : Accountant

@@ -601,8 +601,8 @@ def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
 def split_trade_off(u: float, beta: float) -> Hull:
     """Return the envelope of the trade-offs of equal splits over coordinates.
 
-    Of beta-norm u if 1 < beta < 2: every number of coordinates up to 24, and on while
-    the largest is the worst somewhere. Of l2 norm u if beta > 2: powers of two up to
+    For beta-norm u if 1 < beta < 2: every number of coordinates up to 24, and on while
+    the largest is the worst somewhere. For l2 norm u if beta > 2: powers of two up to
     64, and the Gaussian limit of ever more coordinates.
 
     Parameters

@@ -390,7 +390,8 @@ class GeneralizedGaussianNoise(Noise):
         loss : float or ndarray
             In nats.
         shift : Shift or float
-            Of one coordinate, unless beta is two; taken as attained, not as a bound.
+            Shift of one coordinate, unless beta is two; taken as attained, not as a
+            bound.
 
         Returns
         -------

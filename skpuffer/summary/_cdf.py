@@ -95,7 +95,7 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
         Records that have a value, or the sum of their weights: all records without
         noise, where none is missing, their number is public and weights do not differ.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to all counts.
     accountant_ : Accountant

@@ -333,7 +333,7 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         Standard deviation that the noise gives `mean_`, exactly, before `clip`; of
         ratios to the first order (delta method).
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to the means, in the units of the data. Where values
         may be missing it is that of sums over all records: of numbers that never are

@@ -106,7 +106,7 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
         feature of which no count is more than noise has its whole public range, and a
         column of a data frame that is no number NaN.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to all counts.
     accountant_ : Accountant

@@ -84,7 +84,7 @@ class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
     value_std_ : ndarray or float
         Standard deviation that the noise gives `value_`, exactly.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added.
     accountant_ : Accountant

@@ -366,7 +366,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         Within the bounds, and of each feature in the order of the levels, as
         :func:`numpy.quantile` has them; of one dimension if `quantiles` is a number.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : GumbelNoise or ExponentialNoise
         The noise that was added to scores, in records, of the largest weight.
     accountant_ : Accountant

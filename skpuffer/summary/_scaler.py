@@ -153,7 +153,7 @@ class PrivateStandardScaler(ColumnwiseMixin, PrivateEstimatorMixin):
     scale_ : ndarray of shape (n_features,) or None
         Square roots of `var_`: positive.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added: to the means, in the units of the data, and then to
         the second moments, in their squares. Where values may be missing it is that of

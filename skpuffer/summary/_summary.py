@@ -187,7 +187,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         For counts that `nonnegative` makes agree, that of the noisy ones. Lengths of
         time for dates and times.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added to the stacked moments and counts.
     accountant_ : Accountant
@@ -760,7 +760,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         Parameters
         ----------
         level : float, default=0.95
-            Of each entry by itself, in (0, 1).
+            Confidence level of each entry by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
             Whether an interval is for the population that the records were drawn from,
             independently, or for this very table, read without noise. For counts, the

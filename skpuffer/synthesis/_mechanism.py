@@ -36,14 +36,14 @@ def maximum_spanning_tree(scores: Floats, n_columns: int) -> list[tuple[int, int
     Parameters
     ----------
     scores : ndarray of shape (n_pairs,)
-        Of the pairs in the order of :func:`pairs_of`; of any sign.
+        Scores of the pairs in the order of :func:`pairs_of`; of any sign.
 
     Returns
     -------
     list of (int, int)
         Pairs (parent, child), each parent met before its children; the first column is
-        the root. Of equal scores the child of the lower number is taken first, and then
-        the parent that stood in the tree first.
+        the root. Ties are broken by taking the child of the lower number first, and
+        then the parent that stood in the tree first.
 
     References
     ----------
@@ -120,7 +120,7 @@ class Mechanism:
     Parameters
     ----------
     kinds : tuple of str
-        Of the columns' cells; see :class:`Binning`.
+        Kinds of the columns' cells; see :class:`Binning`.
     counts_all : bool, default=True
         Whether every record is counted: those without a target are not.
     is_private_size : bool, default=False

@@ -79,13 +79,14 @@ def systematic_cells(
 ) -> Indices:
     """Draw a cell for each row, evenly within groups.
 
-    Of a group of g rows each cell gets its share of g, rounded down or up at random and
+    Each cell of a group of g rows gets its share of g, rounded down or up at random and
     without bias; which rows get it is random too.
 
     Parameters
     ----------
     weights : ndarray of shape (n_groups, n_cells)
-        Of the cells in each group, non-negative. A group without any draws uniformly.
+        Weights of the cells in each group, non-negative. A group without any draws
+        uniformly.
     groups : ndarray of int of shape (n_rows,)
 
     Returns
@@ -126,7 +127,7 @@ class TableModel:
     Parameters
     ----------
     margins : tuple of ndarray of shape (n_classes, n_cells[k])
-        Of each column; one sum a class.
+        Margins of each column; one sum a class.
     groups : tuple of ndarray of int of shape (n_cells[k],)
         Group of each cell: the tables are of groups, within which a cell depends on
         the class alone.
@@ -134,7 +135,7 @@ class TableModel:
         Pairs (parent, child), each parent before its children. A column that is no
         child is the root of a tree, and trees are independent within the classes.
     tables : tuple of ndarray of shape (n_classes, n_groups[parent], n_groups[child])
-        Whose sums are those of the margins.
+        Tables whose sums are those of the margins.
     """
 
     margins: tuple[Floats, ...]

@@ -40,7 +40,8 @@ class TableCells:
     Parameters
     ----------
     schema : Schema
-        Of all columns of the synthetic table, none of them set apart as a target.
+        Schema of all columns of the synthetic table, none of them set apart as a
+        target.
     target : str, int or None
         The column within whose cells the others are linked.
     n_bins : int
@@ -199,7 +200,7 @@ def _whole_numbers(column: Number, edges: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is released of a table, from public facts alone.
+    """The release of a table, from public facts alone.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ class Plan:
 
     @property
     def given_up(self) -> Statement | None:
-        """What the noise forbids that was wanted, None if nothing."""
+        """Wanted parts that the noise forbids, None if nothing."""
         if not self.structure.linked and len(self.cells.n_cells) > 1:
             return Statement("synthesis.given_up_links")
         if self.target is None and self.cells.position is not None:
@@ -283,7 +284,8 @@ class Plan:
         Returns
         -------
         classes : ndarray of int of shape (m,)
-            Of the rows whose target is one of its levels; the others count nowhere.
+            Classes of the rows whose target is one of its levels; the others count
+            nowhere.
         cells : list of ndarray of int of shape (m,)
         """
         at = self.cells.position

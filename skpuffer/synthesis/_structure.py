@@ -36,7 +36,7 @@ _TELLING = 0.2
 
 @dataclass(frozen=True)
 class Budget:
-    """What noise is to be had.
+    """The noise that is to be had.
 
     Parameters
     ----------

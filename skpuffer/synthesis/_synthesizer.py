@@ -104,14 +104,14 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         target if `structure_` says so. Pairs whose link would be mostly noise are not
         linked.
     structure_ : {'classes', 'tree', 'independent'}
-        What the noise allowed, by public numbers alone: links within the classes of the
-        target, links without regard to it, or none.
+        Structure that the noise allowed, by public numbers alone: links within the
+        classes of the target, links without regard to it, or none.
     columns_ : list
         Names of the columns of the synthetic table.
     n_samples_ : int
         Rows that :meth:`sample` draws unless it is told.
     certificate_ : Certificate
-        What was promised, in which notion, under which assumptions.
+        The promise, its notion and its assumptions.
     noise_ : Noise
         The noise that was added, in units of the stages of the release.
     accountant_ : Accountant
@@ -128,13 +128,13 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
 
     Notes
     -----
-    *What is released*, one after the other and accounted for as one mechanism: the
-    counts of all columns (and classes); for every pair of columns the sum of absolute
-    differences between its counts and what they would be if both were independent by
-    the counts released before; the tables of the links of the maximum spanning tree.
-    With v columns besides the target and P pairs, one record moves these by at most
-    sqrt(v), sqrt(P) and sqrt(v) in l2 where it is added or removed; replaced, by
-    sqrt(2 v), 2 sqrt(P) and sqrt(2 v). Everything else is post-processing.
+    *The release*, one after the other and accounted for as one mechanism: the counts of
+    all columns (and classes); for every pair of columns the sum of absolute differences
+    between its counts and what they would be if both were independent by the counts
+    released before; the tables of the links of the maximum spanning tree. With v
+    columns besides the target and P pairs, one record moves these by at most sqrt(v),
+    sqrt(P) and sqrt(v) in l2 where it is added or removed; replaced, by sqrt(2 v), 2
+    sqrt(P) and sqrt(2 v). Everything else is post-processing.
 
     *Post-processing.* Cells too rare for a row of their own in a table are put together
     there, by released counts. A link that is not better than none by its noisy score,
@@ -148,9 +148,9 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     are given up before anything is released, and the whole budget goes to the margins;
     a warning says so.
 
-    *What a synthetic table is not.* It has no link beyond the tree, and no rare
-    combination is real. Levels and bounds are public facts, none of them read off the
-    data; a combination that cannot be may well come. So is the number of records,
+    *Limits.* A synthetic table has no link beyond the tree, and no rare combination is
+    real. Levels and bounds are public facts, none of them read off the data; a
+    combination that cannot be may well come. The number of records is public too,
     unless it is private: links are then chosen as for 5000 records.
 
     References
@@ -386,7 +386,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         Parameters
         ----------
         columns : name or list of names
-            Of the synthetic table.
+            Columns of the synthetic table.
 
         Returns
         -------

@@ -266,7 +266,7 @@ def _held(estimator):
 
 
 def check_nothing_unprivatised_on_self(estimator: BaseEstimator) -> None:
-    """What does not vary with the noise does not vary with the data, in any attribute.
+    """Check that no attribute varies with the data but not with the noise.
 
     Private names and whatever the attributes refer to included.
     """

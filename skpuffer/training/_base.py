@@ -314,7 +314,7 @@ class Gradients(ABC):
         Parameters
         ----------
         release : GradientRelease
-            Of which sums will be asked for.
+            Release whose sums will be asked for.
         """
         self.rows.norms(release.clip_order)
 

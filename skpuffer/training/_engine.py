@@ -199,7 +199,7 @@ def train(
     gradients : Gradients
         The model on its records.
     release : GradientRelease
-        What has been accounted for, with the optimiser that makes parameters of it.
+        The release accounted for, with the optimiser that makes parameters of it.
     noise : Noise
         Added to each sum of clipped gradients, in their unit; with
         ``noise_position='update'`` to each iterate, in that of the parameters. Where
@@ -234,9 +234,9 @@ def train(
     noise, in this order. The last two are read by nothing else, and no draw depends on
     the data, so a run can be replayed.
 
-    Floating point rounds. What that may add to how far a record moves a sum is taken
-    off the clip norm, 3 % in float32 and next to nothing in float64; see `Rows.slack`.
-    Without a seed, sums and noise are rounded to one public grid; see
+    Floating point rounds. Its possible addition to how far a record moves a sum is
+    taken off the clip norm, 3 % in float32 and next to nothing in float64; see
+    `Rows.slack`. Without a seed, sums and noise are rounded to one public grid; see
     :mod:`skpuffer.noise`. Linear algebra takes one thread, as blocks of rows are small:
     more cores are made use of by `n_jobs`. Workers get the records, and draw nothing.
 
@@ -648,8 +648,8 @@ def run_defaults(
     schedule : str, default=None
         As in :class:`~skpuffer.releases.Optimiser`; None is 'constant'.
     longest_step : float, default=None
-        Of a run without momentum and averages, of which only the last iterate leaves;
-        None is any other run.
+        Longest step of a run without momentum and averages, of which only the last
+        iterate leaves; None is any other run.
     unclipped_norm : float, default=None
         Clip norm that scales no gradient down, of a run that may end in steps of
         recalibration; None is one that may not.
@@ -813,8 +813,8 @@ def strategy_of_run(asked: Any, release: GradientRelease) -> NoiseStrategy | Non
     Parameters
     ----------
     asked : NoiseStrategy or str
-        A strategy is taken as it is. Of those that are made by their names the banded
-        ones have four diagonals, or as many as an epoch has steps.
+        A strategy is taken as it is. Banded strategies made by their names have four
+        diagonals, or as many as an epoch has steps.
     release : GradientRelease
         The run, complete but for the correlation of its noise.
 

@@ -140,7 +140,7 @@ class Loss(ABC):
             Positive; how far the row of :meth:`gradient_lipschitz` moves, its target
             staying where there are more than two classes.
         clip_norm : float
-            Of l2 clipping of the whole gradient.
+            Norm for l2 clipping of the whole gradient.
         row_norm : float
             Largest l2 norm of a row.
 

@@ -59,7 +59,7 @@ class PerceptronGradients(Gradients):
     Parameters
     ----------
     loss : Loss
-        Of the scores of the output layer.
+        Loss of the scores of the output layer.
     X : {array-like, sparse matrix} of shape (n_records, n_features)
         Finite numbers, float32 or float64; all else becomes float64.
     y : array-like of shape (n_records,)
@@ -70,7 +70,7 @@ class PerceptronGradients(Gradients):
     n_hidden : int, default=100
         Units of the hidden layer.
     activation : {'relu', 'tanh', 'logistic', 'identity'}, default='relu'
-        Of the hidden layer.
+        Activation of the hidden layer.
     data_norm : float, default=None
         Public l2 norm to which longer rows are scaled down, and the unit in which rows
         are read; None leaves them as they are.

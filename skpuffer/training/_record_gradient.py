@@ -113,13 +113,13 @@ class RecordGradient:
     def step_obstacle(self, clip_norm: float) -> Statement | None:
         """Return what keeps clipped gradients from being those of a convex loss.
 
-        Of one that is smooth, no more curved than the loss itself. Then a short step of
+        That loss is smooth, no more curved than the loss itself. Then a short step of
         gradient descent brings no two iterates further apart.
 
         Parameters
         ----------
         clip_norm : float
-            Of l2 clipping of the whole gradient.
+            Norm for l2 clipping of the whole gradient.
 
         Returns
         -------
@@ -329,9 +329,9 @@ class ClippedGradient:
     Parameters
     ----------
     clip_norm : float
-        Of l2 clipping of the whole gradient.
+        Norm for l2 clipping of the whole gradient.
     radius : float or None
-        Of the l2 ball in which all gradients are taken.
+        Radius of the l2 ball in which all gradients are taken.
     """
 
     record: RecordGradient
@@ -457,7 +457,7 @@ def corner_costs(
     Parameters
     ----------
     loss : Loss
-        Of a linear model's scores.
+        Loss of a linear model's scores.
     X : array-like of shape (n, n_features)
         Public records, as the model reads them.
     y : array-like of shape (n,) or None
@@ -472,7 +472,7 @@ def corner_costs(
         How far the clipped gradient moves at most when a record's target alone changes,
         where that is known.
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-        What the model computes with.
+        Type the model computes with.
 
     Returns
     -------

@@ -433,7 +433,7 @@ class Rows:
         It is added to the sensitivity of sums as :meth:`blocks` and :meth:`add_up` make
         them, by taking it off the clip norm beforehand.
 
-        An addition is rounded by a unit u times its result. Of terms no longer than C,
+        An addition is rounded by a unit u times its result. For terms no longer than C,
         added up in slices of s, results have a length of up to C, 2 C, ... s C in each
         slice, so that m terms are off by up to u m (s + 1) C / 2, and by u m C from the
         products. Two neighbouring tables may be rounded in opposite directions: a
@@ -553,9 +553,9 @@ def clip_factors(factors: Array, caps: Array | float, order: float) -> Array:
     ----------
     factors : ndarray of shape (n,) or (n, m)
     caps : float or ndarray of shape (n,)
-        Of the dtype of `factors`.
+        Caps of the dtype of `factors`.
     order : float
-        Of the norm, in [1, inf].
+        Order of the norm, in [1, inf].
 
     Returns
     -------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Training(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Say how a model is trained by noisy gradients.
 
-    It is the parameter `training` of the trained models. What is left at None follows
+    It is the parameter `training` of the trained models. Parameters left at None follow
     :func:`skpuffer.training.run_defaults`, "the rule" below, from public facts alone.
 
     Parameters
@@ -92,7 +92,7 @@ class Training(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     scales them down.
 
     An `init` with a `certificate_` is composed with the fit, or refused where the two
-    do not add up; an estimate makes the fit an estimate. Of any other the certificate
+    do not add up; an estimate makes the fit an estimate. For any other the certificate
     assumes that it was fitted without these rows. In a search, wrap it in
     :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule does not
     go as far from a start, and takes no ball that leaves it out; a `radius` that does

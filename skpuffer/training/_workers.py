@@ -131,7 +131,7 @@ class SpreadSums:
     Parameters
     ----------
     n_workers : int
-        Of which each sums up a share of the records.
+        Workers, of which each sums up a share of the records.
 
     Notes
     -----

@@ -42,7 +42,7 @@ def gap_by_buckets(
     x, y : ndarray of shape (n,) and (m,)
         Finite values.
     a, b : MeantMasses
-        Of `n` and `m` atoms.
+        Masses of `n` and `m` atoms.
     """
     n_atoms = len(x) + len(y)
     counted = a.raw is None and b.raw is None
@@ -169,7 +169,7 @@ class _Buckets:
         Returns
         -------
         values : ndarray of shape (k,)
-            Of mass above zero.
+            Values of mass above zero.
         starts, ends : ndarray of shape (k,)
             Along the axis of cumulative mass.
         """

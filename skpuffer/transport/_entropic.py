@@ -62,7 +62,7 @@ def entropic_distance(
     U, V : array-like of shape (n, d) and (m, d)
         Atoms, as for `bottleneck_distance`.
     entropy : float
-        What a nat of divergence from the product costs, above zero, in the unit of the
+        Cost of a nat of divergence from the product, above zero, in the unit of the
         (scaled) coordinates.
     u_weights, v_weights : array-like of shape (n,) and (m,), default=None
         Masses, as for `bottleneck_distance`.

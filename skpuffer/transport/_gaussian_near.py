@@ -206,12 +206,12 @@ def gaussian_near_radius(
     is the smallest z with
     :math:`\Phi(-(z - m) / d) + \Phi(-(z + m) / d) \le \delta`.
 
-    What no coupling keeps within z is, by Strassen's theorem, the largest excess of the
-    mass of a set under one distribution over that of its z-neighbourhood under the
-    other. For the set that excess is a sum over its ends, whose derivatives are
-    differences of two Gaussian densities, so the ends of the worst set are infinite or
-    among their crossings: it consists of the two tails of the wider distribution, up to
-    where its density, moved inwards by z, meets that of the narrower. For equal
+    The mass that no coupling keeps within z is, by Strassen's theorem, the largest
+    excess of the mass of a set under one distribution over that of its z-neighbourhood
+    under the other. For the set that excess is a sum over its ends, whose derivatives
+    are differences of two Gaussian densities, so the ends of the worst set are infinite
+    or among their crossings: it consists of the two tails of the wider distribution, up
+    to where its density, moved inwards by z, meets that of the narrower. For equal
     standard deviations s only one tail counts and the radius is :math:`m - 2 s
     \Phi^{-1}((1 + \delta) / 2)`.
 

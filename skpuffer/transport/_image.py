@@ -45,8 +45,8 @@ class NearResult:
         Width of the grid to which atoms were rounded, in the unit of the (scaled)
         coordinates; 0.0 if they were not.
     kept : TransportPlan or None
-        What stays within the radius, of mass at least ``1 - delta``; None if atoms
-        were rounded.
+        Mass that stays within the radius, of at least ``1 - delta``; None if atoms were
+        rounded.
 
     Examples
     --------
@@ -390,8 +390,8 @@ def near_plan_in_image(
     Returns
     -------
     plan : TransportPlan
-        Of a mass of at least ``1 - delta``: all of it for zero. It is a coupling, or a
-        part of one, whatever the map is; the map says which.
+        Plan of a mass of at least ``1 - delta``: all of it for zero. It is a coupling,
+        or a part of one, whatever the map is; the map says which.
 
     Raises
     ------

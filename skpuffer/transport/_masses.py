@@ -259,7 +259,7 @@ def match(a: Integers, b: Integers) -> tuple[Indices, Indices, Integers]:
     i, j : ndarray of shape (k,)
         Indices of the atoms that meet.
     mass : ndarray of shape (k,)
-        What they share, above zero, in the integers of `a` and `b`.
+        Mass they share, above zero, in the integers of `a` and `b`.
     """
     # North-west corner rule, all steps at once: along the common axis of cumulative
     # mass each atom occupies an interval, and between two successive ends of intervals

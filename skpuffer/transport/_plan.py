@@ -66,7 +66,7 @@ class TransportPlan:
     x, y : ndarray of shape (k,) or (k, d)
         Atoms of the two distributions that meet.
     counts : ndarray of shape (k,), of int64 or of Python integers
-        What they share, above zero, in units of ``1 / total``.
+        Mass they share, above zero, in units of ``1 / total``.
     total : int
         The mass of either distribution in the same units.
     optimal : bool
@@ -192,7 +192,7 @@ def transport_plan(
     A solver's plan has the right marginals up to its round-off only. Taken here are
     its prices (the dual solution): an optimal plan uses pairs alone whose cost is the
     sum of their prices, and along those the integer masses travel by an exact maximum
-    flow. What round-off kept out of these pairs is coupled in order of the atoms.
+    flow. Mass kept out of these pairs by round-off is coupled in order of the atoms.
 
     References
     ----------
@@ -266,8 +266,8 @@ def transport_distance(
     Returns
     -------
     distance : float
-        Of a coupling that exists, hence never below the distance except the round-off
-        of its sum.
+        Distance of a coupling that exists, hence never below the distance except the
+        round-off of its sum.
 
     Raises
     ------

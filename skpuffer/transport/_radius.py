@@ -38,7 +38,7 @@ class Transport:
         neighbours in the second, which together hold less mass than the set does; else
         no atoms.
     mass : ndarray of shape (k,)
-        What `i` and `j` exchange, above zero, in the integers of the masses.
+        Mass that `i` and `j` exchange, above zero, in the integers of the masses.
     """
 
     i: Indices
@@ -189,7 +189,7 @@ class Reach:
     Attributes
     ----------
     tree_u, tree_v : KDTree
-        Of all atoms of either side.
+        Trees of all atoms of either side.
     """
 
     def __init__(self, U: Floats, V: Floats, norm: float) -> None:

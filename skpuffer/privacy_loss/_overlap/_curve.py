@@ -85,7 +85,7 @@ class OverlapCurve(Plain, BeliefCurve, kind="overlap"):
     overlap : Overlap
         Of all that is read of the record.
     wider : tuple of (Statement or str, Overlap), default=()
-        What the overlap would be if the belief is off, each under a name.
+        Overlap if the belief is off, each under a name.
 
     Notes
     -----

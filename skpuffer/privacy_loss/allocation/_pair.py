@@ -195,7 +195,7 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
     Parameters
     ----------
     curve : ShiftCurve
-        Of Gaussian noise against the move of a step's sum by one record.
+        Curve of Gaussian noise against the move of a step's sum by one record.
     n_batches : int
         Number of bins.
     n_steps : int
