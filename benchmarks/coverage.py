@@ -1,6 +1,6 @@
 """How often intervals hold the truth: every statistic, budget and shape of data.
 
-    python -m benchmarks.coverage [--quick] [--draws 2000]
+    python -m benchmarks.coverage [--quick] [--draws 2000] [--only ESTIMATOR ...]
 
 Tables of 200 and 2,000 people are drawn anew for each fit. They have a number (normal,
 skewed, or of heavy tails that the bounds cut; a tenth of it missing), a group of three
@@ -12,7 +12,8 @@ An interval that is marked as wide may hold it more often. None may do so less o
 than 93 % at a level of 95 %, as far as so many draws tell. ``--quick`` takes few draws
 of one shape and stores nothing. Any other run stores the figures of each cell in
 ``benchmarks/results/coverage.csv``, and for each statistic the least and the largest in
-``coverage_statistics.csv``, which a page of the documentation shows.
+``coverage_statistics.csv``, which a page of the documentation shows. ``--only``
+measures the estimators named, and keeps the stored figures of the others.
 """
 
 import argparse
@@ -26,8 +27,9 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import skpuffer
-from benchmarks._report import print_table, versions, write_csv
+from benchmarks._report import RESULTS, print_table, versions, write_csv
 from skpuffer.accountants import PrivacyLoss
+from skpuffer.covariance import PrivateCovariance
 from skpuffer.linear_model import PrivateLinearRegression, PrivateLogit
 from skpuffer.scenarios import RecordScenario
 from skpuffer.schema import Category, Number, Schema
@@ -55,9 +57,11 @@ SLOPES = Schema(
     },
     target="y",
 )
+PAIR = Schema({"x": Number(0, 10), "y": Number(0, 10)})
 ODDS = Schema(
     {"x": Number(0, 10), "s": SLOPES["s"], "z": Category([False, True])}, target="z"
 )
+WITH_TARGET = ("PrivateLinearRegression", "PrivateLogit")
 OF_X = ["count", "mean", "std", "var", "sum", "median"]
 
 
@@ -105,6 +109,11 @@ def models(epsilon, n):
         PrivateLinearRegression(accountant=accountant, schema=SLOPES),
         ["x", "s", "y"],
     )
+    yield (
+        "PrivateCovariance",
+        PrivateCovariance(accountant=accountant, schema=PAIR),
+        [*"xy"],
+    )
     if n >= 2000:
         yield "PrivateLogit", PrivateLogit(accountant=accountant, schema=ODDS), [*"xsz"]
 
@@ -139,6 +148,8 @@ def truths(table):
     design = np.column_stack([np.ones(len(whole)), whole["x"], whole["s"] == "M"])
     solved = np.linalg.lstsq(design.astype(float), whole["y"], rcond=None)[0]
     logit = LogisticRegression(C=np.inf, tol=1e-8).fit(design[:, 1:], whole["z"])
+    for name, matrix in {"covariance": whole.cov, "correlation": whole.corr}.items():
+        found[None, "x, y", name] = matrix(numeric_only=True).loc["x", "y"]
     odds = [*logit.intercept_, *logit.coef_[0]]
     for target, values in (("y", solved), ("z", odds)):
         for name, value in zip(("intercept", "x", "s_M"), values, strict=True):
@@ -154,27 +165,29 @@ def frames(name, model, of):
         yield name, pd.DataFrame([row | {"wide": of == "population"}])
         return
     frame = model.to_frame(LEVEL, of=of)
+    if name == "PrivateCovariance":
+        frame["column"] += ", " + frame["other"]
     yield name, frame
     if "by group" in name:
         found = model.compare("F", LEVEL, of=of)
         yield f"{name}, differences", found.assign(s="M - F")
 
 
-def measure(kind, n, epsilon, draws, seed, population):
+def measure(kind, n, epsilon, draws, seed, population, only=()):
     """Return a row for each statistic: how often its intervals hold the truth."""
     rng, rows = np.random.default_rng(seed), {}
     scaled = {
         key: value * n / SAMPLED if key[2] in ("count", "sum") else value
         for key, value in population.items()
     }
-    fitted = list(models(epsilon, n))
+    fitted = [one for one in models(epsilon, n) if not only or one[0] in only]
     for _ in range(draws):
         table = people(kind, n, rng)
         of_table = truths(table)
         for (name, model, columns), of in itertools.product(
             fitted, ("table", "population")
         ):
-            target = columns[-1] if columns[-1] in "yz" else None
+            target = columns[-1] if name in WITH_TARGET else None
             if of == "table":
                 read = table[columns]
                 if name == "PrivateMean":
@@ -266,6 +279,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", nargs="+", default=())
     options = parser.parse_args(arguments)
     cells = list(itertools.product(KINDS, SIZES, EPSILONS))
     if options.quick:
@@ -278,13 +292,18 @@ def main(arguments=None):
     def one(at, kind, n, epsilon):
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return measure(kind, n, epsilon, draws, at, population[kind])
+            asked = kind, n, epsilon, draws, at, population[kind]
+            return measure(*asked, only=options.only)
 
     jobs = 1 if options.quick else options.jobs
     parts = joblib.Parallel(n_jobs=jobs)(
         joblib.delayed(one)(at, *cell) for at, cell in enumerate(cells)
     )
     frame = pd.concat(parts, ignore_index=True)
+    if options.only:
+        stored = pd.read_csv(RESULTS / "coverage.csv")[frame.columns]
+        kept = stored[~stored["estimator"].str.split(",").str[0].isin(options.only)]
+        frame = pd.concat([kept, frame], ignore_index=True)
     shown = by_statistic(frame)
     print_table(shown.astype(str).to_numpy().tolist(), header=list(shown))
     if options.quick:
