@@ -21,6 +21,7 @@ from skpuffer.kernel.numbers import check_count
 from skpuffer.releases import AdaptiveRelease, PublicContext, Sensitivity, Stage
 from skpuffer.scenarios import LawsScenario
 from skpuffer.summary._mean import BoundedColumnsMixin
+from skpuffer.training._rows import products
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._coefficients import (
@@ -177,7 +178,7 @@ class NewtonSums(CodedColumns):
         total = np.zeros(self.dim)
         for part in gen_batches(len(w), _BLOCK):
             at = w[part][present[part]]
-            residual = y[part][present[part]] - expit(at @ slopes)
+            residual = y[part][present[part]] - expit(products(at, slopes))
             curved = np.abs(residual) * (1 - np.abs(residual))
             found = np.hstack(
                 [

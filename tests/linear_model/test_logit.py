@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from skpuffer._template._plan import Task
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.linear_model import PrivateLogit
+from skpuffer.linear_model import PrivateLogit, _logit
 from skpuffer.linear_model._logit import _CURVATURE, NewtonSums, newton_step
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import BlocksScenario, RecordScenario
@@ -102,6 +102,21 @@ def test_no_record_moves_a_sum_by_more_than_is_stated(norm):
             assert alone > 0.85 * most
         most = held.sensitivity.value("replace", order, held.dim)
         assert np.linalg.norm(apart, order, axis=2).max() <= most * (1 + 1e-9)
+
+
+def test_a_record_changes_nothing_that_others_add(monkeypatch):
+    """Wherever they stand: a BLAS rounds by the number of rows."""
+    # so fine that a last digit shows, and as exact for so few records
+    monkeypatch.setattr(_logit, "_GRAIN", 2.0**-47)
+    rng, held = np.random.default_rng(0), sums_of(numbers=30, levels=())
+    for n in range(20, 60):
+        X, y = rng.uniform(-1, 1, (n, 30)), rng.integers(0, 2, n)
+        slopes = rng.normal(0, 0.5, held.width)
+        whole, first, rest = (
+            held(held.rows(X[part], y[part]), slopes)
+            for part in (slice(None), slice(1), slice(1, None))
+        )
+        np.testing.assert_array_equal(whole, first + rest)
 
 
 def test_a_record_that_lacks_something_adds_nothing():
