@@ -143,7 +143,7 @@ class Statement:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the words show, copied at each reading."""
+        """Parameters that the words show, copied at each reading."""
         return {name: _plain(value) for name, value in self._parameters.items()}
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -590,7 +590,7 @@ class ScaleWarning(UserWarning):
 class VersionWarning(UserWarning):
     """A pickle was written by another version of skpuffer than reads it.
 
-    What its attributes mean may have changed. Fit again, or load it by the version
+    The meaning of its attributes may have changed. Fit again, or load it by the version
     that is named.
 
     Examples

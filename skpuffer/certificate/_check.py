@@ -54,8 +54,8 @@ def check(source: str | os.PathLike[str] | dict[str, Any] | _Written) -> Report:
     Returns
     -------
     Report
-        True if no number contradicts the others. What cannot be recomputed is named,
-        with the reason.
+        True if no number contradicts the others. Numbers that cannot be recomputed are
+        named, with the reason.
 
     Raises
     ------
@@ -76,9 +76,9 @@ def check(source: str | os.PathLike[str] | dict[str, Any] | _Written) -> Report:
     closed form. A number that others rest on counts as recomputed if each of these no
     longer follows once it is changed by one hundredth, either way.
 
-    What is checked is whether numbers follow, and not whether the premises are true.
-    Whoever makes up all of a certificate consistently passes. The digest is an
-    integrity check and no signature.
+    The check is whether numbers follow, and not whether the premises are true. A forger
+    who makes up all of a certificate consistently passes. The digest is an integrity
+    check and no signature.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class Recomputed(ABC):
     Parameters
     ----------
     curve : dict
-        Of the structure of the schema.
+        A dict of the structure of the schema.
     """
 
     #: Part of an answer by which the stated one may differ.

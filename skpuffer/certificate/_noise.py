@@ -316,7 +316,7 @@ def noise_shift(noise: dict[str, Any], shift: dict[str, Any]) -> NoiseShift:
     Parameters
     ----------
     noise, shift : dict
-        Of the structure of the schema.
+        A dict of the structure of the schema.
 
     Raises
     ------

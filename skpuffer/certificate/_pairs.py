@@ -56,7 +56,7 @@ def pairs_of(pair: dict[str, Any]) -> tuple[TradeOff, ...]:
     Parameters
     ----------
     pair : dict
-        Of the structure of the schema.
+        A dict of the structure of the schema.
 
     Raises
     ------
@@ -338,7 +338,7 @@ def left_to_hide(overlap: dict[str, Any], epsilon: float) -> tuple[float, float]
     Parameters
     ----------
     overlap : dict
-        Of the structure of the schema.
+        A dict of the structure of the schema.
     epsilon : float
         At least zero.
 

@@ -31,7 +31,7 @@ def worst_quilt(curve: dict[str, Any], order: float) -> WorstQuilt:
     Parameters
     ----------
     curve : dict
-        Of the structure of the schema, of the kind 'markov_quilt'.
+        A dict of the structure of the schema, of the kind 'markov_quilt'.
     order : float
         Rényi order; infinity for a pure promise.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class State(StrEnum):
-    """What was found of one number of a certificate.
+    """The verdict on one number of a certificate.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What was found of one field.
+    """The verdict on one field.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found of a certificate; true if nothing in it contradicts the rest.
+    """The verdict on a certificate; true if nothing in it contradicts the rest.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Report:
     notion : str
         In which it promises.
     assumptions : tuple of str
-        What the promise takes for granted, none of which is checked.
+        Assumptions of the promise, none of which is checked.
 
     See Also
     --------

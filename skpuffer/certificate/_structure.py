@@ -44,7 +44,7 @@ _NAMES = ("kind", "family")
 
 
 class CertificateFileError(ValueError):
-    """What is to be checked is no certificate; the message names the field.
+    """The file to be checked is no certificate; the message names the field.
 
     Examples
     --------

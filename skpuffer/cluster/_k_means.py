@@ -129,10 +129,10 @@ class PrivateKMeans(
             default=None
         Public bounds of the features: numbers, or arrays of shape (n_features,), all
         lows before all highs; in a dict by name for a data frame, else by position,
-        where keys that are no columns are passed over. What lies outside is clipped.
-        None takes the range the scenario declares (that of its public prior), as a
-        dict does for columns it lacks. ``'empirical'`` reads the range off the private
-        data, warns, and leaves an estimate for a certificate.
+        where keys that are no columns are passed over. Values outside are clipped. None
+        takes the range the scenario declares (that of its public prior), as a dict does
+        for columns it lacks. ``'empirical'`` reads the range off the private data,
+        warns, and leaves an estimate for a certificate.
     schema : Schema, default=None
         Public code book of the table, in place of `bounds`. With it, raw columns are
         read, texts and gaps among them: numbers scaled by their bounds, amounts by
@@ -609,7 +609,7 @@ class Plan:
     n_initial : int
         Public centres to start from, at least `n_clusters`.
     box : Bounds
-        Of the rows as they are clustered.
+        Box of the rows as they are clustered.
     rounds : (int, int)
         Numbers of rounds on the many centres, and on the final ones.
     norm : {2.0, 1.0}
@@ -625,7 +625,7 @@ class Plan:
 
     @cached_property
     def sums(self) -> tuple[CellSums, ...]:
-        """What each round sums."""
+        """Sums of each round."""
         d = len(self.box.low)
         # length of the half-diagonal of the box
         half = float(np.linalg.norm(self.box.half, self.norm))
@@ -796,7 +796,7 @@ def noisy_centres(
     rows : ndarray of shape (n_records, d)
         Within the box of the plan.
     release : AdaptiveRelease
-        Of the stages of the plan.
+        Release of the stages of the plan.
     noise : Noise
         As calibrated for the release.
     """

@@ -62,11 +62,10 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features, as of :class:`~skpuffer.summary.PrivateMean`.
-        What lies outside is clipped. None takes the range the scenario declares.
+        Values outside are clipped. None takes the range the scenario declares.
         ``'empirical'`` reads the range off the private data, warns, and leaves an
-        estimate for a certificate.
-        A :class:`~skpuffer.summary.PrivateBounds` releases bounds first, with a part of
-        the budget; they are then in ``found_bounds_``.
+        estimate for a certificate. A :class:`~skpuffer.summary.PrivateBounds` releases
+        bounds first, with a part of the budget; they are then in ``found_bounds_``.
     weight_bounds : pair (low, high), default=None
         Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
         `sample_weight`. Weights are clipped to them, and noise covers a record of the
@@ -75,8 +74,8 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `bounds` are its own. A level becomes a column of zeros and ones.
-        Records that lack the number of any column count as nothing. Of dates, units of
-        covariances are those of the column, days say.
+        Records that lack the number of any column count as nothing. Units of
+        covariances of dates are those of the column, days say.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -119,8 +118,8 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
 
     Notes
     -----
-    *What is released.* With each of d columns mapped to [-1, 1] by its bounds, a row is
-    in the ball of radius ``sqrt(d)``: what leaves is what
+    *The release.* With each of d columns mapped to [-1, 1] by its bounds, a row is in
+    the ball of radius ``sqrt(d)``: what leaves is what
     :class:`~skpuffer.decomposition.PrivatePCA` releases of rows in a ball, none of
     which is shortened. The noise of a covariance, in half-ranges, grows like d, so
     leave out columns that are not needed. Where numbers may be missing, the number of
@@ -259,9 +258,9 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
         Returns
         -------
         dict of {str: (low, high)}
-            For `mean_`, `covariance_` and `correlation_`. Of the correlations of a
-            column whose variance is below five deviations of its noise nothing is said:
-            they are between -1 and 1.
+            For `mean_`, `covariance_` and `correlation_`. Nothing is said of the
+            correlations of a column whose variance is below five deviations of its
+            noise: they are between -1 and 1.
 
         Raises
         ------
@@ -345,7 +344,7 @@ class Read(NamedTuple):
     covariance, deviations : ndarray of shape (d, d)
         And its standard deviations by the noise, to the first order (delta method).
     of_mean, of_covariance, of_correlation : Errors
-        Of the entries in a row.
+        Errors of the entries in a row.
     """
 
     n_complete: float
@@ -371,15 +370,15 @@ class CrossMoments:
     marks : tuple of int, default=()
         Columns that are one where a number is missing.
     weight : float, default=1.0
-        What a record adds that lacks a number; see
+        Contribution of a record that lacks a number; see
         :func:`skpuffer.summary._gaps.gap_weight`.
     counts_present : bool, default=False
         Whether a record that lacks none adds it instead, as where the number of records
         is private; see :func:`skpuffer.summary._gaps.count_weight`.
     weighting : Weighting, default=None
-        What is public of the weights of records, whose columns are then the last two of
-        a table. A record of the weight s adds s times what it adds otherwise, and the
-        rest of it is counted as lacking.
+        Public facts about the weights of records, whose columns are then the last two
+        of a table. A record of the weight s adds s times what it adds otherwise, and
+        the rest of it is counted as lacking.
     """
 
     positions: tuple[int, ...]

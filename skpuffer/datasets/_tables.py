@@ -32,7 +32,7 @@ from skpuffer.schema import Category, Number, Schema
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """What a publisher, or this package, says of a table.
+    """The facts that a publisher, or this package, states of a table.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class PublishedTable:
         parse : callable
             As in :meth:`fetch`.
         names : sequence of str
-            Of the shipped files, in order.
+            Names of the shipped files, in order.
         chosen : str
             Which rows and columns they hold.
         """

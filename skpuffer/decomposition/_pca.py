@@ -82,7 +82,7 @@ def noisy_spectrum(
     variances : ndarray of shape (d,)
         Descending, not negative: zero for whatever is no larger than noise alone.
     components : ndarray of shape (d, d)
-        Of their eigenvectors, as rows, with signs that depend on them alone.
+        Matrix of their eigenvectors, as rows, with signs that depend on them alone.
     trace : float
         Noisy sum of all variances, at least that of those found.
 
@@ -140,8 +140,8 @@ class PrivatePCA(
 ):
     """Principal components from one noisy release of means and products.
 
-    What scikit-learn's :class:`~sklearn.decomposition.PCA` finds, on rows in a public
-    ball. Transforming is post-processing.
+    It finds what scikit-learn's :class:`~sklearn.decomposition.PCA` finds, on rows in a
+    public ball. Transforming is post-processing.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class PrivatePCA(
             default=None
         Public bounds of the features: numbers, or arrays of shape (n_features,), all
         lows before all highs; in a dict by name for a data frame, else by position,
-        where keys that are no columns are passed over. What lies outside is clipped in
+        where keys that are no columns are passed over. Values outside are clipped in
         `fit`, and the middle of the bounds is the centre. None takes the range the
         scenario declares (that of its public prior), unless there is a `data_norm`.
         ``'empirical'`` reads the range off the private data, warns, and leaves an
@@ -218,15 +218,15 @@ class PrivatePCA(
 
     Notes
     -----
-    *What is released.* One vector: the sum over records of ``(w z, z z' - I / d)`` with
-    w = 1/2 and z the row in the unit ball. Subtracting the public part of the products
+    *The release.* One vector: the sum over records of ``(w z, z z' - I / d)`` with w =
+    1/2 and z the row in the unit ball. Subtracting the public part of the products
     costs nothing and takes ``1 / d`` off the squared sensitivity. Adding or removing a
     record moves it by ``sqrt(1 + w**2 - 1 / d)`` in l2, replacing one by
     ``(2 + w**2) / sqrt(2)``.
 
-    *What it cannot do.* Noise has d directions to hide a component in. With about a
-    hundred records at epsilon = 0.1 no method is better than a random basis. Features
-    of wide range dominate, as without privacy: scale them by public numbers first.
+    *Limits.* Noise has d directions to hide a component in. With about a hundred
+    records at epsilon = 0.1 no method is better than a random basis. Features of wide
+    range dominate, as without privacy: scale them by public numbers first.
 
     References
     ----------

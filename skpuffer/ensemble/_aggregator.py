@@ -56,7 +56,7 @@ class PATEAggregator(
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret, about the records behind the votes. None is one record, added or
+        The secret, about the records behind the votes. None is one record, added or
         removed: it changes one teacher, so one vote a query.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
@@ -72,7 +72,7 @@ class PATEAggregator(
         Number of private records behind the votes. None is one for each teacher: what
         is secret is then all that a voter knows.
     relation : {'replace_vote', 'add_remove_vote'}, default='replace_vote'
-        What becomes of the vote of a teacher whose data changes; see
+        Fate of the vote of a teacher whose data changes; see
         :class:`~skpuffer.releases.VoteRelease`.
     threshold : float, default=None
         Number of votes that the leading class must have, by a noisy test that is
@@ -88,11 +88,11 @@ class PATEAggregator(
     Attributes
     ----------
     certificate_ : Certificate
-        What was promised for all queries together. Set by :meth:`calibrate`.
+        Promise for all queries together. Set by :meth:`calibrate`.
     noise_ : Noise
         The noise that is added to each count.
     release_ : VoteRelease
-        What was accounted for.
+        The release that was accounted for.
     accountant_ : Accountant
         The accountant that set the noise.
 
@@ -302,7 +302,7 @@ def noisy_argmax(
     votes : array-like of shape (n_queries, n_classes)
         Finite counts, of at least 2 classes.
     noise : Noise
-        Of one scale, in votes.
+        Noise of one scale, in votes.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws from the operating system's entropy.
 
@@ -361,7 +361,7 @@ def subsample_votes(
     Returns
     -------
     votes : ndarray of int64 of shape (n_queries, n_classes)
-        Whose rows add up to `n_voters`.
+        Counts whose rows add up to `n_voters`.
 
     Raises
     ------

@@ -79,7 +79,7 @@ class PATEClassifier(PrivateClassifierMixin, PrivateEstimatorMixin):
     """Private aggregation of teacher ensembles, on any classifier of scikit-learn.
 
     The private rows are dealt to teachers, each of which learns from its own alone.
-    What leaves is their votes on public rows, with noise. A student learns from those
+    The release is their votes on public rows, with noise. A student learns from those
     and from nothing else, and may be asked as often as one likes. Without public rows
     there is no student: :meth:`predict` has the teachers vote on the rows it is given,
     with noise, for as many as were paid for, and then refuses.
@@ -87,14 +87,14 @@ class PATEClassifier(PrivateClassifierMixin, PrivateEstimatorMixin):
     Parameters
     ----------
     estimator : classifier, default=None
-        What each teacher is, and the student unless it is given. None is
+        Model of each teacher, and of the student unless it is given. None is
         ``SVC(C=10.0)``, which learns from few rows; its columns should be of one scale.
     n_teachers : int, default=50
         Number of teachers. A record has one vote of so many, so with more of them the
         same noise hides it and counts for less; but each sees less data.
     student : {'supervised', 'semi_supervised', 'histograms', 'clusters'} or \
 classifier, default=None
-        What is asked, and how the student learns from it.
+        Queries to ask, and how the student learns from the answers.
 
         - ``'supervised'`` (and None) asks about rows drawn at random and fits the
           `estimator` on the answers.
@@ -148,8 +148,7 @@ classifier, default=None
         Fitted on public rows and released votes, on labels as indices of `classes_`.
         Only with `unlabeled`; the teachers are gone then.
     noisy_votes_ : ndarray of shape (n_queries, n_classes)
-        What was released: noisy counts, NaN where there is no answer. Only with
-        `unlabeled`.
+        The release: noisy counts, NaN where there is no answer. Only with `unlabeled`.
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
     n_queries_left_ : int
@@ -177,9 +176,9 @@ classifier, default=None
 
     Notes
     -----
-    What a record can do is change its teacher, so in each query move one vote from one
-    class to another, which is two counts that change by one; that is what is accounted
-    for, whatever the relation of the scenario and however the teachers learn.
+    A record can change its teacher, so in each query move one vote from one class to
+    another, which is two counts that change by one; that is what is accounted for,
+    whatever the relation of the scenario and however the teachers learn.
 
     Groups of records are dealt whole, so that all of a household, whatever its size,
     has one vote as well: ``fit(X, y, groups=households)`` under
@@ -209,9 +208,9 @@ classifier, default=None
 
     A teacher that saw a single class votes for it always, and one that lacks a class
     never does. One that cannot be fitted on its rows votes for its most frequent class,
-    and no warning or error of it gets out, as either would tell of the rows. Nor do its
-    callbacks hear of the fit, or anything of it get printed, and any `n_jobs` in a
-    teacher is 1; those of a student do.
+    and no warning or error of it gets out, as either would tell of the rows. Its
+    callbacks do not hear of the fit either, nothing of it gets printed, and any
+    `n_jobs` in a teacher is 1; those of a student do.
 
     References
     ----------

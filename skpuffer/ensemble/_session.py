@@ -26,7 +26,7 @@ class NoisyVotes(NamedTuple):
     Parameters
     ----------
     noise : ndarray of shape (n_classes,)
-        What was added to the counts.
+        Noise added to the counts.
     """
 
     noise: Floats
@@ -48,9 +48,9 @@ class VoteSession:
     Parameters
     ----------
     release : VoteRelease
-        What was accounted for.
+        The release that was accounted for.
     noise : Noise
-        What it was accounted for with.
+        Noise it was accounted for with.
     record : list, default=None
         Collects a :class:`NoisyVotes` for each answer, for tests.
 

@@ -53,7 +53,7 @@ def fit_classifier(
     Returns
     -------
     classifier : fitted classifier
-        Whose `classes_` are those in `y`.
+        Classifier whose `classes_` are those in `y`.
     """
     if len(y) == 0 or np.all(y == y[0]):
         # not every classifier takes a single class, and none can say more
@@ -254,9 +254,9 @@ class FixedVotes:
     Parameters
     ----------
     estimator : classifier
-        What each teacher is.
+        Model of each teacher.
     asking : student
-        Who asks, with attributes `rows`, `asked` and `groups`.
+        Student that asks, with attributes `rows`, `asked` and `groups`.
     groups : tuple of int or None
         Groups of rows that are dealt whole.
     """
@@ -525,7 +525,7 @@ def make_student(
         A name, or the classifier to be fitted on the released labels: with -1 for all
         other public rows if it is one of :mod:`sklearn.semi_supervised`.
     estimator : classifier
-        What named students fit.
+        Model that named students fit.
     rows : ndarray of shape (n, n_features)
     """
     if isinstance(student, str):

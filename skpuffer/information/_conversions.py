@@ -84,7 +84,7 @@ def budget_for_posterior(success: float, prior: float) -> float:
     Parameters
     ----------
     success : float
-        What the success may be at most, in [prior, 1].
+        Largest success allowed, in [prior, 1].
     prior : float
         Success without the release, in (0, 1).
 
@@ -382,7 +382,7 @@ def disclosure_bound(probability: float, loss: float) -> float:
     probability : float
         Probability of the event, in (0, 1).
     loss : float
-        What :math:`\log p(x | y) / p(x)` is at least on the event, in nats.
+        Least :math:`\log p(x | y) / p(x)` on the event, in nats.
 
     Returns
     -------

@@ -222,7 +222,7 @@ def gaussian_value(covariance: ArrayLike) -> float:
     Parameters
     ----------
     covariance : array-like of shape (d, d)
-        Of the prior, positive definite.
+        Covariance of the prior, positive definite.
 
     Returns
     -------
@@ -255,7 +255,7 @@ def cross_entropy_value(
     log_densities : array-like of shape (n,)
         Logarithm of the reference's density, or mass if the prior is discrete.
     weights : array-like of shape (n,), default=None
-        Masses of the points; None is equal ones. Of a continuous prior, points and
+        Masses of the points; None is equal ones. For a continuous prior, points and
         weights are a quadrature rule.
 
     Returns

@@ -93,9 +93,9 @@ class CrossProducts(CodedColumns):
         Whether records that lack nothing are counted instead, as where the number of
         records is private.
     weighting : Weighting, default=None
-        What is public of the weights of records, whose columns are then the last two of
-        a table. A record of the weight s adds s times what it adds otherwise, and the
-        rest of it is counted as lacking.
+        Public facts about the weights of records, whose columns are then the last two
+        of a table. A record of the weight s adds s times what it adds otherwise, and
+        the rest of it is counted as lacking.
 
     Notes
     -----

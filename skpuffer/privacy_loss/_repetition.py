@@ -46,7 +46,7 @@ def most_probable(curve: PrivacyCurve, matters: float) -> tuple[Floats, Floats]:
     Parameters
     ----------
     curve : curve
-        Whose `delta` holds in both orders of the tables.
+        Curve whose `delta` holds in both orders of the tables.
     matters : float
         The probability p around which the bound matters most, in (0, 1].
 
@@ -113,7 +113,7 @@ class BestRunCurve(Plain, kind="best_run"):
     Parameters
     ----------
     curve : curve
-        Of one run, its score included, whichever candidate it is of.
+        Curve of one run, its score included, whichever candidate it is of.
     runs : RandomRuns
         Distribution of their number.
 
@@ -302,7 +302,7 @@ class RandomRuns(Plain, kind="random_runs"):
         Expected number of runs, above 1 (by a millionth at least) and at most a
         million.
     shape : float
-        Of the negative binomial distribution, in [0, 1000], or infinite. 0 is the
+        Shape of the negative binomial distribution, in [0, 1000], or infinite. 0 is the
         logarithmic distribution, 1 the geometric one and infinity the Poisson
         distribution. The number varies less with a larger one.
 

@@ -257,8 +257,8 @@ def promised_by_keys(summary: Any, X: Any) -> Certificate:
     ----------
     summary : PrivateSummary
     X : table
-        Of which only the names of columns and the number of rows are read, the latter
-        if it is public.
+        Only the names of columns and the number of rows are read, the latter if it is
+        public.
     """
     scenario, accountant = scenario_and_accountant(summary)
     of_keys, of_values = budgets(accountant, summary.key_share)

@@ -332,12 +332,11 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
             default=None
         Public bounds of the features: numbers, or arrays of shape (n_features,), all
         lows before all highs; in a dict by name for a data frame, else by position.
-        What lies outside is clipped. They may be wide: their logarithm counts. None
-        takes the range the scenario declares (that of its public prior).
-        ``'empirical'`` reads the range off the private data, warns, and leaves an
-        estimate for a certificate.
-        A :class:`PrivateBounds` releases bounds first, with a part of the budget; they
-        are then in ``found_bounds_``.
+        Values outside are clipped. They may be wide: their logarithm counts. None takes
+        the range the scenario declares (that of its public prior). ``'empirical'``
+        reads the range off the private data, warns, and leaves an estimate for a
+        certificate. A :class:`PrivateBounds` releases bounds first, with a part of the
+        budget; they are then in ``found_bounds_``.
     resolution : float or array-like of shape (n_features,), default=None
         Public distance of the values that a feature can have, from its lower bound: 1
         for whole numbers. One of these is released, whatever lies between them. None is

@@ -339,7 +339,7 @@ def moved_to_zero(first: Floats, second: Floats) -> tuple[Floats, Floats, Floats
     -------
     first, second : ndarray of shape (n, d) and (m, d)
     origin : ndarray of shape (d,)
-        What was taken off all points.
+        Point taken off all points.
     """
     low = np.minimum(first.min(axis=0), second.min(axis=0))
     high = np.maximum(first.max(axis=0), second.max(axis=0))

@@ -104,7 +104,7 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | N
     bounds : None, 'empirical', pair (low, high), or dict of such pairs
         Numbers, or arrays of one number for each feature; in a dict, numbers.
     name : str
-        Of the parameter, for the message.
+        Name of the parameter, for the message.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def check_interval(low: Numbers, high: Numbers, name: str) -> None:
     low, high : float or ndarray
         Finite, ``low < high``.
     name : str
-        Of the parameter, for the message.
+        Name of the parameter, for the message.
     """
     # an end may be zero, half a length may not
     for end in np.unique(np.abs([*np.ravel(low), *np.ravel(high)])):

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 def check_sizes(**named: Any) -> Floats:
     """Return the one named value as an array of numbers that are zero or workable.
 
-    Of values, points and bounds, whose distances noise has to cover. Zero is a value
-    like any other; a number whose square vanishes would be taken for zero, and its
-    distance to zero would be left without noise.
+    The numbers are values, points and bounds, whose distances noise has to cover. Zero
+    is a value like any other; a number whose square vanishes would be taken for zero,
+    and its distance to zero would be left without noise.
     """
     name, _ = _one(named)
     array = check_finite(**named)
@@ -111,8 +111,8 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
     Parameters
     ----------
     least : float, default=-1e-10
-        What the smallest eigenvalue must be, as a share of the largest: positive
-        definite where it is above zero, else semi-definite up to round-off.
+        Bound on the smallest eigenvalue, as a share of the largest: positive definite
+        where it is above zero, else semi-definite up to round-off.
     **named : one keyword argument
         The name of the parameter and its value.
 

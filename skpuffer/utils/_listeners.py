@@ -23,7 +23,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 class Listener(Protocol):
-    """What hears of a release before its noise is drawn, and may raise."""
+    """An object that hears of a release before its noise is drawn, and may raise."""
 
     def on_fit_task_begin(
         self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None
@@ -33,10 +33,10 @@ class Listener(Protocol):
         Parameters
         ----------
         context : CallbackContext
-            Whose task is named 'release'.
+            Context whose task is named 'release'.
         metadata : dict
-            With the `certificate`. Whoever is told of one release twice is given the
-            same object.
+            With the `certificate`. A listener that hears of one release twice is given
+            the same object.
         """
 
 
@@ -63,7 +63,7 @@ def tell(estimator: Any, metadata: dict[str, Any], context: Any = None) -> None:
     metadata : dict
         With the `certificate`.
     context : CallbackContext, default=None
-        Of the release; None where it is made outside of any fit.
+        Context of the release; None where it is made outside of any fit.
     """
     if context is None:
         context = SimpleNamespace(task_name="release", parent=None)
@@ -184,7 +184,7 @@ def _this_process() -> tuple[str, int]:
 def begin_carrying(parts: Iterable[Any], listener: Listener) -> str:
     """Let estimators take a listener along, as long as a fit goes on.
 
-    Whoever fits copies of them in other threads and processes passes on neither
+    Code that fits copies of them in other threads and processes passes on neither
     callbacks nor what a thread listens to.
 
     Parameters

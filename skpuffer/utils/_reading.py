@@ -72,7 +72,7 @@ def refuse_lazy(X: Any) -> None:
 def as_table(X: Any) -> Any:
     """Return lists of rows as an array of objects, and anything with a shape as it is.
 
-    Of objects, as the text of a secret column must be kept.
+    An array of objects, as the text of a secret column must be kept.
     """
     refuse_lazy(X)
     refuse_mask(X, "X")
@@ -180,7 +180,7 @@ def held_as_codes(column: Any) -> Any:
     """Return a column of categories or texts as pandas holds it, None for any other.
 
     Which of these are equal, pandas tells without an object for each: in Arrow, if that
-    is where they lie. So do other libraries, whose codes are taken over.
+    is where they lie. Other libraries do too; their codes are taken over.
     """
     kind = column.dtype
     if isinstance(column, nw.Series):
@@ -220,7 +220,7 @@ def missing_cells(values: NDArray[Any]) -> Booleans:
 def distinct_names(names: Iterable[Any]) -> list[Any]:
     """Return names of columns made of others, of which no two are the same.
 
-    Of those that are, the first stays as it is, and each later one is given the first
+    The first of those that are stays as it is, and each later one is given the first
     number that makes it a new name: ``a_b_c`` and ``a_b_c_2``.
     """
     listed = list(names)
@@ -605,7 +605,7 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     Raises
     ------
     ValueError
-        As there, but quoting nothing. Of NaN the remedy is named that does not leak.
+        As there, but quoting nothing. For NaN, the remedy is named that does not leak.
     """
     # float32 stays float32: the caller's own options win
     options = {"dtype": [np.float64, np.float32]} | options

@@ -63,14 +63,14 @@ def attach_stub(
 def load_room(name: str) -> None:
     """Import every module of a package, and all that it and its packages export.
 
-    Rooms load what they offer when it is asked for. Who looks for all classes of a
-    kind, rather than for one by its name, must have them defined first. Extensions
-    define theirs elsewhere: their names in this package load them.
+    Rooms load what they offer when it is asked for. A search for all classes of a kind,
+    rather than for one by its name, must have them defined first. Extensions define
+    theirs elsewhere: their names in this package load them.
 
     Parameters
     ----------
     name : str
-        Of a package, such as ``'skpuffer.accountants'``.
+        Name of a package, such as ``'skpuffer.accountants'``.
     """
     room = import_module(name)
     found = [room]

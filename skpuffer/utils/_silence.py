@@ -165,13 +165,13 @@ def unquoted(owner: object, call: Callable[..., Any], *args: Any) -> Any:
 
     An error of a transformer or an estimator may quote a cell of the table. Its kind is
     passed on, its words are not, and no chained error holds them. Our own errors quote
-    nothing and pass. Of warnings, prints and logs nothing is passed on, as that there
+    nothing and pass. Nothing is passed on of warnings, prints and logs, as that there
     were any tells of the rows.
 
     Parameters
     ----------
     owner : str
-        Whose code it is, for the message.
+        Owner of the code, for the message.
     call : callable
 
     Returns

@@ -46,8 +46,8 @@ def add_words(topic: str, templates: Mapping[str, str]) -> None:
     Parameters
     ----------
     topic : str
-        What stands before the dot in the codes of these statements. It must be no topic
-        of this library, and no other distribution's; the name of the distribution is a
+        Part before the dot in the codes of these statements. It must be no topic of
+        this library, and no other distribution's; the name of the distribution is a
         good one.
     templates : dict of {str: str}
         By what stands behind the dot. Parameters stand in braces.

@@ -297,12 +297,12 @@ class IterationAmplification(_CompositionAccountant):
 
     Notes
     -----
-    *What it costs.* At fixed tables and batches the last iterates are no easier to tell
-    apart than two unit Gaussians at a distance mu, the sum of whose squares over the
-    steps is least by the best allocation of each step's shift to its noise and to that
-    of later steps; see :func:`~skpuffer.privacy.allocate_shifts`. With a constant step
-    that contracts by c, T steps cost ``(1 + c)/(1 - c) * (1 - c**T)/(1 + c**T)`` times
-    a single one, in place of T. The epsilon of a mu at a delta is exact.
+    *Cost.* At fixed tables and batches the last iterates are no easier to tell apart
+    than two unit Gaussians at a distance mu, the sum of whose squares over the steps is
+    least by the best allocation of each step's shift to its noise and to that of later
+    steps; see :func:`~skpuffer.privacy.allocate_shifts`. With a constant step that
+    contracts by c, T steps cost ``(1 + c)/(1 - c) * (1 - c**T)/(1 + c**T)`` times a
+    single one, in place of T. The epsilon of a mu at a delta is exact.
 
     *Batches.* They are drawn without a look at the records: what holds for the worst
     of them holds. It is every record that differs at every step, except where they are
@@ -310,7 +310,7 @@ class IterationAmplification(_CompositionAccountant):
     here, and few small batches are better off with :class:`PrivacyLoss`.
 
     *Contraction.* Clipped gradients of one score are those of a convex loss, whose
-    slope is cut off. Of several scores they are not, as are parts of a gradient that
+    slope is cut off. Those of several scores are not, nor are parts of a gradient that
     are clipped apart: two iterates may be driven apart then by such steps.
 
     *Other releases.* The certificate is one number for the run, and adds up with those
@@ -488,7 +488,7 @@ def check_contracts(release: GradientRelease, largest_batch: int) -> None:
     Parameters
     ----------
     release : GradientRelease
-        Of which `check_hidden` holds.
+        Release of which `check_hidden` holds.
     largest_batch : int
         How many records a batch may hold at most.
 

@@ -40,7 +40,7 @@ def allocate_shifts(
 ) -> Floats:
     """Allocate the shifts of an iteration to the noise of its steps.
 
-    What is not covered at a step is carried to the next, shrunk by `contraction`:
+    The shift not covered at a step is carried to the next, shrunk by `contraction`:
     ``z[t] = contraction * z[t-1] + shifts[t] - a[t]``, which must never be negative and
     must be zero at the end. Among all such ``a`` the one returned has the smallest
     ``sum(a**2 / scales**2)``, the cost of Gaussian noise.
@@ -128,7 +128,7 @@ def iteration_cost(
     alpha : float
         Order, greater than 1.
     coupling : {"joint", "independent"}
-        What the shifts are bounds of.
+        Quantity that the shifts bound.
 
         - "joint": they hold at once, under one coupling of the two tables as a whole.
           Records may depend on each other.
@@ -141,9 +141,9 @@ def iteration_cost(
         gradient step of size h on a loss whose curvature is between m and b has
         ``max(abs(1 - h * m), abs(1 - h * b))``.
     diameter : float or None, default=None
-        Of a convex set that every iterate, its noise included, is projected on before
-        it is used again. The cost then levels off with the number of steps. None for
-        no projection.
+        Diameter of a convex set that every iterate, its noise included, is projected on
+        before it is used again. The cost then levels off with the number of steps. None
+        for no projection.
     noise_cost : callable or None, default=None
         ``noise_cost(alpha, shift, scale)``, the largest Rényi divergence between the
         noise and itself moved by at most `shift`; non-decreasing in `shift`. None for
@@ -252,7 +252,7 @@ def last_iterate_mu(
 ) -> float:
     """Distance of two unit Gaussians no harder to tell apart than the last iterates.
 
-    Of iterations as for :func:`iteration_cost`, with Gaussian noise and shifts under a
+    For iterations as for :func:`iteration_cost`, with Gaussian noise and shifts under a
     joint coupling: the last iterate is mu-Gaussian private, which says more than its
     Rényi costs ``alpha * mu**2 / 2``, that follow from it.
 
@@ -319,7 +319,8 @@ def gaussian_prior_shifts(
     Parameters
     ----------
     covariance : array-like of shape (n_steps, n_steps)
-        Of the records, one number each, in the order in which steps use them.
+        Covariance of the records, one number each, in the order in which steps use
+        them.
     gap : float
         Largest distance between two values of the record that is secret.
     step_size : float, default=1.0

@@ -52,9 +52,9 @@ class InformationAttack:
     priors : ndarray of shape (n_secrets,)
         Share of right guesses of each secret by the prior alone.
     secret : {'dataset', 'record', 'groups'}
-        What is guessed: the whole table, or functions of it one by one.
+        Object of the guess: the whole table, or functions of it one by one.
     confidence : float
-        Of what is said of all secrets together.
+        Confidence in the statements on all secrets together.
 
     Examples
     --------
@@ -159,8 +159,8 @@ def bayes_attack(
 ) -> InformationAttack:
     """Guess secrets of a finite prior from a noisy output, as well as anyone can.
 
-    The attacker knows the prior, the output of each of its tables, and the noise. Of
-    the whole table, of each record's membership, or of each group's, he names the value
+    The attacker knows the prior, the output of each of its tables, and the noise. He
+    names the value of the whole table, of each record's membership, or of each group's,
     that is the likeliest after what he sees. No other rule is right more often.
 
     Parameters
@@ -172,7 +172,7 @@ def bayes_attack(
     n_draws : int, default=20000
         Tables and noise that are drawn.
     confidence : float, default=0.95
-        Of what is said of all secrets together.
+        Confidence in the statements on all secrets together.
     random_state : int, default=0
         Public seed of what is drawn.
 
@@ -194,8 +194,8 @@ def bayes_attack(
 
     Notes
     -----
-    Of a prior that was sampled the attacker is best against these samples. What he
-    guesses of them overstates what is known of a larger prior.
+    If the prior was sampled, the attacker is best against these samples. His guesses of
+    them overstate what is known of a larger prior.
 
     References
     ----------
@@ -275,7 +275,7 @@ def pool_attack(
         Tables that are attacked. None is 20000, and of a sampled prior as many as are
         not simulated by the attacker, since one that is attacked twice counts once.
     confidence : float, default=0.95
-        Of what is said of all records together.
+        Confidence in the statements on all records together.
     random_state : int, default=0
         Public seed of what is drawn.
 
@@ -417,7 +417,7 @@ def _log_density(
 
 @dataclass(frozen=True)
 class FanoAudit:
-    """What a classifier's accuracy on a release says of it; see :func:`fano_audit`.
+    """Evidence of a classifier's accuracy about a release; see :func:`fano_audit`.
 
     Parameters
     ----------
@@ -425,7 +425,7 @@ class FanoAudit:
         Least mutual information, in nats, with which the accuracy is possible; a lower
         confidence bound.
     allowed : float
-        What the certificate bounds it by.
+        Bound by the certificate.
 
     Examples
     --------
@@ -456,8 +456,8 @@ def fano_audit(
 ) -> FanoAudit:
     """Compare right guesses of a label with what a mutual information allows.
 
-    Whatever names the label right that often from what was released, a downstream
-    classifier among it, shows how much was released: Fano's inequality.
+    Any rule that names the label right that often from the release, a downstream
+    classifier among them, shows how much was released: Fano's inequality.
 
     Parameters
     ----------

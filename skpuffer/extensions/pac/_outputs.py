@@ -52,7 +52,7 @@ _SECRETS = ("dataset", "record", "groups")
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What accountants of mutual information read of a fact and a release."""
+    """Terms that accountants of mutual information read of a fact and a release."""
 
     fact: OutputSamples
     release: QueryRelease
@@ -279,9 +279,9 @@ class ExactBound:
     Parameters
     ----------
     secret : InformationBound
-        Of the secret of the budget; of several, the one that leaks most.
+        Bound for the secret of the budget; of several, the one that leaks most.
     table : float or None
-        Of the whole table, in nats, where that is not the same.
+        Information of the whole table, in nats, where that is not the same.
     certain : bool
         Whether it holds for certain.
     """
@@ -405,7 +405,7 @@ class ExactPrior:
         Parameters
         ----------
         law : NoiseLaw
-            Of noise that is about on the budget.
+            Law of noise that is about on the budget.
         n_draws : int
             Of the certificate.
         method : {'betting', 'bernstein'}
@@ -413,7 +413,7 @@ class ExactPrior:
         Returns
         -------
         scale : float
-            Of the standard deviations. Nothing is certified by it.
+            Scale of the standard deviations. Nothing is certified by it.
         """
         n = min(n_draws, _PILOT)
         bound = self.bound(law, gamma / 2, n, method, rng).secret

@@ -80,13 +80,13 @@ class Bounded:
     Parameters
     ----------
     information : float, default=inf
-        Of the output with what is secret, in nats.
+        Information of the output with the secret, in nats.
     table : float or None
-        Of the output with the whole table, where that is not the same.
+        Information of the output with the whole table, where that is not the same.
     confidence : float
         Probability with which all of it holds.
     how : Statement
-        What the bound rests on, in a sentence.
+        Basis of the bound, in a sentence.
     source : Statement
         Where it is proved.
     draws : tuple of (int, float) or None
@@ -323,10 +323,10 @@ class PAC(_InformationAccountant):
         - 'algorithm1': as it was published, with a confidence that nobody has stated.
           Always an estimate; the release needs a ball.
     correction : {'sliced', 'donsker_varadhan'}, default=None
-        What to take off the bound for outputs that are not Gaussian, where all of the
-        prior is known. The noise stays as it is; what is saved of the budget is left
-        for other releases. 'sliced' holds for certain; 'donsker_varadhan' is larger,
-        and holds with the `confidence`.
+        Correction to take off the bound for outputs that are not Gaussian, where all of
+        the prior is known. The noise stays as it is; what is saved of the budget is
+        left for other releases. 'sliced' holds for certain; 'donsker_varadhan' is
+        larger, and holds with the `confidence`.
     confidence : float, default=None
         With ``method='confidence'``: probability, over tables drawn to learn from, that
         the budget is kept. With ``correction='donsker_varadhan'``: over draws of what
@@ -613,7 +613,7 @@ def check_ball(release: QueryRelease, who: str) -> None:
     Parameters
     ----------
     who : str
-        Who asks, for the message.
+        Name of the caller, for the message.
 
     Raises
     ------

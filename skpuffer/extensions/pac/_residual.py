@@ -67,7 +67,7 @@ class ResidualPAC(_InformationAccountant):
     family : {'scale', 'eigen', 'full'}, default='scale'
         Noise that is searched: multiples of water-filling's; any variances along the
         principal axes of the outputs; any covariance.
-        Of Laplace noise there is 'scale' alone.
+        For Laplace noise there is 'scale' alone.
     certificate : {'exact_prior', 'sampled_prior'}, default='exact_prior'
         'exact_prior' is for scenarios that know all tables of their prior; by a sample
         of a larger one it is an estimate. 'sampled_prior' certifies from fresh tables,
@@ -86,7 +86,7 @@ class ResidualPAC(_InformationAccountant):
         the units of the output itself. None is the total variance in the units of the
         release.
     solver : {'fixed_point', 'sgd'}, default='fixed_point'
-        Of the search: by the optimality condition, or by a stochastic gradient.
+        Solver of the search: by the optimality condition, or by a stochastic gradient.
     n_draws : int, default=20000
         Draws of a certificate of an exact prior.
     n_tables : int, default=2000

@@ -78,8 +78,8 @@ def monte_carlo_caps(
     Notes
     -----
     A diagnostic: draws average over the coupling, and a promise is about its worst
-    pair of tables. What exceeds a tail counts against a delta, never at a Rényi order;
-    see :func:`tail_route_epsilon`.
+    pair of tables. The excess over a tail counts against a delta, never at a Rényi
+    order; see :func:`tail_route_epsilon`.
 
     References
     ----------
@@ -164,7 +164,7 @@ def mismatch_mean_square(
     chance : float
         That one record differs; in (0, 1).
     n_records : int, default=None
-        Of the table that batches are drawn from with replacement: a record that is
+        Size of the table that batches are drawn from with replacement: a record that is
         drawn again differs again. None is a batch of different records.
 
     Returns
@@ -205,7 +205,7 @@ def realised_mean_square(n_records: int, count: int, rate: float) -> float:
     ----------
     n_records : int
     count : int
-        Of the table's records that differ.
+        Number of the table's records that differ.
     rate : float
         Probability that a record is in a batch; in (0, 1).
 

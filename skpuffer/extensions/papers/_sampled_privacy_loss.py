@@ -53,7 +53,7 @@ _SAMPLED = (ShiftPair, PoissonPair)
 class SampledPrivacyLoss(Accountant):
     """Composition by sampled privacy losses: an estimate, no guarantee.
 
-    What is published for generalised Gaussian noise, for comparison:
+    The published method for generalised Gaussian noise, for comparison:
     :class:`~skpuffer.accountants.PrivacyLoss` finds the same number exactly, and
     faster. The losses of one step are sampled, their empirical distribution is put on a
     grid and composed by Fourier transforms, in both directions of neighbouring tables.
@@ -81,7 +81,7 @@ class SampledPrivacyLoss(Accountant):
     mesh : float, default=None
         Distance of the grid's points, in nats. None is at most 0.001.
     random_state : int, RandomState instance, Generator or None, default=None
-        Of the sampled losses, which are no noise of a release.
+        Seed of the sampled losses, which are no noise of a release.
 
     See Also
     --------
@@ -180,7 +180,7 @@ class SampledPrivacyLoss(Accountant):
         ----------
         n_steps : int
         mesh, half_width : float
-            Of the grid, in nats.
+            Mesh and half-width of the grid, in nats.
         n_samples : float
             Losses that make the empirical distribution.
         slack : float

@@ -69,7 +69,7 @@ def hardmax_utility(votes: ArrayLike, noise: GeneralizedGaussianNoise) -> Floats
     Parameters
     ----------
     votes : array-like of shape (n_queries, n_classes)
-        Counts of at least 2 classes. Of classes that lead together, the first counts.
+        Counts of at least 2 classes. The first of classes that lead together counts.
     noise : GeneralizedGaussianNoise
         Added to each count, independently.
 
@@ -127,7 +127,7 @@ def hardmax_auc(
         Histograms at each gap, where there are more than three classes; fewer leave no
         choice.
     random_state : int, RandomState instance, Generator or None, default=0
-        Of the made-up histograms: they are public, not noise.
+        Seed of the made-up histograms: they are public, not noise.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def make_vote_histograms(
     n_histograms : int, default=1
         Number of histograms.
     random_state : int, RandomState instance, Generator or None, default=None
-        Of the histograms: they are public, not noise.
+        Seed of the histograms: they are public, not noise.
 
     Returns
     -------
@@ -327,7 +327,7 @@ class VoteUtilityDisplay:
     scales : array-like of shape (n_curves, n_betas), default=None
         Scales of the noise, in votes.
     promise : str, default=None
-        What all noises keep, for the title. None shows none.
+        Promise that all noises keep, for the title. None shows none.
 
     Attributes
     ----------
@@ -441,7 +441,8 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
         n_histograms : int, default=100
             Made-up histograms at each gap, where there are more than three classes.
         random_state : int, RandomState instance, Generator or None, default=0
-            Of the made-up histograms; they are the same for all noises if it is a seed.
+            Seed of the made-up histograms; they are the same for all noises if it is a
+            seed.
         ax : matplotlib Axes, default=None
             Axes to draw on. None makes a figure.
         line_kw : dict, default=None

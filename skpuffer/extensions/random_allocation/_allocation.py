@@ -324,7 +324,7 @@ class KeptBins(NamedTuple):
     Parameters
     ----------
     strategy : NoiseStrategy
-        Of their noise, which is independent of that of other steps.
+        Strategy of their noise, which is independent of that of other steps.
     times : int
         How many such parts the run has.
     """
@@ -379,7 +379,7 @@ def bins_of(release: GradientRelease, strategy: NoiseStrategy) -> tuple[KeptBins
     Parameters
     ----------
     release : GradientRelease
-        Whose records draw bins.
+        Release whose records draw bins.
     strategy : NoiseStrategy
         Of its noise.
 
@@ -467,7 +467,7 @@ def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
     Returns
     -------
     tuple of Statement
-        None unless all steps are of correlated noise. Of a run of several parts, each
+        None unless all steps are of correlated noise. For a run of several parts, each
         with bins of its own, the bound of the longest at the epsilon of the run: what
         is composed is the least at every loss, which need not be the same one.
     """

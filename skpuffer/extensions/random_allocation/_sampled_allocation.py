@@ -74,8 +74,9 @@ class SampledAllocation(Accountant):
     abstain : bool, default=False
         Whether to verify the noise and to refuse the release if that fails.
     random_state : int, RandomState instance, Generator or None, default=None
-        Of the sampled losses, which are no noise of a release. None draws fresh entropy
-        in each call, which a promise needs: all else makes `abstain` an estimate too.
+        Seed of the sampled losses, which are no noise of a release. None draws fresh
+        entropy in each call, which a promise needs: all else makes `abstain` an
+        estimate too.
 
     See Also
     --------

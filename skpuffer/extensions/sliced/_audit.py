@@ -84,7 +84,7 @@ class SliceDivergences:
 
     @property
     def largest(self) -> float:
-        """Of the worst slice."""
+        """Divergence of the worst slice."""
         return float(self.values.max())
 
 
@@ -93,10 +93,10 @@ def slice_divergences(
 ) -> SliceDivergences:
     """Measure the Rényi divergence of each projection of what is released.
 
-    Of outputs that are made of atoms, with Gaussian noise, each projection is a mixture
-    of Gaussians on a line, of which the divergence is found by quadrature. It is what a
-    sliced budget bounds: the averaged one is at most that of an averaged promise, the
-    joint one at most that of a joint promise.
+    For outputs that are made of atoms, with Gaussian noise, each projection is a
+    mixture of Gaussians on a line, of which the divergence is found by quadrature. It
+    is what a sliced budget bounds: the averaged one is at most that of an averaged
+    promise, the joint one at most that of a joint promise.
 
     Parameters
     ----------

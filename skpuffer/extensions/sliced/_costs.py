@@ -69,7 +69,7 @@ class SlicedCurve(Plain):
     Parameters
     ----------
     vector : curve or None
-        Of the whole noisy output, of which slices say nothing.
+        Curve of the whole noisy output, of which slices say nothing.
     """
 
     vector: PrivacyCurve | None = None

@@ -43,8 +43,8 @@ def averaged_divergence(
     divergences : array-like of shape (n_slices,)
         Rényi divergences of the projections, of one order.
     weights : array-like of shape (n_slices,), default=None
-        Of the slices, summing to one; equal if None. Slices without weight do not
-        count.
+        Weights of the slices, summing to one; equal if None. Slices without weight do
+        not count.
 
     Returns
     -------
@@ -82,8 +82,8 @@ def joint_divergence(
     divergences : array-like of shape (n_slices,)
         Rényi divergences of the projections, of order `alpha`.
     weights : array-like of shape (n_slices,), default=None
-        Of the slices, summing to one; equal if None. Slices without weight do not
-        count.
+        Weights of the slices, summing to one; equal if None. Slices without weight do
+        not count.
     alpha : float
         Order, at least 1. At 1 it is the average, at infinity the largest.
 
@@ -195,7 +195,7 @@ def averaged_shift_divergence(
     Parameters
     ----------
     length : float
-        Of the shift, in Euclidean norm.
+        Length of the shift, in Euclidean norm.
     scale : float
         Standard deviation of each coordinate.
     dim : int
@@ -231,7 +231,7 @@ def joint_shift_divergence(
     Parameters
     ----------
     length : float
-        Of the shift, in Euclidean norm.
+        Length of the shift, in Euclidean norm.
     scale : float
         Standard deviation of each coordinate.
     dim : int

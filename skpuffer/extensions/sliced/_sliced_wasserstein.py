@@ -99,8 +99,8 @@ class SlicedWasserstein(Accountant):
     """Gaussian noise that covers W_inf along the slices of a profile.
 
     The sliced Wasserstein mechanisms. Each direction of the profile is covered by how
-    far the output moves along it, and the costs of the directions are averaged. What is
-    promised is about one direction at a time: whoever sees the whole vector may learn
+    far the output moves along it, and the costs of the directions are averaged. The
+    promise is about one direction at a time: an observer of the whole vector may learn
     far more. That is bounded by `rpp_epsilon`, which every certificate states and
     shows; for one displacement and all directions equally it is `dim` times the budget.
 
@@ -115,9 +115,9 @@ class SlicedWasserstein(Accountant):
         - 'joint': the divergence of one projection, along a direction that is drawn
           and revealed. Rare directions that tell much count for more.
     method : {'closed', 'exact'}, default=None
-        Of the joint promise: 'closed' covers the worst slice, and 'exact' finds the
-        least noise. None is 'exact' for it, and 'closed' for the average, whose closed
-        form is exact.
+        Method for the joint promise: 'closed' covers the worst slice, and 'exact' finds
+        the least noise. None is 'exact' for it, and 'closed' for the average, whose
+        closed form is exact.
     per_pair : bool, default=True
         Whether slices are taken together for each pair of secrets. If not, the largest
         move of any pair along each slice is taken first, as published, for no less

@@ -80,10 +80,10 @@ class OverlapCurve(Plain, BeliefCurve, kind="overlap"):
     Parameters
     ----------
     curve : curve
-        Of all that is released of the table together, where the record becomes any
-        other: composed first, and amplified once.
+        Curve of all that is released of the table together, where the record becomes
+        any other: composed first, and amplified once.
     overlap : Overlap
-        Of all that is read of the record.
+        Overlap of all that is read of the record.
     wider : tuple of (Statement or str, Overlap), default=()
         Overlap if the belief is off, each under a name.
 
@@ -182,7 +182,7 @@ class WorstOverlapCurve(WorstCurve, BeliefCurve, kind="worst_overlap_curve"):
 
     @property
     def curve(self) -> WorstCurve:
-        """What holds of any one whatever is believed."""
+        """Curve that holds of any one whatever is believed."""
         return WorstCurve(tuple(each.curve for each in self.curves))
 
     def without_belief(self) -> WorstCurve:
@@ -191,13 +191,13 @@ class WorstOverlapCurve(WorstCurve, BeliefCurve, kind="worst_overlap_curve"):
 
     @property
     def overlap(self) -> WorstOverlap:
-        """What is left to hide of any one."""
+        """Overlap left to hide of any one."""
         return WorstOverlap(tuple(each.overlap for each in self.curves))
 
     def if_off(self, delta: float) -> dict[Statement | str, float]:
         """Return the epsilon at a delta if the belief is off, by the name of how.
 
-        Of beliefs that are off in other ways the worst is all that can be said of any
+        For beliefs that are off in other ways the worst is all that can be said of any
         one; nothing, where it is not known of each.
         """
         found = [each.if_off(delta) for each in self.curves]

@@ -91,7 +91,7 @@ class OddsOverlap(Overlap, kind="odds_overlap"):
 
     Examples
     --------
-    What is left to hide of a secret whose odds shift by a factor of four at most:
+    The part left to hide of a secret whose odds shift by a factor of four at most:
 
     >>> from skpuffer.privacy_loss._overlap import OddsOverlap
     >>> overlap = OddsOverlap(odds=4.0)
@@ -260,7 +260,7 @@ class NearOverlap(Overlap, kind="near_overlap"):
     Parameters
     ----------
     part : Overlap
-        Of the other two.
+        Overlap of the other two.
     variation : float
         In [0, 1].
 

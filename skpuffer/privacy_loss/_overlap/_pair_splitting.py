@@ -238,7 +238,7 @@ class PairSplitting:
         scale : float
             Positive.
         near : float, default=None
-            What the bound is compared with: the further it is from this, the less near
+            Value the bound is compared with: the further it is from this, the less near
             it needs to be to the least one.
         enough : float, default=0.0
             A bound below which it does not matter how low it is.

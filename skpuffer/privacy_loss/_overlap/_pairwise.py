@@ -61,13 +61,13 @@ class PairwiseOverlap(Overlap, kind="pairwise_overlap"):
 
     Notes
     -----
-    What an overlap's odds leave open of a record, given its value, is of the value's
-    group too, so that its diagonal and the costs beside it are the largest over all
-    else: of records with the one value and the other, whatever their rest.
+    The part of a record that an overlap's odds leave open, given its value, is of the
+    value's group too, so that its diagonal and the costs beside it are the largest over
+    all else: of records with the one value and the other, whatever their rest.
 
-    Of a group the positive and the negative part of P - e^ε Q are kept apart. Each is a
-    mixture of records, and the trade-off of two mixtures is no worse than the worst of
-    their members', so they are as far apart as the group's diagonal says, and from
+    The positive and the negative part of P - e^ε Q are kept apart for a group. Each is
+    a mixture of records, and the trade-off of two mixtures is no worse than the worst
+    of their members', so they are as far apart as the group's diagonal says, and from
     those of other groups as its costs. More of both parts diverges no less: at the best
     test the positive part of a group is rejected no less often than its negative part,
     where costs are a metric. They are made one: trade-offs of unit normals add up their
@@ -245,10 +245,10 @@ class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
     Parameters
     ----------
     curve : curve
-        Of all that is released of the table together, where the record becomes any
-        other, exactly Gaussian.
+        Curve of all that is released of the table together, where the record becomes
+        any other, exactly Gaussian.
     overlap : PairwiseOverlap
-        Of all that is read of the record. Its costs are shares of the curve's
+        Overlap of all that is read of the record. Its costs are shares of the curve's
         `gaussian_mu`.
     wider : tuple of (Statement or str, Overlap), default=()
         As in the base class: what is not the belief is not told apart pair by pair.

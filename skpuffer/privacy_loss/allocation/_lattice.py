@@ -318,7 +318,7 @@ _SEED = 20250601
 
 
 class BinsPair(TradeOffs, Protocol):
-    """What is asked of a pair of a record in bins."""
+    """The interface of a pair of a record in bins."""
 
     @property
     def replaced(self) -> bool:
@@ -416,7 +416,7 @@ def least_epsilon(pair: BinsPair, delta: float) -> float:
     Parameters
     ----------
     pair : DominatingPair
-        Of a record in bins.
+        Pair of a record in bins.
     delta : float
         In (0, 1).
 

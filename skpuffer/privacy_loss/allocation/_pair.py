@@ -278,7 +278,7 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return bounds on the Rényi costs at many orders, in nats.
 
-        Of a record that is added or removed they are exact at integers up to 128. In
+        For a record that is added or removed they are exact at integers up to 128. In
         between (order - 1) times the cost, which is convex, is interpolated.
         """
         alpha = np.asarray(orders, float)

@@ -180,9 +180,10 @@ class Atoms:
     def between(self, column: int, first: int, second: int) -> "Atoms":
         """Return the prior of two values of a secret, each as likely as the other.
 
-        Of a discriminative pair: which of the two values it is, is all that is secret.
-        What a release tells of that under this prior bounds how well the two are told
-        apart, by `posterior_success` at one half. It bounds no likelihood ratio.
+        The pair is discriminative: which of the two values it is, is all that is
+        secret. The information of a release on that under this prior bounds how well
+        the two are told apart, by `posterior_success` at one half. It bounds no
+        likelihood ratio.
 
         Parameters
         ----------
@@ -357,7 +358,7 @@ def two_point_information(distance: Floats, probability: float) -> Floats:
     distance : ndarray
         Between the two means, in standard deviations; may be inf.
     probability : float
-        Of the bit being one, in (0, 1).
+        Probability of the bit being one, in (0, 1).
 
     Returns
     -------
@@ -469,7 +470,7 @@ class Bank:
         Parameters
         ----------
         atoms : Atoms
-            Of at most three coordinates.
+            Atoms of at most three coordinates.
         nodes : int or None, default=None
             For each coordinate; None takes 401, 61 or 31 for one, two or three.
 

@@ -239,7 +239,7 @@ def largest_bound(bounds: Iterable[InformationBound]) -> InformationBound:
     Parameters
     ----------
     bounds : iterable of InformationBound
-        Of the same noise. They may rest on the same draws.
+        Bounds of the same noise. They may rest on the same draws.
 
     Returns
     -------
@@ -359,7 +359,7 @@ def retry_scale(
         that scale. It must make **fresh** draws each time it is called, as the scale
         depends on those that failed.
     scale : float
-        Of the noise, tried first.
+        Scale of the noise, tried first.
     budget : float
         In nats.
     gamma : float

@@ -492,8 +492,8 @@ class MixtureChannel:
     def information_given_others(self) -> Floats:
         """Return MI(U_i; Y | all other U_j) of each record, for Gaussian noise.
 
-        What an attacker who knows the membership of all others learns of one record:
-        mixtures of channels of two points each, without any draw.
+        Information that an attacker who knows the membership of all others learns of
+        one record: mixtures of channels of two points each, without any draw.
 
         Returns
         -------

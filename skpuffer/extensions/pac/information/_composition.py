@@ -160,7 +160,7 @@ def compose_exact(
     atoms : sequence of array-like of shape (n_atoms, d_i)
         Outputs of each release, a row for each input of the prior.
     noise_covariances : sequence of array-like of shape (d_i, d_i)
-        Of the independent Gaussian noise of each release.
+        Covariances of the independent Gaussian noise of each release.
     inputs : sequence of array-like of shape (n_atoms,)
         Which input each row is of, for each release: the same ones in the same order.
 

@@ -151,7 +151,7 @@ def slice_statistic(
 
     Notes
     -----
-    The published statistic compares with a second sample and subtracts nothing. Of
+    The published statistic compares with a second sample and subtracts nothing. For
     Gaussian releases it is 0.05, 0.014 and 0.003 nats at 50, 200 and 1000 draws, where
     there is no gap. Here the exact quantiles of the normal stand for that sample.
 
@@ -200,16 +200,16 @@ def donsker_varadhan_gap(
         Independent draws of the release. One half of them fits a function, the other
         bounds what it shows.
     mean : array-like of shape (d,)
-        Of the Gaussian, fixed before the releases were drawn.
+        Moment of the Gaussian, fixed before the releases were drawn.
     covariance : array-like of shape (d, d)
-        Of the Gaussian, fixed before the releases were drawn.
+        Moment of the Gaussian, fixed before the releases were drawn.
     gamma : float
         Probability with which the bound may fail, in (0, 1).
     rng : numpy.random.Generator
         Draws of the Gaussian are made from it.
     features : {'bumps', 'moments'}, default='bumps'
-        Of each whitened coordinate: 21 Gaussian bumps, or tanh², square and clipped
-        fourth power.
+        Features of each whitened coordinate: 21 Gaussian bumps, or tanh², square and
+        clipped fourth power.
     n_surrogates : int, default=10
         Draws of the Gaussian for each release.
     clip : float, default=1.0
@@ -300,11 +300,11 @@ def surrogate_terms(
     outputs : array-like of shape (n, d)
         Outputs without noise: draws of the prior, or all of its atoms.
     noise_covariance : array-like of shape (d, d)
-        Of the Gaussian noise, positive definite.
+        Covariance of the Gaussian noise, positive definite.
     mean : array-like of shape (d,)
-        Of **any** Gaussian, estimated on other draws or not.
+        Mean of **any** Gaussian, estimated on other draws or not.
     covariance : array-like of shape (d, d)
-        Of that Gaussian, positive definite.
+        Covariance of that Gaussian, positive definite.
 
     Returns
     -------

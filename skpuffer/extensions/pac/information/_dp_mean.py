@@ -43,8 +43,8 @@ def dp_mean_power(
     dim : int
         Number of columns.
     denominator : float
-        What the noisy sum is divided by. It must be public: the size of the table, or
-        the expected number of members.
+        Divisor of the noisy sum. It must be public: the size of the table, or the
+        expected number of members.
     relation : {'add_remove', 'replace'}, default='add_remove'
         Whether a record comes and goes, or becomes another.
 
@@ -91,7 +91,7 @@ def published_dp_mean_power(
     Parameters
     ----------
     epsilon, delta : float
-        What the noise of the sum promises; `delta` in (0, 1).
+        Promise of the noise of the sum; `delta` in (0, 1).
     clip_norm : float
         Euclidean norm to which rows are clipped.
     dim : int

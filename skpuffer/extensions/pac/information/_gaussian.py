@@ -116,8 +116,8 @@ def waterfill(covariance: ArrayLike, budget: float) -> Floats:
 
     Notes
     -----
-    The covariance must be that of the output under the whole prior. Of a sample, raise
-    it by `inflated_covariance` first: what did not vary in a sample may vary.
+    The covariance must be that of the output under the whole prior. Raise that of a
+    sample by `inflated_covariance` first: what did not vary in a sample may vary.
 
     With variances :math:`\lambda_i` and noise
     :math:`\ell_i = \lambda_i / (e^{2 u_i} - 1)` the budget is

@@ -58,7 +58,7 @@ class Kernel(Protocol):
         """
 
     def control(self, index: Indices, normals: Floats) -> Floats | None:
-        """What has mean zero and takes noise out of the log ratio, or None."""
+        """A mean-zero variable that takes noise out of the log ratio, or None."""
 
 
 class NoiseLaw(Protocol):
@@ -75,7 +75,7 @@ class NoiseLaw(Protocol):
     def from_normals(self, normals: Floats) -> Floats:
         """Return draws made of standard normal numbers, both of shape (n, d).
 
-        Of the same numbers, laws that are near give draws that are near: common random
+        Laws that are near give draws of the same numbers that are near: common random
         numbers compare them. Draws of the mirrored numbers are the mirrored draws.
         """
 
@@ -93,7 +93,7 @@ class GaussianLaw:
     Parameters
     ----------
     covariance : array-like of shape (d, d)
-        Positive semi-definite. What lies in its null space is released exactly. Zero
+        Positive semi-definite. The part in its null space is released exactly. Zero
         stands for no noise at all.
 
     Attributes
@@ -162,7 +162,7 @@ class GaussianLaw:
         Parameters
         ----------
         displacements : ndarray of shape (n, d)
-            What is off the directions with noise is left out.
+            The part off the directions with noise is left out.
 
         Returns
         -------
@@ -238,7 +238,7 @@ class GaussianKernel:
         return cho_factor(spread + np.eye(self.rank))
 
     def control(self, index: Indices, normals: Floats) -> Floats | None:
-        """What has mean zero and takes noise out of the log ratio.
+        """A mean-zero variable that takes noise out of the log ratio.
 
         Log density of the Gaussian of the moments of the outputs, less that of the
         noise, but for a constant: both quadratic forms have the mean rank / 2.
@@ -509,7 +509,8 @@ class LatticeMarginal:
     Parameters
     ----------
     probabilities : sequence of float
-        Of 0, 1, 2, ..., each of these and its negative together; they sum to one.
+        Probabilities of 0, 1, 2, ..., each of these and its negative together; they sum
+        to one.
 
     Examples
     --------

@@ -45,7 +45,7 @@ class OutputModel:
     atoms : array-like of shape (n_atoms, d)
         Training outputs. They are clipped as everything else is.
     noise_covariance : array-like of shape (d, d)
-        Of the Gaussian noise, positive definite.
+        Covariance of the Gaussian noise, positive definite.
     mean : array-like of shape (d,)
         Centre of the ellipsoid that outputs are clipped to.
     spread : array-like of shape (d, d)
@@ -71,7 +71,7 @@ class OutputModel:
     Notes
     -----
     Everything here, noise included, must be fixed before the draws of `bound` are made.
-    What is released must be clipped by `clip`, and be none of the draws.
+    The release must be clipped by `clip`, and be none of the draws.
 
     References
     ----------
@@ -144,7 +144,7 @@ class OutputModel:
         outputs : array-like of shape (n, d)
             Independent draws, used for nothing else.
         noise_covariance : array-like of shape (d, d)
-            Of the Gaussian noise, positive definite.
+            Covariance of the Gaussian noise, positive definite.
         radius : float, default=None
             As of the class; None is the largest of the training outputs.
         ball : tuple of (array-like of shape (d,), float), default=None

@@ -141,16 +141,16 @@ def search_noise(
         A multiple of the water-filling noise; any variances along the eigenvectors of
         the outputs' covariance; any covariance.
     secret : {"dataset", "columns", "columns_given_others"}, default="dataset"
-        What the budget is about: MI(X; Y), or the largest MI(S_i; Y) over the columns
-        of the memberships, or the largest MI(S_i; Y | the others), for independent bits
-        and the family "scale".
+        Secret that the budget protects: MI(X; Y), or the largest MI(S_i; Y) over the
+        columns of the memberships, or the largest MI(S_i; Y | the others), for
+        independent bits and the family "scale".
     cost : array-like of shape (d, d) or None, default=None
         Positive definite matrix C of the cost tr(C Σ); None is E||B||².
     solver : {"fixed_point", "sgd"}, default="fixed_point"
         "sgd" is the stochastic search by an augmented Lagrangian, slower. Neither has
         anything to do for the family "scale".
     starts : sequence of str or None, default=None
-        Of "waterfill", "iso", "inverse" and "collapsed"; None takes all. There are
+        Any of "waterfill", "iso", "inverse" and "collapsed"; None takes all. There are
         local minima.
     max_secret_leakage : float, default=inf
         The noise is scaled up until no single data set (or value of a secret) leaks
@@ -468,7 +468,7 @@ def augmented_lagrangian(
     shape : ndarray of shape (d, d)
         Where to start.
     kept : callable
-        What of a matrix the family of noise knows.
+        Part of a matrix that the family of noise knows.
 
     Returns
     -------

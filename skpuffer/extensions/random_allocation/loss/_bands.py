@@ -138,7 +138,7 @@ def envelope(gram: Floats, n_lags: int, cyclic: bool) -> tuple[Floats, float]:
     Returns
     -------
     lags : ndarray of shape (n_lags,)
-        What exceeds the second one.
+        Excess over the second one.
     shared : float
         The largest entry beyond the lags.
     """
@@ -173,7 +173,7 @@ class Band(NamedTuple):
     Parameters
     ----------
     band : ndarray of shape (n_bins, n_bins)
-        What exceeds `shared`, zero further than `width` from the diagonal.
+        Excess over `shared`, zero further than `width` from the diagonal.
     width : int
         Number of diagonals, the main one included.
     shared : float

@@ -100,7 +100,7 @@ _LOUDEST = 100.0
 
 
 class Means(Protocol):
-    """What is asked of a strategy of correlated noise."""
+    """The interface of a strategy of correlated noise."""
 
     def __hash__(self) -> int:
         """Equal strategies are accounted once."""
@@ -122,7 +122,7 @@ class Bins(Plain, kind="bins"):
 
     @property
     def means(self) -> Floats:
-        """What a record adds to the rows of ``C @ sums``, by its bin."""
+        """Contributions of a record to the rows of ``C @ sums``, by its bin."""
         return self.strategy.means(self.n_batches, self.n_steps)
 
     @property

@@ -54,7 +54,7 @@ class Blocks(NamedTuple):
     common : float
         Covariance of any two bins of a block.
     own : float
-        What the variance of a bin is beyond that.
+        Variance of a bin beyond that.
     """
 
     number: int
@@ -109,9 +109,9 @@ def block_law(blocks: Blocks, reach: float, nodes: int, points: int) -> ChainLaw
     reach : float
         Largest strike that is asked for.
     nodes : int
-        Of the factor that a block has in common.
+        Nodes of the factor that a block has in common.
     points : int
-        Of the lattice of the sum, up to the reach.
+        Points of the lattice of the sum, up to the reach.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def block_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
     Parameters
     ----------
     variance : float
-        Of the noise, in clip norms squared.
+        Variance of the noise, in clip norms squared.
     epsilon : ndarray
         Non-negative.
     """

@@ -33,17 +33,17 @@ class Accuracy(NamedTuple):
     Parameters
     ----------
     nodes : int
-        Of the faster autoregression.
+        Nodes of the faster autoregression.
     second : int
-        Of the slower one, where there are two.
+        Nodes of the slower one, where there are two.
     points : int
-        Of the grid of the sum.
+        Points of the grid of the sum.
     tilt : float
         Exponent, over the grid, by which masses are tilted towards small sums.
     window : int
         Length of the transforms, in grids.
     reach : float
-        What the nodes reach beyond the loading, in standard deviations.
+        Reach of the nodes beyond the loading, in standard deviations.
     """
 
     nodes: int = 160
@@ -166,17 +166,17 @@ class ChainLaw(NamedTuple):
     Parameters
     ----------
     step : float
-        Of the grid of the mean.
+        Step of the grid of the mean.
     reach : float
         Largest strike.
     mean : float
-        Of the split law, with all that lies beyond the grid.
+        Mean of the split law, with all that lies beyond the grid.
     below, moment : ndarray of shape (n_points + 1,)
         Sums of masses, and of these times their places.
     outside : float
-        What is added for paths outside the nodes.
+        Amount added for paths outside the nodes.
     error : float
-        What is added for rounding.
+        Amount added for rounding.
     """
 
     step: float
@@ -555,7 +555,7 @@ def chain_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
     Parameters
     ----------
     variance : float
-        Of the noise, in clip norms squared.
+        Variance of the noise, in clip norms squared.
     epsilon : ndarray
         Non-negative.
     """
@@ -578,7 +578,7 @@ def laws_by_rungs(
     Parameters
     ----------
     variance : float
-        Of the noise, in clip norms squared.
+        Variance of the noise, in clip norms squared.
     epsilon : ndarray
         Non-negative.
     law_at : callable
@@ -615,7 +615,7 @@ def chain_replaced_delta(bins: Bins, variance: float, epsilon: Floats) -> Floats
     Parameters
     ----------
     variance : float
-        Of the noise, in clip norms squared.
+        Variance of the noise, in clip norms squared.
     epsilon : ndarray
         Non-negative.
 
@@ -679,8 +679,8 @@ def chain_plan(
     variance, epsilon : float
         About those at which the bound will be asked for.
     direction : {'remove', 'add', 'replace'}, default='remove'
-        What is the best cover of one is not that of another: a factor common to all
-        bins costs a replaced record much.
+        The best cover of one is not that of another: a factor common to all bins costs
+        a replaced record much.
 
     Returns
     -------

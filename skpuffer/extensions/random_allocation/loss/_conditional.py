@@ -42,8 +42,8 @@ class StepPair:
     Parameters
     ----------
     weights, means : tuple of float
-        Of the components: weights that sum to one, and means, increasing and not
-        negative.
+        Parameters of the components: weights that sum to one, and means, increasing and
+        not negative.
     """
 
     weights: tuple[float, ...]
@@ -140,7 +140,8 @@ def conditional_epsilon(
     Parameters
     ----------
     means : array-like of shape (n_bins, n_rows)
-        What the record adds to each row of the releases from each bin; not negative.
+        Contributions of the record to each row of the releases from each bin; not
+        negative.
     noise : float
         Standard deviation of each row.
     delta : float
@@ -150,8 +151,8 @@ def conditional_epsilon(
     share : float, default=0.5
         Share of `delta` that pays for pasts on which the weights do not hold.
     temperatures : tuple of float
-        Of further laws over which the bounds on the posterior are optimised. None
-        (``()``) is faster.
+        Temperatures of further laws over which the bounds on the posterior are
+        optimised. None (``()``) is faster.
 
     Returns
     -------
@@ -211,7 +212,8 @@ def conditional_delta(
     Parameters
     ----------
     means : array-like of shape (n_bins, n_rows)
-        What the record adds to each row of the releases from each bin; not negative.
+        Contributions of the record to each row of the releases from each bin; not
+        negative.
     noise : float
         Standard deviation of each row.
     epsilon : float
@@ -374,9 +376,9 @@ class Row(NamedTuple):
     Parameters
     ----------
     means : ndarray of shape (n_bins,)
-        What each bin adds, sorted.
+        Contribution of each bin, sorted.
     hazards : ndarray of shape (n_bins,)
-        Of the positions that need no bound; NaN elsewhere.
+        Hazards of the positions that need no bound; NaN elsewhere.
     """
 
     means: Floats
@@ -385,7 +387,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Hazards:
-    """What all bounds on hazards of a run depend on, whatever the noise.
+    """The basis of all bounds on hazards of a run, whatever the noise.
 
     Parameters
     ----------
@@ -399,9 +401,9 @@ class Hazards:
     gap : ndarray of shape (n_bounds, n_laws)
         Half of the latter's squared norm less the mean of the others'.
     distance : ndarray of shape (n_bounds, n_laws)
-        Of the two pasts.
+        Distance of the two pasts.
     divergence : ndarray of shape (n_bounds, n_laws)
-        Of psi from the uniform distribution.
+        Divergence of psi from the uniform distribution.
     """
 
     rows: list[Row]
@@ -420,10 +422,11 @@ class Hazards:
         Parameters
         ----------
         means : ndarray of shape (n_bins, n_rows)
-            What each bin adds to each row, in any order of the rows.
+            Contribution of each bin to each row, in any order of the rows.
         temperatures : tuple of float
-            Of the laws psi beside the uniform one: proportional to the exponential of
-            minus the squared distance from the position's bin over the temperature.
+            Temperatures of the laws psi beside the uniform one: proportional to the
+            exponential of minus the squared distance from the position's bin over the
+            temperature.
         """
         rows, found = [], []
         n_bins, n_rows = means.shape

@@ -92,14 +92,14 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
 
     With the record, which is in bin i of b with probability 1 / b, ``C @ sums + Z`` is
     dominated by the mixture of N(m_i, sigma² I), where m_i is what the record adds to
-    its rows at most, and without it by N(0, sigma² I). What is returned are upper
-    bounds on the divergences of these two; for each direction and epsilon the least of
-    those that are known.
+    its rows at most, and without it by N(0, sigma² I). The results are upper bounds on
+    the divergences of these two; for each direction and epsilon the least of those that
+    are known.
 
     Parameters
     ----------
     curve : ShiftCurve
-        Of Gaussian noise Z against the sum of a step's move by one record.
+        Curve of Gaussian noise Z against the sum of a step's move by one record.
     strategy : NoiseStrategy
         How the noise of the steps is correlated.
     n_batches : int
@@ -115,7 +115,7 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         by Rényi divergences (if one is removed; orders of more than four take part in
         the least of all only where chains certify nothing less), 'unamplified' by known
         bins, which is taken for directions that a method says nothing of, and 'best'
-        the least of all. Of these 'conditional', conditional composition, is none: it
+        the least of all. 'conditional', conditional composition, is none of these: it
         is for one delta (and if a record is added or removed).
     target : float, default=None
         Delta in view of which 'conditional' is made. Half of it pays for pasts on which

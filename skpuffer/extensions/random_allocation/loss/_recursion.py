@@ -27,8 +27,8 @@ def split_normal(
     """Split normal laws on nodes, cell by cell.
 
     The mass in a cell goes to its two ends so that the mean of exp(exponent * x) stays,
-    and that of x itself if `exponent` is zero. Of a function that is convex in that
-    variable on the cell the mean then does not fall.
+    and that of x itself if `exponent` is zero. The mean of a function that is convex in
+    that variable on the cell then does not fall.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def axis(
     Parameters
     ----------
     scale, decay : float
-        Of its covariance ``scale * decay ** h``.
+        Parameters of its covariance ``scale * decay ** h``.
     nodes : ndarray of shape (n,)
         In standard deviations.
     exponent : float
@@ -223,7 +223,7 @@ def summed(state: State, masses: Floats, size: int, window: int) -> Summed:
     size : int
         Number of steps.
     window : int
-        Length of the transforms. What lies beyond is wrapped around.
+        Length of the transforms. Mass beyond is wrapped around.
 
     Notes
     -----
@@ -332,7 +332,7 @@ class States(NamedTuple):
         row : ndarray of shape (n_last,)
             Entries of G of the next bin and the last ones.
         offset : ndarray of shape (n_tables,)
-            What else lowers the exponents: zero or less.
+            Further terms that lower the exponents: zero or less.
 
         Returns
         -------
@@ -448,7 +448,7 @@ def divergences(weights: Floats, top: float, shared: float, n_bins: int) -> Floa
     top : float
         The weights' unit, see the module.
     shared : float
-        What was taken from all entries of G.
+        Amount taken from all entries of G.
 
     Returns
     -------

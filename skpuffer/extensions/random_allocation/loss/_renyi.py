@@ -139,9 +139,9 @@ class DirectedCosts(NamedTuple):
     Parameters
     ----------
     remove : ndarray
-        Of the releases with the record from those without.
+        Divergences of the releases with the record from those without.
     add : ndarray
-        Of those without the record from those with it.
+        Divergences of those without the record from those with it.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def renyi_allocation(
     orders : float or array-like
         Above one.
     max_operations : float, default=1e7
-        Of one pass over the counts.
+        Operations of one pass over the counts.
 
     Returns
     -------
@@ -266,10 +266,10 @@ def renyi_delta(
     direction : {'remove', 'add'}, default=None
         None takes the larger of both, each the least of its own bounds.
     orders : array-like of shape (n_orders,), default=(2, 3, ..., 128)
-        Of the Rényi divergences in the direction "remove". Each implies a bound, of
-        which the least counts.
+        Orders of the Rényi divergences in the direction "remove". Each implies a bound,
+        of which the least counts.
     max_operations : float, default=1e7
-        Of one pass over the counts.
+        Operations of one pass over the counts.
 
     Returns
     -------
@@ -315,9 +315,9 @@ def renyi_epsilon(
     direction : {'remove', 'add'}, default=None
         None takes the larger of both, each the least of its own bounds.
     orders : array-like of shape (n_orders,), default=(2, 3, ..., 128)
-        Of the Rényi divergences in the direction "remove".
+        Orders of the Rényi divergences in the direction "remove".
     max_operations : float, default=1e7
-        Of one pass over the counts.
+        Operations of one pass over the counts.
 
     Returns
     -------

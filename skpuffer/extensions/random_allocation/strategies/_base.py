@@ -27,13 +27,14 @@ class NoiseStrategy(Plain):
     ``C @ sums + Z``, which is what is accounted for. C is never rescaled: noise of
     scale s under the strategy C is that of scale ``a s`` under ``a C``.
 
-    A strategy is frozen, and hashable. What it says of C to accountants and what it
-    does to the noise of a run follow from the same fields.
+    A strategy is frozen, and hashable. Its statements on C to accountants and its
+    effect on the noise of a run follow from the same fields.
 
     Notes
     -----
     Rows of C are ordered so that each is complete, and drawn, no later than the next.
-    What a step adds to them may then depend on all noise that was released before it.
+    Additions of a step to them may then depend on all noise that was released before
+    it.
 
     References
     ----------
@@ -187,7 +188,8 @@ class Restarted(NoiseStrategy, kind="restarted"):
     Parameters
     ----------
     strategy : NoiseStrategy
-        Of each block; of the last one its beginning, if the run ends within it.
+        Strategy of each block; of the last one its beginning, if the run ends within
+        it.
     every : int
         Number of steps of a block.
 

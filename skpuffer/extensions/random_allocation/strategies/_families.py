@@ -38,7 +38,7 @@ def columns_cost(x: Floats) -> tuple[float, Floats]:
     ----------
     x : ndarray of shape (bandwidth, n_steps)
         Entry l of column j is that of C in row j + l, but for the length of the column,
-        which is made one. What would be below the last row is not read.
+        which is made one. Entries that would be below the last row are not read.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def banded_matrix_factorization(
     Parameters
     ----------
     n_steps : int
-        Of the run that it is the best one for. It may be used for any other.
+        Length of the run that it is the best one for. It may be used for any other.
     bandwidth : int
         Number of diagonals of C.
     n_batches : int, default=None
@@ -257,7 +257,7 @@ def banded_inverse_factorization(
     Parameters
     ----------
     n_steps : int
-        Of the run that it is the best one for. It may be used for any other.
+        Length of the run that it is the best one for. It may be used for any other.
     bandwidth : int
         Number of diagonals of the inverse of C.
     n_batches : int, default=None
@@ -300,7 +300,7 @@ def buffered_linear_toeplitz(
     Parameters
     ----------
     n_steps : int
-        Of the run that it is made for. It may be used for any other.
+        Length of the run that it is made for. It may be used for any other.
     n_buffers : int, default=4
         As many vectors of noise are kept.
     n_batches : int, default=None

@@ -492,8 +492,8 @@ def banded_cost(n_steps: int, n_batches: int, objective: str) -> _Cost:
 def inverse_cost(n_steps: int, n_batches: int, objective: str) -> _Cost:
     """Return the cost of the logs of sums of the first coefficients of C^-1.
 
-    Sums that are positive and decrease keep C bounded. Of the coefficients themselves a
-    short step may turn the sum of all of them negative, and C grows without end.
+    Sums that are positive and decrease keep C bounded. A short step of the coefficients
+    themselves may turn the sum of all of them negative, and C grows without end.
     """
     later = _later(n_steps, objective)
 

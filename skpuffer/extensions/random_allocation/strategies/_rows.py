@@ -29,7 +29,7 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
     A node of level l is a sum of ``2**l`` consecutive steps, with noise of its own; C
     has a row for each node that the run completes, in the order in which it does. A
     prefix sum is that of as many nodes as its length has binary digits that are one.
-    Of each node the estimate of least variance is taken that it and the nodes below it
+    For each node the estimate of least variance is taken that it and the nodes below it
     allow, as all of them are paid for.
 
     Parameters

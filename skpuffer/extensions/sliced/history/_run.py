@@ -273,7 +273,7 @@ def dealt_squares(count: int, size: int, weights: Floats) -> float:
     Parameters
     ----------
     size : int
-        Of the largest batch.
+        Size of the largest batch.
     weights : ndarray of shape (n_batches,)
         Non-negative, one for each batch.
 
@@ -363,7 +363,7 @@ class CappedRun:
         ----------
         orders : ndarray of shape (n_orders,)
         length : float
-            Of the longest clipped gradient, in standard deviations of the noise.
+            Length of the longest clipped gradient, in standard deviations of the noise.
 
         Returns
         -------

@@ -98,7 +98,7 @@ def dkw_sliced_distances(
         Range that all distributions are known to stay in. Without one there is no
         bound: whatever was not drawn may be anywhere.
     confidence : float
-        Probability, in (0, 1), that no bound is too small. What is left of it is shared
+        Probability, in (0, 1), that no bound is too small. The rest of it is shared
         among all distributions and slices.
     pairs : iterable of (int, int), default=None
         Which distributions are compared, by position. All pairs if None.

@@ -143,8 +143,8 @@ class SliceProfile:
         Returns
         -------
         SliceProfile
-            A finite profile in its own right. What is promised of it is not promised of
-            the uniform one.
+            A finite profile in its own right. A promise on it is not one on the uniform
+            one.
         """
         dim = check_count(dim=dim)
         n_slices = check_count(least=dim, n_slices=n_slices)
@@ -252,7 +252,7 @@ def gaps_by_buckets(
     Parameters
     ----------
     rows : dict of int to ndarray of shape (n_directions, n_points)
-        Finite projections of each distribution, in any order. What they hold is
+        Finite projections of each distribution, in any order. Their content is
         overwritten if gaps are returned, and left as it is if not.
     pairs : list of (int, int)
         Each distribution is in one at least.

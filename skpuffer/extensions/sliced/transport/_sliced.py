@@ -229,7 +229,7 @@ def centred(worlds: Sequence[ArrayLike], dim: int) -> tuple[list[Floats], Floats
     -------
     points : list of ndarray of shape (n_points, dim)
     origin : ndarray of shape (dim,)
-        What was taken off all points.
+        Point taken off all points.
 
     Raises
     ------
@@ -314,7 +314,7 @@ def over_blocks(
     Returns
     -------
     table : ndarray of shape (n_rows, n_slices)
-        Of no rows if there are no worlds.
+        A table of no rows if there are no worlds.
     """
     room = check_positive(max_memory=max_memory) * 2**20
     n_threads = joblib.effective_n_jobs(n_jobs)
