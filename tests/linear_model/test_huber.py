@@ -175,19 +175,27 @@ def test_a_secret_that_moves_a_record_little_costs_little():
     assert says(certificate.assumptions, "assume.huber_rows_targets_clipped")
 
 
-def test_no_attacker_tells_a_target_from_one_end_of_its_bounds_to_the_other():
-    """All others have no features: hardly anything hinders the first in its pull."""
-    X = np.array([[1.0]] + [[0.0]] * 5)
+@pytest.mark.parametrize("largest", [None, 2.0])
+def test_no_attacker_tells_a_target_from_one_end_of_its_bounds_to_the_other(largest):
+    """All others have no features: hardly anything hinders the first in its pull.
+
+    Or it has the largest weight.
+    """
+    X, weighed = np.array([[1.0]] + [[0.0]] * 5), {}
+    if largest is not None:
+        weighed = {"sample_weight": [largest, 0.5, 0.5, 0.5, 0.5, 0.5]}
     model = PrivateHuberRegressor(
         RecordScenario(relation="replace"),
         PrivacyLoss(1.5, delta=0.05),
         target_bounds=(-1, 1),
         fit_intercept=False,
         tol=1e-6,
+        weight_bounds=None if largest is None else (0, largest),
     )
     tables = [np.array([t, 0, 0, 0, 0, 0.0]) for t in (-1.0, 1.0)]
-    exact = [clone(model).set_params(accountant=NO_NOISE).fit(X, y) for y in tables]
-    fitted = model.fit(X, tables[0])
+    plain = clone(model).set_params(accountant=NO_NOISE)
+    exact = [clone(plain).fit(X, y, **weighed) for y in tables]
+    fitted = model.fit(X, tables[0], **weighed)
     np.testing.assert_allclose(
         exact[1].coef_ - exact[0].coef_, fitted.certificate_.sensitivity, rtol=1e-5
     )
