@@ -1116,7 +1116,7 @@ def proved(
     Parameters
     ----------
     rng : numpy.random.Generator
-        Of the noise.
+        Generator of the noise.
     rounding, any_records : optional
         As for :func:`on_grid`.
 

@@ -158,7 +158,7 @@ class FitPlan:
     Parameters
     ----------
     certificate : Certificate
-        Of this release.
+        Certificate of this release.
     whole : Certificate
         With what the fit starts from.
     """

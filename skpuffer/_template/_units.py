@@ -46,9 +46,10 @@ def kept_rows(
     X, y, secret, groups : as for `fit`
         Ids of units are in the column that the scenario names, or in `groups`.
     rng : numpy.random.Generator
-        Of the fit. Which rows of a unit are kept is drawn for each unit by itself.
+        Generator of the fit. Which rows of a unit are kept is drawn for each unit by
+        itself.
     weights : optional
-        Of the rows.
+        Weights of the rows.
     given : table, default=None
         With the column of ids, where it has been left out of `X`.
 

@@ -382,7 +382,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         release : QueryRelease, GradientRelease or VoteRelease
             The release to account for.
         scenario : Scenario or BoundScenario
-            What is secret. An unbound one is bound to the release's public facts.
+            The secret to protect. An unbound one is bound to the release's public
+            facts.
         random_state : int, RandomState instance, Generator or None, default=None
             For accountants that simulate; the others ignore it.
 

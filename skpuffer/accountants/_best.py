@@ -498,7 +498,7 @@ def all_candidates(
     Parameters
     ----------
     kind : type
-        Of the release.
+        Kind of the release.
     but : type
         Accountant that is none of them.
     counts : bool, default=False

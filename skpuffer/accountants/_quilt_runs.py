@@ -72,7 +72,7 @@ class RunPart(Plain, kind="run_part"):
     Parameters
     ----------
     noise : Noise
-        Of each step.
+        Noise of each step.
     release : GradientRelease or VoteRelease
         Without what no cost depends on.
     least : tuple of float or None

@@ -353,7 +353,7 @@ def additive_scores(
     ----------
     codes : ndarray of int of shape (n, n_features)
     names : sequence
-        Of the features.
+        Names of the features.
     intercept : float or ndarray of shape (n_classes,)
 
     Returns
@@ -437,7 +437,7 @@ def pairs_of(interactions: Any, names: Sequence[Any]) -> tuple[tuple[int, int], 
     ----------
     interactions : {'all', None} or list of pairs of names
     names : sequence
-        Of the features.
+        Names of the features.
 
     Returns
     -------

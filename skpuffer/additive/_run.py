@@ -217,7 +217,7 @@ class Problem:
     Parameters
     ----------
     binning : Binning
-        Of the features.
+        Binning of the features.
     pairs : tuple of (int, int)
         Positions of features that interact.
     """
@@ -297,7 +297,7 @@ class AdditiveRun:
     histograms : list of ndarray of shape (n_cells,)
         Noisy counts of each feature.
     deviation : float
-        Of their noise.
+        Deviation of their noise.
     masses : list of ndarray of shape (n_cells,)
     merged : list of ndarray of int of shape (n_cells,)
         Coarse cells, where features interact.
@@ -331,7 +331,7 @@ class AdditiveRun:
         Parameters
         ----------
         unit : float
-            Of a score.
+            Unit of a score.
         """
         binning = problem.binning
         found = []
@@ -377,7 +377,7 @@ def execute(
     Parameters
     ----------
     release : AdaptiveRelease
-        Of :func:`additive_release`.
+        Release of :func:`additive_release`.
     codes : ndarray of int of shape (n, n_features)
     y : ndarray of shape (n,)
         Classes by index, or targets in [-1, 1]; -1 or NaN where there is none.

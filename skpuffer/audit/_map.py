@@ -54,7 +54,7 @@ class MapAttack:
     pairs : tuple of (int, int) or None
         Pairs of secrets that must look alike, by position; None is all of them.
     confidence : float
-        Of intervals.
+        Confidence of intervals.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def map_attack(
         Secrets and outputs that are drawn, where no closed form is known: it is for two
         secrets whose outputs are points, or Gaussian of one covariance.
     confidence : float, default=0.95
-        Of intervals.
+        Confidence of intervals.
     random_state : int, default=0
         Public seed of what is drawn.
 

@@ -67,7 +67,7 @@ def check(source: str | os.PathLike[str] | dict[str, Any] | _Written) -> Report:
 
     See Also
     --------
-    skpuffer.certificate.schema : What is read.
+    skpuffer.certificate.schema : Structure that is read.
 
     Notes
     -----

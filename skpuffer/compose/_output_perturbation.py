@@ -79,7 +79,8 @@ class OutputPerturbation(
         estimator, or a function of it that returns an array. Predictions need every
         attribute they read, such as ``['coef_', 'intercept_']``.
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same

@@ -54,7 +54,8 @@ class PrivateCovariance(BoundedColumnsMixin, PrivateEstimatorMixin):
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
@@ -366,7 +367,7 @@ class CrossMoments:
     positions : tuple of int
         Columns whose moments are taken.
     bounds : Bounds
-        Of these.
+        Bounds of these.
     marks : tuple of int, default=()
         Columns that are one where a number is missing.
     weight : float, default=1.0

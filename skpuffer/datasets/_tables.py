@@ -328,7 +328,7 @@ def load_table(
     Parameters
     ----------
     table : RemoteTable
-        What to load.
+        Table to load.
     data_home : str or path-like, default=None
         As in :func:`sklearn.datasets.get_data_home`. The table is looked for in its
         cache folder and in `data_home` itself, before any network is touched.

@@ -123,7 +123,8 @@ classifier, default=None
     threshold_noise_ratio : float, default=5.0
         Scale of the test's noise in units of the scale of the counts' noise.
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same

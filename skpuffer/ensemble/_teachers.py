@@ -351,8 +351,9 @@ class _Student(ABC):
         Returns
         -------
         classifier : fitted classifier
-            Of class indices. One that says the same of every row, with a warning, where
-            nothing can be learned: what was released is paid for and must not be lost.
+            Classifier of class indices. One that says the same of every row, with a
+            warning, where nothing can be learned: what was released is paid for and
+            must not be lost.
         """
         labels = leading(noisy)
         known = labels[labels >= 0]

@@ -151,7 +151,7 @@ class AuditDisplay:
     line_ : matplotlib Line2D
         The attack's ROC curve, or the accuracy of guesses.
     bound_ : matplotlib Line2D or None
-        What is allowed.
+        Bound by the certificate.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
@@ -214,7 +214,7 @@ class AuditDisplay:
         certificate : Certificate, default=None
             None takes that of the model, if it has one.
         name : str, default=None
-            Of the curve. None takes the name of the estimator's class.
+            Name of the curve. None takes the name of the estimator's class.
         ax : matplotlib Axes, default=None
             Axes to draw on. None makes a figure.
         **options : dict
@@ -248,9 +248,9 @@ class AuditDisplay:
         ----------
         attack : MembershipAttack or DistinguishingAttack
         certificate : Certificate, default=None
-            What was promised. None draws no bound.
+            The promise. None draws no bound.
         name : str, default=None
-            Of the curve.
+            Name of the curve.
         ax : matplotlib Axes, default=None
             Axes to draw on. None makes a figure.
 
@@ -281,13 +281,13 @@ class AuditDisplay:
         scores : array-like of shape (n_records,)
             Grow with the odds that it is.
         certificate : Certificate, default=None
-            What was promised. None draws no bound.
+            The promise. None draws no bound.
         relation : {'replace', 'add_remove'}, default='replace'
             How members were drawn, as in :class:`skpuffer.audit.MembershipAttack`.
         confidence : float, default=0.95
-            Of intervals.
+            Confidence of intervals.
         name : str, default=None
-            Of the curve.
+            Name of the curve.
         ax : matplotlib Axes, default=None
             Axes to draw on. None makes a figure.
 
@@ -321,7 +321,7 @@ class AuditDisplay:
         certificates : sequence of Certificate, default=None
             Promise at each. None draws no bound.
         name : str, default=None
-            Of the curve.
+            Name of the curve.
         ax : matplotlib Axes, default=None
             Axes to draw on, to which several accountants may go. None makes a figure.
 

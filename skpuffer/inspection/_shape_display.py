@@ -100,7 +100,7 @@ class ShapeDisplay:
         deviations : float, default=2.0
             Half the width of the bands, in standard errors of the noise.
         n_columns : int, default=3
-            Of the figure.
+            Columns of the figure.
         axes : sequence of matplotlib Axes, default=None
             One for each function. None makes a figure.
 
@@ -145,7 +145,7 @@ class ShapeDisplay:
         axes : sequence of matplotlib Axes, default=None
             One for each function. None makes a figure.
         n_columns : int, default=3
-            Of the figure.
+            Columns of the figure.
 
         Returns
         -------

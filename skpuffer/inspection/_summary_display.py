@@ -93,7 +93,7 @@ class SummaryDisplay:
         of : {'population', 'table'}, default='population'
             Target of intervals.
         n_columns : int, default=3
-            Of the figure.
+            Columns of the figure.
         axes : sequence of matplotlib Axes, default=None
             One for each panel. None makes a figure.
 
@@ -136,7 +136,7 @@ class SummaryDisplay:
         axes : sequence of matplotlib Axes, default=None
             One for each panel. None makes a figure.
         n_columns : int, default=3
-            Of the figure.
+            Columns of the figure.
 
         Returns
         -------

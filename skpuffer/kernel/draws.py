@@ -268,7 +268,7 @@ class Ahead:
     Parameters
     ----------
     rng : numpy.random.Generator
-        Of the run.
+        Generator of the run.
     expected : int, default=0
         How many the run will ask for, as far as is known.
     """

@@ -151,7 +151,7 @@ def participation(trials: int, chance: float) -> tuple[Integers, Floats]:
     ----------
     trials : int
     chance : float
-        Of each trial.
+        Chance of each trial.
 
     Returns
     -------

@@ -89,7 +89,7 @@ def run(
     Parameters
     ----------
     certificate : Certificate
-        Of this release.
+        Certificate of this release.
     noise : Noise
         That it certifies.
     release : Release
@@ -365,7 +365,7 @@ def with_room_for_grid(
     sensitivity : float
         In `units`.
     norm : float
-        Of the sensitivity.
+        Norm of the sensitivity.
     dim : int
     units : float or ndarray of shape (dim,), default=1.0
     moved : float, default=0.0
@@ -484,10 +484,10 @@ def on_grid(
     ----------
     noise : Noise
     certificate : Certificate
-        Of that noise.
+        Certificate of that noise.
     release : Release
     rng : numpy.random.Generator
-        Of the noise.
+        Generator of the noise.
     rounding : ndarray of shape (dim,), default=None
         How far each coordinate of one record's contribution was rounded.
     any_records : bool, default=False
@@ -556,7 +556,7 @@ def without_room(
     noise : Noise
         That is drawn.
     certificate : Certificate
-        Of the sensitivity.
+        Certificate of the sensitivity.
     release, rounding, any_records : optional
         As for :func:`on_grid`.
 
@@ -586,7 +586,7 @@ def _to_cover(
     ----------
     noise : Noise
     certificate : Certificate
-        Of the sensitivity.
+        Certificate of the sensitivity.
     release, rounding, any_records : optional
         As for :func:`on_grid`.
 

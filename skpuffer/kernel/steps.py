@@ -188,7 +188,7 @@ class StepsOfRelease(ABC):
         Parameters
         ----------
         noise : Noise
-            Of one step.
+            Noise of one step.
         max_memory : float
             In MiB, for the grid of a :class:`~skpuffer.privacy_loss.PrivacyLossCurve`.
 

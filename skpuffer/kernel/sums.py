@@ -408,7 +408,7 @@ def delta_left(delta: float, event: float, remedy: Statement | str = "") -> floa
     Parameters
     ----------
     delta : float
-        Of the promise.
+        Delta of the promise.
     event : float
         Mass outside the event on which the fact holds.
     remedy : Statement or str, default=''

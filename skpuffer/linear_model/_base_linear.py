@@ -222,7 +222,7 @@ def scale_advice(low: Floats, high: Floats, data_norm: float) -> Statement | Non
 
     Notes
     -----
-    Of a row that is uniform within the bounds the mean squared length is ``|c|**2 +
+    A row that is uniform within the bounds has the mean squared length ``|c|**2 +
     |h|**2 / 3``, with c their middle and h their half width.
 
     Examples

@@ -176,7 +176,7 @@ class CodedColumns:
     numbers : tuple of int
         Columns that are numbers.
     bounds : Bounds
-        Of these.
+        Bounds of these.
     levels : tuple of tuple of int
         Columns of zeros and ones, of which a record has at most one: a tuple for each
         category.
@@ -218,9 +218,9 @@ def coded_columns(context: Any, bounds: Bounds) -> dict[str, Any]:
     Parameters
     ----------
     context : PublicContext
-        Of a fit.
+        Context of a fit.
     bounds : Bounds
-        Of all columns.
+        Bounds of all columns.
     """
     marks = tuple(marks_of(context).values())
     levels = getattr(context.feature_map, "level_blocks", ())

@@ -35,7 +35,8 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy.
     epsilon : float, default=1.35

@@ -77,7 +77,7 @@ class CrossProducts(CodedColumns):
     numbers : tuple of int
         Columns that are numbers.
     bounds : Bounds
-        Of these.
+        Bounds of these.
     levels : tuple of tuple of int
         Columns of zeros and ones, of which a record has at most one: a tuple for each
         category.
@@ -453,7 +453,8 @@ class PrivateLinearRegression(
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same

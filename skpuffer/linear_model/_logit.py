@@ -118,7 +118,7 @@ class NewtonSums(CodedColumns):
 
     @property
     def weights(self) -> Floats:
-        """Of these entries."""
+        """Weights of these entries."""
         first, second = self.entries
         weight = _CURVATURE / math.sqrt(self.longest)
         if self.norm == 1:
@@ -311,7 +311,8 @@ class PrivateLogit(
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same

@@ -46,7 +46,8 @@ class PrivateSGDClassifier(LinearClassifier):
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
@@ -247,7 +248,8 @@ class PrivateSGDRegressor(LinearRegressor):
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same

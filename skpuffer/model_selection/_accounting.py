@@ -62,11 +62,11 @@ class SearchPlan:
     certificate : Certificate
         Promise of all of the search.
     accountant : Accountant
-        Of one trial.
+        Accountant of one trial.
     plans : tuple of FitPlan
         One for each candidate.
     release : QueryRelease
-        Of a score.
+        Release of a score.
     noise : Noise
         Noise of the sum of the score.
     """

@@ -87,7 +87,7 @@ def cell_counts(
     Parameters
     ----------
     n_cells : sequence of int
-        Of each column.
+        Number of cells of each column.
     binning : Binning, default=None
         For raw rows.
     """
@@ -175,7 +175,8 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same

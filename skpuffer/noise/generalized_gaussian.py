@@ -56,7 +56,7 @@ class Twin:
     Parameters
     ----------
     noise : MagnitudeNoise
-        Of scale one.
+        Noise of scale one.
     factor : float
         Ratio of the scale here to its scale: u is so much larger in its units.
     """

@@ -52,7 +52,7 @@ class Binning:
     Attributes
     ----------
     names : tuple
-        Of the columns.
+        Names of the columns.
     n_cells : tuple of int
         Number of cells of each column.
     kinds : tuple of {'levels', 'ordered', 'amount'}

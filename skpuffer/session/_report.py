@@ -50,7 +50,7 @@ def released_table(model: Any, level: float) -> dict[str, Any]:
     ----------
     model : estimator
     level : float
-        Of the intervals.
+        Level of the intervals.
 
     Returns
     -------
@@ -89,9 +89,9 @@ def report_parts(
     released : list of dict
         Notes of releases.
     entries : pandas.DataFrame
-        Of the ledger.
+        Entries of the ledger.
     total : Certificate or None
-        Of all entries.
+        Total of all entries.
     budget : dict
         With 'epsilon', 'delta' and the share that is 'left'.
 

@@ -89,8 +89,8 @@ class Session:
     schema : Schema or dict
         Public code book of the table. See :class:`~skpuffer.schema.Schema`.
     scenario : Scenario, default=None
-        What is secret. None is one record, or all rows of one `unit`, added or removed:
-        differential privacy.
+        The secret to protect. None is one record, or all rows of one `unit`, added or
+        removed: differential privacy.
     unit : str, default=None
         Column of ids: all rows with one id are protected together. It needs `max_rows`.
     max_rows : int, default=None

@@ -61,7 +61,7 @@ def stepwise(
     positions : sequence of int
         Columns that are read.
     sensitivity : Sensitivity
-        Of the contribution.
+        Sensitivity of the contribution.
 
     Returns
     -------
@@ -418,7 +418,7 @@ class Level(Levels):
     Parameters
     ----------
     code : int, default=0
-        Of the level.
+        Code of the level.
     """
 
     code: int = 0

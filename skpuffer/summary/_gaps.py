@@ -271,7 +271,7 @@ def with_count(present: Sensitivity, weight: float, lacks: bool) -> Sensitivity:
     Parameters
     ----------
     present : Sensitivity
-        Of the value.
+        Sensitivity of the value.
     weight : float
         Amount that each record with a value adds to the count.
     lacks : bool
@@ -316,7 +316,7 @@ def with_gaps(present: Sensitivity, weight: float, least: float = 0.0) -> Sensit
         Sensitivity of v, for both relations, in the same norms.
     weight : float
     least : float, default=0.0
-        Of the shares.
+        Least of the shares.
 
     Returns
     -------

@@ -273,7 +273,8 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
@@ -595,7 +596,7 @@ class Moments:
     positions : tuple of int
         Columns of the encoded table.
     bounds : Bounds
-        Of these columns.
+        Bounds of these columns.
     order : {1, 2}
         Up to which moment.
     marks : tuple of int, default=()
@@ -830,7 +831,7 @@ class _Centred:
     Parameters
     ----------
     bounds : Bounds
-        Of these columns.
+        Bounds of these columns.
     X : ndarray of shape (n, n_features)
     least : int
         Rows of a block at least.

@@ -27,7 +27,7 @@ def presented(column: ColumnRequest, label: str, values: Floats, spread: bool) -
     Parameters
     ----------
     label : str
-        Of the statistic.
+        Label of the statistic.
     values : ndarray of shape (n_cells,)
         Numbers, or positions of levels.
     spread : bool

@@ -52,7 +52,8 @@ class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
         array; of floats, without the secret column. None is the mean and the standard
         deviation (of the population) of each column, an array of shape (2, n_features).
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same

@@ -111,7 +111,7 @@ class RankScores:
     Parameters
     ----------
     position : int
-        Of the column.
+        Position of the column.
     levels : tuple of float
         In (0, 1), increasing, one choice each.
     low, high : float
@@ -315,7 +315,8 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy.
+        The secret to protect. None is one record, added or removed: differential
+        privacy.
     accountant : Accountant, default=None
         How the loss is counted: :class:`~skpuffer.accountants.PrivacyLoss` or
         :class:`~skpuffer.accountants.RenyiDP`;

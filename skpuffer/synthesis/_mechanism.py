@@ -157,7 +157,7 @@ class Mechanism:
         classes : ndarray of int of shape (n,)
             Zeros if there is no target.
         cells : sequence of ndarray of int of shape (n,)
-            Of each column.
+            Cells of each column.
         shown : callable of an iterable
             Wraps the pairs of columns, to show progress.
 

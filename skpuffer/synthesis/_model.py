@@ -184,7 +184,7 @@ class TableModel:
         -------
         classes : ndarray of int of shape (n,)
         cells : list of ndarray of int of shape (n,)
-            Of each column.
+            Cells of each column.
         """
         nowhere = np.zeros(n, dtype=np.intp)
         classes = systematic_cells(self.masses[None], nowhere, rng)

@@ -142,7 +142,7 @@ class TableCells:
         Parameters
         ----------
         codes : sequence of ndarray of int of shape (n,)
-            Of all columns.
+            Codes of all columns.
 
         Returns
         -------

@@ -132,7 +132,7 @@ class Structure:
         shares : sequence of 3 float
             Parts of the budget; not read where nothing is linked.
         norm : {1.0, 2.0}
-            Of the noise.
+            Norm of the noise.
 
         Returns
         -------
@@ -247,7 +247,7 @@ def dependence_scores(
     ----------
     classes : ndarray of int of shape (n_records,)
     cells : sequence of ndarray of int of shape (n_records,)
-        Of each column.
+        Cells of each column.
     margins : sequence of ndarray of shape (n_classes, n_cells[k])
         *Released* margins of each column, which the pairs are compared with; each class
         has one mass in all of them.
@@ -317,7 +317,7 @@ class WeightedMean:
         Parameters
         ----------
         variance : array-like that broadcasts against it
-            Of each entry.
+            Variance of each entry.
         """
         weight = 1 / np.asarray(variance, dtype=float)
         self._weighted = self._weighted + weight * estimate

@@ -59,8 +59,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     Parameters
     ----------
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed: differential privacy. A
-        column that is the secret is left out of the synthetic table.
+        The secret to protect. None is one record, added or removed: differential
+        privacy. A column that is the secret is left out of the synthetic table.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same

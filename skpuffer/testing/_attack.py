@@ -120,7 +120,7 @@ def assert_tight(
     ----------
     certificate : Certificate
     noise : Noise
-        What was certified.
+        Noise that was certified.
     worlds : callable of a noise
         Returns two samplers of outputs with that noise.
     seed : int

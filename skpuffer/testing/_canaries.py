@@ -53,7 +53,7 @@ class Said:
     Attributes
     ----------
     error : Exception or None
-        What ended it.
+        The error that ended it.
     """
 
     def __init__(self) -> None:

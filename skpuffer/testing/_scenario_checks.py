@@ -398,7 +398,7 @@ def scenario_checks(
         facts must hide which of the two it was, so take those that differ most. A
         record that is not there counts as zero.
     n_records : int, default=3
-        Of each table.
+        Number of records of each table.
     bad : sequence of (dict, str), default=()
         Changes of parameters that must be refused, with the name of the culprit.
     growing : sequence of dict, default=()

@@ -54,7 +54,7 @@ class RecalibrationRun:
     Parameters
     ----------
     recalibration : Recalibration
-        Of :mod:`skpuffer.releases`.
+        One of :mod:`skpuffer.releases`.
     initial : ndarray of shape (dim,)
         Parameters that only noisy gradients made.
     penalised : ndarray of bool of shape (dim,), default=None
@@ -481,7 +481,7 @@ class OptimiserRun:
     Parameters
     ----------
     optimiser : Optimiser
-        Of :mod:`skpuffer.releases`.
+        One of :mod:`skpuffer.releases`.
     initial : ndarray of shape (dim,)
         Starting parameters: public, or released before.
     n_steps : int

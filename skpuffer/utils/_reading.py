@@ -368,7 +368,7 @@ def read_secret(secret: Any, name: str = "secret") -> NDArray[Any]:
     ----------
     secret : array-like of shape (n_records,)
     name : str, default='secret'
-        Of the parameter.
+        Name of the parameter.
 
     Returns
     -------

@@ -76,7 +76,8 @@ def render(statement: Statement) -> str:
     Parameters
     ----------
     statement : Statement
-        What is stated. A code that this version does not know is shown as it is.
+        Statement to put into words. A code that this version does not know is shown as
+        it is.
 
     Returns
     -------

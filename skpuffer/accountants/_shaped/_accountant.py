@@ -471,7 +471,7 @@ class Told:
     record : float or None
         Sensitivity to one arbitrary record.
     names : sequence of str or None
-        Of the coordinates.
+        Names of the coordinates.
     """
 
     covariance: Floats = field(repr=False)

@@ -345,7 +345,7 @@ class ExactPrior:
         Parameters
         ----------
         law : NoiseLaw
-            Of the noise.
+            Law of the noise.
         gamma : float
             Probability with which anything in the bound may fail.
         method : {'betting', 'bernstein', 'asymptotic'}
@@ -407,7 +407,7 @@ class ExactPrior:
         law : NoiseLaw
             Law of noise that is about on the budget.
         n_draws : int
-            Of the certificate.
+            Draws of the certificate.
         method : {'betting', 'bernstein'}
 
         Returns

@@ -381,7 +381,7 @@ def bins_of(release: GradientRelease, strategy: NoiseStrategy) -> tuple[KeptBins
     release : GradientRelease
         Release whose records draw bins.
     strategy : NoiseStrategy
-        Of its noise.
+        Strategy of its noise.
 
     Returns
     -------

@@ -347,7 +347,7 @@ def kl_upper(mean: float, n_samples: int, confidence: float) -> float:
     Parameters
     ----------
     mean : float
-        Of the sample.
+        Mean of the sample.
 
     Returns
     -------

@@ -339,7 +339,7 @@ def target_leaks(
     secret : array-like of shape (n_records,) or None
         None where it is not known.
     name : str or None
-        Of the target.
+        Name of the target.
 
     Returns
     -------

@@ -36,7 +36,7 @@ class Laws:
     Parameters
     ----------
     values : tuple
-        Of the secret.
+        Values of the secret.
     masses : ndarray of shape (n_values, n_atoms)
         Masses of the atoms, given each value; each row sums to one.
     known : ndarray of int of shape (n_atoms, n_known)
@@ -75,7 +75,7 @@ class Laws:
         Parameters
         ----------
         pairs : sequence of (int, int)
-            Of the values.
+            Pairs of the values.
         doubted : bool, default=False
             Whether masses may be others, so that what has none may have some.
 

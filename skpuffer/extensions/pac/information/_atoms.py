@@ -143,7 +143,7 @@ class Atoms:
         Parameters
         ----------
         column : int
-            Of the memberships.
+            Column of the memberships.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class Atoms:
         Parameters
         ----------
         column : int
-            Of the memberships.
+            Column of the memberships.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class Atoms:
         Parameters
         ----------
         column : int
-            Of the memberships.
+            Column of the memberships.
         first, second : int
             Two of its values.
 

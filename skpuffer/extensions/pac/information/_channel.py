@@ -468,7 +468,7 @@ class MixtureChannel:
         ----------
         bank : Bank
         column : int
-            Of the memberships.
+            Column of the memberships.
 
         Returns
         -------

@@ -72,7 +72,7 @@ class FoundNoise:
     Parameters
     ----------
     covariance : ndarray of shape (d, d)
-        Of the noise.
+        Covariance of the noise.
     power : float
         Its cost, E||B||² if no other cost was given.
     leakage : float
@@ -162,8 +162,8 @@ def search_noise(
         Variance that every direction gets at least, also where the atoms are constant.
         For a sample, which cannot tell that an output never varies.
     n_draws : int or None, default=None
-        Of the bank. None takes a quadrature rule in few coordinates, and else as many
-        as a second or so of evaluation allows.
+        Draws of the bank. None takes a quadrature rule in few coordinates, and else as
+        many as a second or so of evaluation allows.
     random_state : int, RandomState, Generator or None, default=None
 
     Returns
@@ -530,7 +530,7 @@ def starting_shapes(
     Parameters
     ----------
     kinds : sequence of str
-        Of `STARTS`.
+        Names in `STARTS`.
     filled : ndarray of shape (d, d)
         The water-filling noise.
     basis : ndarray of shape (d, d)

@@ -48,7 +48,7 @@ class Blocks(NamedTuple):
     Parameters
     ----------
     number : int
-        Of blocks.
+        Number of blocks.
     size : int
         Bins of each.
     common : float

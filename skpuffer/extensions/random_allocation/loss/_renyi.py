@@ -180,7 +180,7 @@ def renyi_remove(
         3 and 4 of a small matrix in closed form. With as many diagonals as there are
         positive ones the divergence is exact at whole orders, up to rounding up.
     max_operations : float, default=1e7
-        Of one pass.
+        Operations of one pass.
 
     Returns
     -------

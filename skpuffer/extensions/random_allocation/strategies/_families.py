@@ -348,7 +348,7 @@ def prefix_sum_tree(n_steps: int) -> PrefixSumTree:
     Parameters
     ----------
     n_steps : int
-        Of the run.
+        Length of the run.
 
     Returns
     -------

@@ -35,7 +35,7 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
     Parameters
     ----------
     n_steps : int
-        Of the run. No more state than its number of binary digits is kept.
+        Length of the run. No more state than its number of binary digits is kept.
 
     References
     ----------

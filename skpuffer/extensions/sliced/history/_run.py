@@ -507,7 +507,7 @@ def layer_caps(
     blocks : tuple of int
         Sizes of consecutive layers, adding up to `dim`.
     clip_norms : array-like of shape (n_blocks,)
-        Of the layers.
+        Clip norms of the layers.
     lipschitz : float or array-like of shape (n_blocks,), default=1.0
         Step size of each layer, where noise is added to the update.
     factor : float, default=1.0
