@@ -1,7 +1,7 @@
 """Real tables to try private estimators on, in scikit-learn's conventions.
 
-What ``load_`` reads is shipped with the package; what ``fetch_`` reads lies in a folder
-or is downloaded.
+Tables that ``load_`` reads are shipped with the package; those that ``fetch_`` reads
+lie in a folder or are downloaded.
 """
 
 from skpuffer.utils._rooms import attach_stub

@@ -1,4 +1,4 @@
-"""What a theorem claims of a noise, and the proof that makes a certificate of it.
+"""The claim of a theorem about a noise, and the proof that makes a certificate of it.
 
 Nothing else makes one. A rule says what a theorem claims of the noise; what every claim
 must keep, whatever the theorem, is checked here.

@@ -1,7 +1,7 @@
 """The privacy notions a certificate can be stated in, as data.
 
-What follows from a notion is written beside it, and what converts into what in one
-table, so that a notion that is new upgrades to nothing until somebody says so.
+Each notion lists the notions that follow from it, and one table holds what converts
+into what, so that a notion that is new upgrades to nothing until somebody says so.
 """
 
 from __future__ import annotations

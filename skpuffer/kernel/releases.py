@@ -1,4 +1,4 @@
-"""What is about to leave: what all releases have in common, and choices by scores."""
+"""Releases: what all of them have in common, and choices by scores."""
 
 from __future__ import annotations
 

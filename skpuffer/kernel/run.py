@@ -3,7 +3,7 @@
 Exact values, noise and their sum are on the grid. Let x be a multiple of the grid g,
 and N noise as theorems have it, a real number. Then ``x + g round(N / g)`` is ``x + N``
 rounded to the grid: it is made of ``x + N`` alone, and so keeps every promise that ``x
-+ N`` does. What is left to do is to draw ``round(N / g)`` from its own distribution,
++ N`` does. The rest of the work is to draw ``round(N / g)`` from its own distribution,
 which needs no real number, and to pay for the rounding of x.
 
 Mironov (2012) tells two tables apart by the last digits of a release whose noise is

@@ -2,7 +2,7 @@
 
 A scheme says all there is to it: how large batches are, how likely a record is in one,
 what a step's sum is divided by, what the batches take for granted, and how they are
-drawn. What a scheme costs is registered with the accountants, which answer for those
+drawn. The cost of a scheme is registered with the accountants, which answer for those
 that they know and for no others.
 """
 

@@ -1,4 +1,4 @@
-"""What is promised, what follows from it, and what may be added up."""
+"""Promises: what they state, what follows from them, and which may be added up."""
 
 from skpuffer.kernel.certificates import certificates_from
 from skpuffer.utils._rooms import attach_stub

@@ -1,4 +1,4 @@
-"""What is secret, and what follows for a query when the secret changes."""
+"""Secrets, and what follows for a query when the secret changes."""
 
 from skpuffer.utils._rooms import attach_stub
 
