@@ -162,9 +162,9 @@ class PrivateSummary(PrivateEstimatorMixin):
         noisy number as well.
     weight : {'row', 'unit'}, default='row'
         Whether a row or a unit counts once, where a scenario is of units of several
-        rows (``RecordScenario(max_rows=)``). Each statistic takes the mean of what a
-        unit's rows add; counts are then of units. The latter has the noise of as many
-        records as there are units.
+        rows (``RecordScenario(max_rows=)``). With 'unit' each statistic takes the mean
+        of what the rows of a unit add, counts are of units, and the noise is that of as
+        many records as there are units.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 

@@ -128,13 +128,13 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
 
     Notes
     -----
-    *The release*, one after the other and accounted for as one mechanism: the counts of
-    all columns (and classes); for every pair of columns the sum of absolute differences
-    between its counts and what they would be if both were independent by the counts
-    released before; the tables of the links of the maximum spanning tree. With v
-    columns besides the target and P pairs, one record moves these by at most sqrt(v),
-    sqrt(P) and sqrt(v) in l2 where it is added or removed; replaced, by sqrt(2 v), 2
-    sqrt(P) and sqrt(2 v). Everything else is post-processing.
+    *The release* has these parts, one after the other and accounted for as one
+    mechanism: the counts of all columns (and classes); for every pair of columns the
+    sum of absolute differences between its counts and what they would be if both were
+    independent by the counts released before; the tables of the links of the maximum
+    spanning tree. With v columns besides the target and P pairs, one record moves these
+    by at most sqrt(v), sqrt(P) and sqrt(v) in l2 where it is added or removed;
+    replaced, by sqrt(2 v), 2 sqrt(P) and sqrt(2 v). Everything else is post-processing.
 
     *Post-processing.* Cells too rare for a row of their own in a table are put together
     there, by released counts. A link that is not better than none by its noisy score,
