@@ -156,7 +156,7 @@ def test_weights_are_refused_with_the_reason(estimator):
         assert has_fit_parameter(bounded, "sample_weight")
     fresh = clone(estimator)
     name = type(estimator).__name__
-    with pytest.raises(TypeError, match=rf"{name}.fit\(\).*sample_weight.*noise"):
+    with pytest.raises(TypeError, match=rf"{name}.fit\(\).*sample_weight"):
         fresh.fit(X, y, sample_weight=np.ones(len(X)))
     with pytest.raises(TypeError, match=rf"{name}.fit\(\).*'weights'"):
         fresh.fit(X, y, weights=np.ones(len(X)))
