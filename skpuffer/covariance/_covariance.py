@@ -549,6 +549,8 @@ class CrossMoments:
             (d * covariance).ravel(),
             (d * deviations).ravel(),
             (d * sample / math.sqrt(size)).ravel(),
+            low=-1.0,
+            high=1.0,
             is_wide=True,
         )
         mean, spread = math.sqrt(d) * mean, math.sqrt(d) * spread
