@@ -17,8 +17,8 @@ from skpuffer.testing._canaries import NUMBER, TEXT, listen, reachable
 ENTRIES = all_estimators()
 N_INPUTS, N_RECORDS = 14, 24
 
-#: What is NaN or infinite where a variance, or all moments, drown in noise; and bounds of
-#: columns that are no numbers.
+#: NaN or infinite where a variance, or all moments, drown in noise, and where a column
+#: that has no bounds is no number.
 DROWNED = ("correlation_", "_std", "r_squared_", "_ranges", "bounds_")
 
 CELLS = (
