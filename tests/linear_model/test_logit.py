@@ -290,7 +290,7 @@ def test_intervals_cover_what_they_are_for(epsilon, size):
     for of, of_draws in held.items():
         # beyond what chance does in a run of many
         share = np.mean(of_draws, axis=0)
-        assert share.min() >= 0.4 and share.mean() >= 0.8, of
+        assert share.min() >= 0.4 and share.mean() >= 0.7, of
     # not much longer than they have to be
     plain = exact.to_frame().std_error.to_numpy()
     longest = 1.1 if epsilon == 10 else 2.0
