@@ -17,7 +17,7 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -30,7 +30,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.kernel.numbers import Floats
 from skpuffer.kernel.releases import STEPS, TableElsewhere
-from skpuffer.schema import Category, Encoding, Number
+from skpuffer.schema import Category, Encoding, Number, Schema
 from skpuffer.schema._cells import (
     EXACT,
     GAPS,
@@ -44,6 +44,7 @@ from skpuffer.schema._cells import (
     level_table,
     other_code,
 )
+from skpuffer.schema._check import refuse_no_cell
 from skpuffer.utils._reading import COLLECT, REPEATED_NAMES, object_cells
 from skpuffer.utils._silence import unquoted
 
@@ -355,6 +356,15 @@ class LazyTable:
 
         return self._collected(totals)
 
+    def any_of(self, truths: dict[str, Any]) -> dict[str, bool]:
+        """Tell of truth values, by name, whether any record has one that holds."""
+        found = self._collected(
+            lambda frame: frame.select(
+                *(indicator(truth).max().alias(name) for name, truth in truths.items())
+            )
+        )
+        return {name: bool(held[0] == 1) for name, held in found.items()}
+
     def _collected(
         self, query: Callable[[Any], Any]
     ) -> dict[str, np.ndarray[Any, Any]]:
@@ -399,10 +409,14 @@ def _weighed(
 def _text_id(table: LazyTable, name: str) -> Any:
     """Ids of texts: without the space around them, numbers as such, gaps as null."""
     numbers, texts = _cells(table, name)
-    is_gap = texts.is_in(sorted(GAPS)) | texts.str.contains("^[+-]?[nN][aA][nN]$")
-    spelt = nw.when(~is_gap).then(texts)
+    spelt = nw.when(~_is_gap(texts)).then(texts)
     is_number = ~numbers.is_null() & ~texts.str.contains("^[+-]?[0-9]{16,}$")
     return nw.when(is_number).then(numbers.cast(nw.String)).otherwise(spelt)
+
+
+def _is_gap(texts: Any) -> Any:
+    """Where a text that is there stands for a gap."""
+    return texts.is_in(sorted(GAPS)) | texts.str.contains("^[+-]?[nN][aA][nN]$")
 
 
 def _options(frame: Any) -> dict[str, Any]:
@@ -887,6 +901,34 @@ def codes_of_book(
         Of integers: see :func:`skpuffer.schema._cells.level_codes`.
     """
     return codes(table, name, column.levels, other_code(column, counted))
+
+
+def refuse_unread_texts(table: LazyTable, schema: Schema) -> None:
+    """Refuse a column of texts declared as a number in which no cell is read as one.
+
+    Gaps alone are taken where there may be gaps.
+
+    Raises
+    ------
+    ValueError
+        Which columns those are is public by assumption.
+    """
+    held: dict[str, Number] = {}
+    for name in schema.names:
+        column = schema[name]
+        if isinstance(column, Number) and _is_text(table.types[name]):
+            held[name] = replace(column, missing=column.has_gaps)
+    truths = {}
+    for i, (name, column) in enumerate(held.items()):
+        _, missing = number_of_book(table, name, column)
+        texts = table.column(name).cast(nw.String).str.strip_chars()
+        truths[f"read{i}"] = missing == 0
+        truths[f"cell{i}"] = ~texts.is_null() & ~_is_gap(texts)
+    if not truths:
+        return
+    found = table.any_of(truths)
+    for i, (name, column) in enumerate(held.items()):
+        refuse_no_cell(name, column, read=found[f"read{i}"], cell=found[f"cell{i}"])
 
 
 def encoded(table: LazyTable, encoding: Encoding) -> list[LazyColumn]:

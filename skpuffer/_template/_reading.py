@@ -45,7 +45,7 @@ from skpuffer.utils._reading import (
     validate_rows,
 )
 
-from ._lazy_tables import LazyTable, SummedColumns
+from ._lazy_tables import LazyTable, SummedColumns, refuse_unread_texts
 from ._plan import TableRead
 from ._units import is_limited
 
@@ -370,6 +370,7 @@ def read_elsewhere(
         schema_map = map_by_schema(estimator, scenario, None)
         table.check_names(schema_map.schema.names)
         refuse_types(schema_map.schema, table.types)
+        refuse_unread_texts(table, schema_map.schema)
     columns, reading, names = estimator._lazy_columns(table, y, schema_map)
     if schema_map is None:
         estimator.n_features_in_ = len(names)

@@ -608,10 +608,9 @@ def _of_correlation(
     half = r / 2
     of_squares = (np.diag(of_products) / variances) ** 2
     parts = (of_products / scale) ** 2 + half**2 * np.add.outer(of_squares, of_squares)
-    slope = mean / variances
-    for ours, others in ((mean[:, None], mean[None]), (mean[None], mean[:, None])):
-        own = slope[:, None] if ours.shape[1] == 1 else slope[None]
-        parts = parts + (off * (r * own - others / scale)) ** 2
+    # of the two means, each of which moves a product and a square
+    of_mean = off * (r * (mean / variances)[:, None] - mean / scale)
+    parts += of_mean**2 + of_mean.T**2
     shares = np.diag(of_size) / variances
     parts = parts + (of_size / scale - half * np.add.outer(shares, shares)) ** 2
     noise = np.sqrt(parts)

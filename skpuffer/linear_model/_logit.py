@@ -495,10 +495,10 @@ class PrivateLogit(
     ) -> Floats:
         sums = release.context.bounds
         rows = sums.rows(task.X, task.y)
-        slopes = np.zeros(sums.units.design(self.fit_intercept).shape[1])
+        design = sums.units.design(self.fit_intercept)
+        slopes = np.zeros(design.shape[1])
         last = len(release.stages) - 1
         for at in range(last + 1):
-            design = sums.units.design(self.fit_intercept)
             exact = sums(rows, design @ slopes)
             total = release.noisy(at, exact, noise, rng)
             if at < last:

@@ -326,9 +326,20 @@ def refuse_unread(schema: Schema, frame: pd.DataFrame) -> None:
             not np.isnan(plain_numbers(column, part)).all()
             for part in (values[:_HEAD], values)
         )
-        if not read and not (column.has_gaps and missing_keys(values).all()):
-            kind = type(column).__name__
-            raise value_error("schema.no_cell_held", name=name, kind=kind)
+        refuse_no_cell(name, column, read=read, cell=not missing_keys(values).all())
+
+
+def refuse_no_cell(name: Hashable, column: Number, *, read: bool, cell: bool) -> None:
+    """Refuse a column of a number in which no cell is read as one.
+
+    Parameters
+    ----------
+    read, cell : bool
+        Whether any cell is read as a number, and whether any is not a gap.
+    """
+    if not read and (cell or not column.has_gaps):
+        kind = type(column).__name__
+        raise value_error("schema.no_cell_held", name=name, kind=kind)
 
 
 # -- a code book to fill in ------------------------------------------------------------

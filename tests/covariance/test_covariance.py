@@ -256,3 +256,17 @@ def test_records_that_depend_on_each_other_have_intervals_of_the_table_alone():
     assert len(model.to_frame(of="table")) == 2
     with refused(UnsupportedError, "summary.no_population_of_such_records"):
         model.confidence_interval()
+
+
+def test_errors_of_the_table_are_the_spread_of_many_draws():
+    table = made_table(3, 0.1)[["x", "y"]] + [5, 0]
+    book = Schema({"x": Number(0, 16), "y": Number(0, 100)})
+    model = PrivateCovariance(accountant=PrivacyLoss(3.0, 1e-6), schema=book)
+    drawn, stated = [], []
+    for _ in range(300):
+        found = model.fit(table).to_frame(of="table")
+        drawn.append(found["estimate"])
+        stated.append(found["std_error"])
+    spread = np.std(drawn, axis=0)
+    ratios = (np.mean(stated, axis=0) / spread)[spread > 0]
+    np.testing.assert_allclose(ratios, 1, atol=0.3)

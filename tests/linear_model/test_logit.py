@@ -330,3 +330,15 @@ def test_what_is_not_known_is_refused_by_name():
     assert len(model.to_frame(of="table")) == 5
     with refused(UnsupportedError, "summary.no_population_of_such_records"):
         model.confidence_interval()
+
+
+def test_errors_of_the_table_are_the_spread_of_many_draws():
+    table, y = people(4000, seed=2)
+    model = PrivateLogit(accountant=PrivacyLoss(3.0, 1e-5), schema=BOOK)
+    drawn, stated = [], []
+    for _ in range(120):
+        found = model.fit(table, y).to_frame(of="table")
+        drawn.append(found["estimate"])
+        stated.append(found["std_error"])
+    ratios = np.mean(stated, axis=0) / np.std(drawn, axis=0)
+    np.testing.assert_allclose(ratios, 1, atol=0.4)

@@ -1,5 +1,7 @@
 """What a code book does to a table, for the curator; and types of columns."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +14,7 @@ from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.schema import Category, Date, Number, Schema, Time
 from skpuffer.summary import PrivateMean, PrivateSummary
+from tests.engines import lazy_frame
 from tests.refused import refused
 
 BOOK = Schema(
@@ -224,3 +227,25 @@ def test_a_column_without_any_number_is_no_mean(cells, missing):
     table = pd.concat([table[:1], pd.DataFrame({"a": ["1.5"] * 2000})])
     found = model.set_params(accountant=PrivacyLoss(1e3)).fit(table)
     assert abs(found.result_.loc["mean", "a"] - 1.5) < 0.1
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("missing", [True, False])
+@pytest.mark.parametrize(
+    ("column", "readable"),
+    [(Number(0, 10), "1.5"), (Date("2020-01-01", "2024-12-31"), "2021-05-06")],
+)
+def test_texts_that_an_engine_cannot_read_are_no_mean(
+    engine, missing, column, readable
+):
+    schema = Schema({"a": replace(column, missing=missing)})
+    model = PrivateSummary(statistics=["mean"], schema=schema)
+    kind = type(column).__name__
+    for cells in (["ann", "bob"], ["ann", ""], ["", "n/a"]):
+        table = lazy_frame(engine, pd.DataFrame({"a": cells * 30}))
+        if missing and "ann" not in cells:
+            model.fit(table)
+        else:
+            with refused(ValueError, "schema.no_cell_held", name="a", kind=kind):
+                model.fit(table)
+    model.fit(lazy_frame(engine, pd.DataFrame({"a": ["ann"] * 59 + [readable]})))
