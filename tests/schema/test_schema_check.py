@@ -232,7 +232,7 @@ def test_a_column_without_any_number_is_no_mean(cells, missing):
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @pytest.mark.parametrize("missing", [True, False])
 @pytest.mark.parametrize(
-    ("column", "readable"),
+    "column, readable",
     [(Number(0, 10), "1.5"), (Date("2020-01-01", "2024-12-31"), "2021-05-06")],
 )
 def test_texts_that_an_engine_cannot_read_are_no_mean(
