@@ -53,8 +53,7 @@ TARGETS_OF_RECORDS = Statement("assume.targets_not_stated")
 class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
     """A statement of what is secret.
 
-    A scenario holds parameters only, no data and no state, so that scikit-learn can
-    clone it, print it and search its parameters. Bound to the public facts of a table
+    It holds parameters only, no data and no state. Bound to the public facts of a table
     it offers facts about a query.
 
     Examples
@@ -113,19 +112,7 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
     draws_from_pool: bool = False
 
     def table_size(self, n_given: int) -> int:
-        """Return how many records a query is run on.
-
-        Parameters
-        ----------
-        n_given : int
-            Records of the table given.
-
-        Returns
-        -------
-        int
-            As many, unless the table given is a pool; then the expected number of those
-            drawn of it.
-        """
+        """Return how many records a query is run on."""
         return n_given
 
     # called at every binding, whatever scikit-learn's switches for validation say
@@ -142,22 +129,13 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return None
 
     def coded(self, X: Any) -> Any:
-        """Return a table as the scenario's public coding reads it, row by row.
-
-        Parameters
-        ----------
-        X : data frame of shape (n_records, n_columns)
-
-        Returns
-        -------
-        data frame
-        """
+        """Return a table as the scenario's public coding reads it, row by row."""
         return X
 
     def coded_records(
         self, X: Any, y: Any, target_name: Any, **fill: bool
     ) -> tuple[Any, Any]:
-        """Return coded records, each as one that the coding knows.
+        """Return coded records `X` and `y`, each as one that the coding knows.
 
         Parameters
         ----------
@@ -166,59 +144,24 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         y : array-like of shape (n_records,) or None
         target_name : str or None
         **fill : dict of {'fill_rows', 'fill_targets': bool}
-            Whether what is missing is read as one that the coding knows too, as where
-            nothing refuses it later.
-
-        Returns
-        -------
-        X : data frame
-        y : array-like or None
+            Whether missing values are filled too.
         """
         return X, y
 
     @abstractmethod
     def bind(self, context: PublicContext) -> "BoundScenario":
-        """Bind the scenario to the public facts of a table.
-
-        Parameters
-        ----------
-        context : PublicContext
-
-        Returns
-        -------
-        BoundScenario
-        """
+        """Bind the scenario to the public facts of a table."""
 
     def secret_position(
         self, feature_names: Sequence[Hashable] | None, n_features: int
     ) -> int | None:
-        """Position of the secret among the columns of a table, or None.
-
-        Parameters
-        ----------
-        feature_names : tuple of str or None
-        n_features : int
-
-        Returns
-        -------
-        int or None
-        """
+        """Position of the secret among the columns of a table, or None."""
         return None
 
     def unit_position(
         self, feature_names: Sequence[Hashable] | None, n_features: int
     ) -> int | None:
-        """Position of the column of ids among the columns of a table, or None.
-
-        Parameters
-        ----------
-        feature_names : tuple of str or None
-        n_features : int
-
-        Returns
-        -------
-        int or None
-        """
+        """Position of the column of ids among the columns of a table, or None."""
         unit: Any = self.unit
         if unit is None:
             return None
@@ -231,37 +174,13 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def left_out(
         self, feature_names: Sequence[Hashable] | None, n_features: int
     ) -> list[int]:
-        """Return the positions of the columns that are no features, in their order.
-
-        Parameters
-        ----------
-        feature_names : tuple of str or None
-        n_features : int
-
-        Returns
-        -------
-        list of int
-            Of the secret, and of the ids of units.
-        """
+        """Return the positions of the columns that are no features, in their order."""
         at = feature_names, n_features
         found = {self.secret_position(*at), self.unit_position(*at)}
         return sorted(position for position in found if position is not None)
 
     def check_numbers(self, labels: Sequence[int] | None, position: int | None) -> None:
-        """Refuse a frame with numbers for names by which a position is in doubt.
-
-        Parameters
-        ----------
-        labels : tuple of int or None
-            Labels of its columns, in their order.
-        position : int or None
-            Where the secret is taken to be; None where the data is without it.
-
-        Raises
-        ------
-        ScenarioError
-            If a number may mean another column than the position does.
-        """
+        """Refuse a frame with numbers for names by which a position is in doubt."""
         held = [*(labels or ())]
         if self.unit is None or position is None or held == [*range(len(held))]:
             return
@@ -277,65 +196,23 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return
 
     def of_sizes(self, largest: int) -> "Scenario":
-        """Return the scenario of units of public sizes, once these are known.
-
-        Parameters
-        ----------
-        largest : int
-            Rows of the largest unit.
-
-        Returns
-        -------
-        Scenario
-        """
+        """Return the scenario of units of public sizes, once these are known."""
         return self
 
     def check_secret_of_units(self, secret: ArrayLike, units: Indices) -> None:
-        """Refuse secret values that the rows of a unit should share and do not.
-
-        Parameters
-        ----------
-        secret : ndarray of shape (n_records,)
-        units : ndarray of int of shape (n_records,)
-            Number of each record's unit.
-        """
+        """Refuse secret values that the rows of a unit should share and do not."""
         return
 
     def check_groups(self, groups: Indices) -> None:
-        """Refuse groups of records that the scenario does not cover.
-
-        Parameters
-        ----------
-        groups : ndarray of int of shape (n_records,)
-            Number of each record's group.
-        """
+        """Refuse groups of records that the scenario does not cover."""
         return
 
     def declared_groups(self, context: PublicContext) -> tuple[int, ...] | None:
-        """Return which records belong together; None if nothing is said of it.
-
-        Parameters
-        ----------
-        context : PublicContext
-
-        Returns
-        -------
-        groups : tuple of int or None
-            Number of each record's group.
-        """
+        """Return which records belong together; None if nothing is said of it."""
         return context.groups
 
     def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
-        """Return public bounds (low, high) of each feature the scenario declares.
-
-        Parameters
-        ----------
-        context : PublicContext
-
-        Returns
-        -------
-        bounds : tuple of (ndarray, ndarray) or None
-        """
+        """Return public bounds (low, high) of each feature the scenario declares."""
         return None
 
     def public_table(self) -> pd.DataFrame | None:
@@ -346,40 +223,16 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return None
 
     def public_rows(self) -> list[tuple[Any, Hashable, Hashable | None]]:
-        """Return public tables, as they came, that private records must not be in.
-
-        Returns
-        -------
-        list of (ReferenceTable, str or int, str, int or None)
-            With the names of the columns of the secret and of the target.
-        """
+        """Return public tables, as they came, that private records must not be in."""
         return []
 
     def public_record(self) -> dict[Hashable, Any]:
-        """Return a public value of each column, the secret too, as a record has them.
-
-        Empty where the scenario has no public rows. A preview is made of such records.
-
-        Returns
-        -------
-        dict of {column: object}
-        """
+        """Return a public value of each column as a dict; empty without public rows."""
         return {}
 
 
 def offers(kind: type[Fact]) -> Callable[[Method], Method]:
-    """Mark the method of a bound scenario that offers a kind of fact.
-
-    Parameters
-    ----------
-    kind : type
-        One of the facts; the method returns it for a release and a norm.
-
-    Returns
-    -------
-    decorator
-        Of the method.
-    """
+    """Mark the method of a bound scenario that offers a kind of fact."""
 
     def mark(method: Method) -> Method:
         # read by `__init_subclass__`: a fact is offered where its method stands
@@ -439,89 +292,46 @@ class BoundScenario(ABC):
 
     @abstractmethod
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        """Kinds of fact on offer for a release.
-
-        Parameters
-        ----------
-        release : QueryRelease, GradientRelease or VoteRelease
-
-        Returns
-        -------
-        frozenset of type
-        """
+        """Kinds of fact on offer for a release."""
 
     def check_rows(self, X: Rows) -> Rows:
         """Return private rows as the scenario declares them; refuse what cannot be.
 
+        A scenario that lists all possible rows returns those listed, to the last digit.
+        Errors quote no row.
+
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_records, n_features)
-            As the query reads them.
 
         Returns
         -------
         X : {ndarray, sparse matrix} of shape (n_records, n_features)
-            The same rows. A scenario that lists all rows there may be returns those
-            listed, to the last digit: distances were computed from them, and what is
-            within rounding of one of them may be on the other side of a threshold.
-
-        Raises
-        ------
-        ScenarioError
-            Without quoting a row: it may be private.
         """
         return X
 
     def check_table(self, X: Rows, y: Any) -> None:
-        """Refuse records that cannot be, their targets looked at as well.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix} of shape (n_records, n_features)
-            As :meth:`check_rows` returned them.
-        y : ndarray of shape (n_records,) or None
-
-        Raises
-        ------
-        ScenarioError
-            Without quoting a record: it may be private.
-        """
+        """Refuse records that cannot be, their targets looked at as well."""
         return
 
     def realise(self, X: Rows, y: Any, rng: np.random.Generator) -> tuple[Rows, Any]:
-        """Return the table that the query is run on, once the noise is set.
-
-        Asked for only where :attr:`realises` says so.
+        """Return the table that the query is run on, where :attr:`realises` says so.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_given, n_features)
-            The table given, as the query reads it.
         y : ndarray of shape (n_given,) or None
         rng : numpy.random.Generator
-            Generator of the release: nobody else draws from it, and its state is
-            secret.
+            The release's own generator, whose state is secret.
 
         Returns
         -------
-        X, y : the same, or what is drawn of a pool by the prior that was accounted
-            for, as it was simulated
+        X, y : the table given, or a draw from a pool by the prior
         """
         return X, y
 
     def check_secrets(self, secret: ArrayLike | None) -> None:
-        """Refuse secrets that do not go together.
-
-        Parameters
-        ----------
-        secret : array-like of shape (n_records,) or None
-            None where they are not known.
-
-        Raises
-        ------
-        ScenarioError
-            Without quoting a value: it may be private.
-        """
+        """Refuse secrets that do not go together."""
         return
 
     def fact(self, kind: type[Kind], release: AnyRelease, norm: float = 2) -> Kind:
@@ -593,18 +403,7 @@ def finite_output(
 
 
 def matched_rows(X: Floats, rows: Floats) -> Indices:
-    """Index of the declared row that each row equals, number by number, up to rounding.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-    rows : ndarray of shape (n_rows, n_features)
-
-    Returns
-    -------
-    which : ndarray of int of shape (n,)
-        The nearest; -1 where none is near enough.
-    """
+    """Index of the declared row that each row equals up to rounding; -1 for none."""
     # each feature's own: large numbers in one say nothing of another
     near = np.maximum(
         _ROUNDING * np.ptp(rows, axis=0), _DIGITS * np.abs(rows).max(axis=0)
@@ -619,16 +418,7 @@ def matched_rows(X: Floats, rows: Floats) -> Indices:
 
 
 def refuse_repeated(groups: Indices, scenario: Scenario) -> None:
-    """Refuse ids that repeat, where the secret is that of single records.
-
-    Parameters
-    ----------
-    groups : ndarray of int of shape (n_records,)
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Refuse ids that repeat, where the secret is that of single records."""
     # whoever has several rows would be promised what holds for one of them
     if len(np.unique(groups)) < len(groups):
         raise scenario_error(
@@ -637,13 +427,7 @@ def refuse_repeated(groups: Indices, scenario: Scenario) -> None:
 
 
 def check_units(scenario: Scenario) -> None:
-    """Check the parameters `unit` and `max_rows` of a scenario.
-
-    Raises
-    ------
-    ScenarioError
-        If `unit` is no name and no position of a column, or has no limit beside it.
-    """
+    """Check the parameters `unit` and `max_rows` of a scenario."""
     unit: Any = scenario.unit
     is_limited = scenario.max_rows is not None or scenario.reads_sizes
     counted = isinstance(unit, Integral) and not isinstance(unit, bool)
@@ -661,17 +445,7 @@ def name_of_units(scenario: Scenario) -> Hashable:
 
 
 def kind_of_units(scenario: Scenario, k: int = 1) -> str | None:
-    """Return how many units differ, and by which ids: two kinds of them do not add up.
-
-    Parameters
-    ----------
-    k : int, default=1
-
-    Returns
-    -------
-    str or None
-        None where records are by themselves.
-    """
+    """Return how many units differ, and by which ids; two kinds do not add up."""
     if scenario.max_rows is None:
         return None
     ids = "groups" if scenario.unit is None else repr(scenario.unit)
@@ -679,18 +453,7 @@ def kind_of_units(scenario: Scenario, k: int = 1) -> str | None:
 
 
 def stated(check: Callable[..., Floats], **named: Any) -> Floats:
-    """Return what a check makes of a scenario's parameter; its error is a scenario's.
-
-    Parameters
-    ----------
-    check : callable
-    **named : one keyword argument
-        The name of the parameter and its value.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Return what a check makes of a parameter; its error is a ScenarioError."""
     try:
         return check(**named)
     except ValueError as error:
@@ -698,20 +461,7 @@ def stated(check: Callable[..., Floats], **named: Any) -> Floats:
 
 
 def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int]:
-    """Positions of the records whose value is secret, in order.
-
-    Parameters
-    ----------
-    given : array-like of int or None
-        Positions from zero, each once or more often; None is all.
-    n : int, default=None
-        Number of records, None if it is not known yet.
-
-    Raises
-    ------
-    ScenarioError
-        If there is none, or one that the table does not have.
-    """
+    """Positions of the records whose value is secret, in order."""
     # all records, as many as there are known to be
     if given is None:
         return [] if n is None else list(range(n))
@@ -734,22 +484,9 @@ def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int
 def resolve_pairs(
     pairs: Pairs, secrets: Iterable[Any], owner: object, public: bool = True
 ) -> tuple[tuple[int, int], ...]:
-    """Pairs of secrets as indices, each unordered pair once.
+    """Return pairs of secrets as indices, each unordered pair once, or refuse them.
 
-    Parameters
-    ----------
-    secrets : sequence
-        The secrets known.
-    owner : Statement
-        Where secrets come from, for the message.
-    public : bool, default=True
-        Whether messages may quote the secrets: not if they are read off private rows.
-
-    Raises
-    ------
-    ScenarioError
-        With fewer than two secrets, one that is there twice, or a pair that names an
-        unknown or a single one.
+    Messages quote the secrets only if `public` is true.
     """
     try:
         secrets = list(secrets)
@@ -811,42 +548,35 @@ class RecordScenario(Scenario):
     """The secret is everything about any `k` records, or units; all else may be known.
 
     This is differential privacy (`k=1`) and group privacy (`k>1`): the promise holds
-    for each pair of tables that differ in `k` records, so for every prior of
-    independent groups. Where a person, a household or a plant has several rows, name
-    the `unit`: the promise is then about all rows of one.
+    for each pair of tables that differ in `k` records. Where a person or a household
+    has several rows, name the `unit`: the promise is then about all rows of one.
 
     Parameters
     ----------
     k : int, default=1
-        How many records may belong together, such as the members of a household. It is
-        taken on trust: where there are ids, name them as the `unit`.
+        How many records may belong together. It is taken on trust: where there are ids,
+        name them as the `unit`.
     relation : {'add_remove', 'replace', 'relabel'}, default='add_remove'
-        Whether a record's presence is secret or its content. A replaced record leaves
-        and another comes, which costs up to twice as much. 'relabel' is for a secret
-        target (label differential privacy): the features may be known, and are not
-        hidden. It costs less where a release states what a target alone moves, as the
-        coefficients of linear models and their gradients do.
+        Whether a record's presence is secret ('add_remove') or its content ('replace',
+        which costs up to twice as much). 'relabel' protects the target alone (label
+        differential privacy): the features may be known. It costs less for linear
+        models and gradients.
     unit : str or int, default=None
         Column of ids: all rows with one id are one unit of privacy. It is dropped
         before fitting and ignored in prediction; rows without an id are left out. With
-        `max_rows` and no `unit`, the `groups` given to `fit` are the ids. Certificates
-        add up with those of the same unit alone.
+        `max_rows` and no `unit`, the `groups` given to `fit` are the ids.
     max_rows : int, default=None
-        Rows of a unit that count at most. Others are dropped at random before anything
-        else is read; an engine that holds the table weighs all rows of such a unit so
-        that they count as many. It must be known without the table, as the sizes of
-        units are private. Noise grows with it, and so does what of the table is read.
+        Rows of a unit that count at most; others are dropped at random first (an engine
+        that holds the table weighs them down). Noise grows with it. It must be known
+        without the table.
     sizes : {'private', 'public'}, default='private'
-        Whether the grouping of rows into units is public, and so their sizes. Then
-        `max_rows` may be left out, and is the size of the largest unit. It takes
-        another `relation` than 'add_remove', by which sizes of units would change.
+        Whether the sizes of units are public. Then `max_rows` may be left out, and is
+        the size of the largest unit. Not with 'add_remove'.
     size : {'public', 'private'} or int, default=None
-        How much may be known of the number of records. 'public' reads it off the table,
-        and certificates say so. With 'private', for records that are added or removed,
-        it leaves with noise alone: in one release with the sums that it divides. A
-        number is declared in its place: sums are divided by it, and the true one is not
-        read. Estimators that cannot do without the exact number refuse the latter two.
-        None is that of the estimator's `schema`, or 'public'.
+        Number of records: 'public' reads it off the table; 'private' releases it with
+        noise ('add_remove' only); an integer is declared, and sums are divided by it.
+        Estimators that need the exact number refuse the latter two. None is that of
+        the estimator's `schema`, or 'public'.
 
     References
     ----------
@@ -949,20 +679,7 @@ class RecordScenario(Scenario):
 
 
 def check_size_said(size: int | str, relation: str) -> None:
-    """Check what is said of the number of records.
-
-    Parameters
-    ----------
-    size : {'public', 'private'} or int
-    relation : {'add_remove', 'replace', 'relabel'}
-
-    Raises
-    ------
-    ValueError
-        If it is nothing of these.
-    ScenarioError
-        If neighbouring tables have the same number, so that none is hidden.
-    """
+    """Check what is said of the number of records."""
     if not isinstance(size, str):
         check_count(size=size)
         return
@@ -1065,17 +782,8 @@ def relabelling(
 def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:
     """Name of a coupling of two neighbouring tables, or None if it has no name.
 
-    One prior describes many tables, and two of them may depend on each other in any
-    way: of the same people one may hold a fair sign U and the other sU, with s the
-    secret. So a coupling belongs to a table that the scenario names, and to columns
-    that have names.
-
-    Parameters
-    ----------
-    bound : BoundScenario
-        Bound form of a scenario with a parameter `table`.
-    *key : objects
-        All else that the coupling depends on.
+    A coupling belongs to a named table with named columns: two tables of one prior may
+    depend on each other in any way.
     """
     table, context = bound.scenario.table, bound.context
     if table is None or context.feature_names is None:
@@ -1086,18 +794,7 @@ def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:
 
 
 def same_table(coupling: str | None, table: str | None) -> tuple[Statement, ...]:
-    """Assumptions that a shared coupling makes, in sentences.
-
-    Parameters
-    ----------
-    coupling : str or None
-        As :func:`coupling_in_table` names it.
-
-    Returns
-    -------
-    tuple of str
-        Empty where nothing is shared.
-    """
+    """Assumptions that a shared coupling makes, in sentences."""
     if coupling is None:
         return ()
     return (Statement("assume.same_table_by_name", table=table),)

@@ -77,15 +77,8 @@ class Graph:
         return found
 
     def connected(self, at: int, given: Collection[int]) -> set[int]:
-        """Return the nodes that are not d-separated from one node, given others.
+        """Return the nodes that are not d-separated from `at`, given others.
 
-        Returns
-        -------
-        set of int
-            With `at`, without `given`.
-
-        References
-        ----------
         Koller and Friedman (2009), Probabilistic graphical models, Algorithm 3.1.
 
         Examples
@@ -124,20 +117,9 @@ class Graph:
         return found
 
     def quilts(self, at: int, most: int) -> Iterator[tuple[tuple[int, ...], set[int]]]:
-        """Yield the Markov quilts of a node and their near sets, the trivial one first.
+        """Yield quilts of at most `most` nodes with near sets, the trivial one first.
 
-        Quilts with a node that the others already separate are left out: without it
-        the near set is the same and the influence smaller.
-
-        Parameters
-        ----------
-        most : int
-            Largest number of nodes in a quilt.
-
-        Yields
-        ------
-        quilt : tuple of int
-        near : set of int
+        Quilts with a node that the others already separate are left out.
         """
         nodes = range(len(self.parents))
         yield (), set(nodes)
@@ -305,39 +287,32 @@ _MAX_OUTCOMES = 2**20
 class BayesianNetworkScenario(Scenario):
     """The secret is one node of a small Bayesian network, through its neighbours.
 
-    The nodes are the records of the table (``level='record'``), such as the members of
-    a household, or parameters that govern one column each (``level='attribute'``), such
-    as a region's rate of a disease and of a treatment: distributional attribute
-    privacy, where not a person but a property of the whole population is secret.
+    Nodes are records (``level='record'``), such as members of a household, or
+    parameters that each govern one column (``level='attribute'``). The latter is
+    distributional attribute privacy: a property of the population is secret.
 
     Parameters
     ----------
     parents : dict of {node: sequence of node}
-        Each node and what it depends on, without cycles. At the level of records, in
-        the order of the table.
+        Each node and what it depends on, without cycles; records in table order.
     tables : dict of {node: array-like}, or a list of these
         Conditional probabilities of each node, of shape (values of its parents in
-        their order ..., values of the node): the last axis sums to one. A list is a
-        finite set of beliefs, and the promise holds for each.
+        order ..., values of the node). The promise holds for each belief of a list.
     level : {'record', 'attribute'}, default='record'
         Meaning of the nodes.
     protected : sequence of node or None, default=None
         Nodes whose value is secret. None is all.
     moves : dict of {node: float} or None, default=None
-        At the level of attributes: how far the output moves at most, in l1 and the
-        output's own units, when the node's whole column changes.
+        At the level of attributes: how far the output moves at most, in l1, when the
+        node's whole column changes.
     max_quilt : int, default=3
-        Look for quilts of at most so many nodes. Fewer are faster, and never unsound.
-
-    See Also
-    --------
-    MarkovChainScenario : Long chains.
+        Most nodes in a quilt. Smaller values are faster and equally sound.
 
     Notes
     -----
-    Quilts are found by d-separation, and their max-influence by enumerating all
-    outcomes, a million of them at most. At the level of attributes each column depends
-    on the parameters through its own only.
+    Quilts are found by d-separation. Their max-influence enumerates all outcomes, a
+    million at most. At the level of attributes each column depends on the parameters
+    through its own only.
 
     References
     ----------

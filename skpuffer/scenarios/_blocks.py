@@ -30,34 +30,29 @@ from ._base import AnyRelease, BoundScenario, RecordScenario, Rows, Scenario, of
 class BlocksScenario(Scenario):
     """The table falls into independent blocks, each with a secret of its own.
 
-    Such as the time series of several people, one after the other. By parallel
-    composition a release about all of them costs what one about the worst block does.
+    Blocks are, for example, the time series of several people. By parallel composition
+    a release about all of them costs what one about the worst block does.
 
     Parameters
     ----------
     scenario : Scenario
         The secret within a block.
     sizes : int or array-like of int, default=None
-        Numbers of records of the blocks, in the order of the table. One number is the
-        size of each. None takes the `groups` that `fit` is given for the blocks, such
-        as households, wherever in the table their records are.
+        Number of records of each block, in the order of the table. None takes the
+        `groups` given to `fit`, wherever their records are.
 
     Notes
     -----
-    The other blocks are independent of the secret. In a sum over records they add the
-    same independent term to both distributions of a pair, which are then no further
-    apart than those of one block. In other queries a coupling keeps them as they are,
-    and the quilts of a record are those of its own block: all other blocks lie beyond
-    any.
+    The other blocks are independent of the secret: they add the same independent term
+    to both distributions of a pair, and a coupling keeps them as they are.
 
-    Blocks go whole to one teacher of a :class:`~skpuffer.ensemble.PATEClassifier`, so
-    that one vote changes however many records of a block do. Ids and sizes of blocks
-    are public: a scenario by which records come and go has no such blocks.
+    Ids and sizes of blocks are public, so the scenario within may not add or remove
+    records. Blocks go whole to one teacher of a
+    :class:`~skpuffer.ensemble.PATEClassifier`.
 
     References
     ----------
-    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition E.1 (parallel
-    composition) and Proposition 3.1.
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Propositions 3.1 and E.1.
 
     Examples
     --------
@@ -89,16 +84,6 @@ class BlocksScenario(Scenario):
     ... )
     >>> PrivacyLoss().calibrate(votes, household).certificate.sensitivity
     1.0
-
-    One column is secret, and what all rows of a household together say of it shifts
-    its odds by a bounded range:
-
-    >>> from skpuffer.accountants import OverlapAmplification
-    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
-    >>> odds = AttributeScenario("race", level="dataset", prior=BoundedOdds(4.0))
-    >>> found = OverlapAmplification(0.3).calibrate(votes, BlocksScenario(odds))
-    >>> round(found.certificate.gain, 2)
-    3.05
     """
 
     def __init__(self, scenario: Scenario, sizes: ArrayLike | None = None) -> None:
@@ -138,16 +123,7 @@ class BlocksScenario(Scenario):
             check_count(sizes=size)
 
     def block_sizes(self, n_records: int) -> list[int]:
-        """Return the sizes of the blocks of a table, as stated.
-
-        Parameters
-        ----------
-        n_records : int
-
-        Returns
-        -------
-        list of int
-        """
+        """Return the sizes of the blocks of a table, as stated."""
         if self.sizes is None:
             raise scenario_error("blocks.groups_not_given")
         given: Any = self.sizes
@@ -188,16 +164,7 @@ class BlocksScenario(Scenario):
             self.scenario.check_secret(part)
 
     def members(self, context: PublicContext) -> list[Indices]:
-        """Return the positions of the records of each block.
-
-        Parameters
-        ----------
-        context : PublicContext
-
-        Returns
-        -------
-        list of ndarray of int
-        """
+        """Return the positions of the records of each block."""
         if self.sizes is None and context.groups is not None:
             # the records of each group, in the order of the table
             groups = np.asarray(context.groups)
@@ -273,13 +240,8 @@ class BlocksScenario(Scenario):
         Returns
         -------
         DataFrame
-            As of :meth:`AttributeScenario.explain`, beside differential privacy of all
-            records of one block instead of one record: gain and fallback are of that.
-
-        Raises
-        ------
-        ScenarioError
-            If no belief is declared of a block.
+            As :meth:`AttributeScenario.explain`, compared with differential privacy of
+            all records of one block.
         """
         self.check()
         explain = getattr(self.scenario, "explain", None)

@@ -44,71 +44,53 @@ Table: TypeAlias = (
 class GroupScenario(Scenario):
     """The secret is which group a whole table is about: a race, a sex, a quintile.
 
-    The table that is fitted has the records of one group, and nobody who sees the
-    release shall tell of which. The groups' distributions are public: the query is run
-    on the rows that each has in the prior, and the noise covers how far its outputs are
-    apart.
+    The table that is fitted has the records of one group, and that group is secret. The
+    groups' distributions are public: the noise covers how far the query's outputs on
+    the prior rows of each group are apart.
 
     Parameters
     ----------
     column : str or int
-        The column of the group, as the prior calls it. The query does not read it: the
-        data may have it, with one value in all records, and it is dropped before
-        fitting and ignored in prediction. If groups are cut from a number, such as a
-        grade by quintile, the cut is a column of its own.
+        The column of the group, as the prior names it. If the data has it, with one
+        value in all records, it is dropped before fitting and ignored in prediction.
     prior : table, callable, or list of these
-        Public rows of all groups, with the column in them, and for a supervised model
-        the target; or a callable of a NumPy generator that returns such. A list of
-        these is a set of beliefs, and the promise holds for each. A group that a table
-        does not have is ruled out by that belief, and is not compared under it. The
-        private table is of one group and says nothing of the others, so there is no
-        ``'empirical'`` prior; a prior that holds its rows is found out, and the
-        certificate is an estimate.
+        Public rows of all groups with the column, and the target for supervised models;
+        or a callable of a NumPy generator that returns such. The promise holds for each
+        belief of a list. If a prior holds private rows, the certificate is an estimate.
     n_worlds : int, default=None
-        None takes what the query gives on the rows of a group as they are: one output
-        for each. An integer draws so many tables for each group, of as many records as
-        the private one, with replacement from the rows of the group (bootstrap), and
-        takes the distribution of the outputs.
+        None runs the query once on the rows of each group. An integer draws so many
+        bootstrap tables for each group, of as many records as the private one.
     pairs : 'all' or list of (value, value), default='all'
         The groups that must look alike.
     prior_as : {'sample', 'law'}, default=None
         How far the prior is trusted. None is 'sample'.
 
-        - 'sample': rows and worlds are draws from an unknown distribution. The
-          certificate is an estimate.
-        - 'law': the attacker's belief is exactly that of the prior: the one output of
-          each group, or any of its `n_worlds` worlds with equal probability. The
-          promise is certified for that belief, and for no other.
+        - 'sample': draws from an unknown distribution. The certificate is an estimate.
+        - 'law': the belief is exactly that of the prior: the one output of each group,
+          or its `n_worlds` worlds with equal probability. Certified for that belief
+          only.
     target : str or int, default=None
-        The prior's column that is the target of supervised models. None takes the
-        name of `y` at fit, if it has one that the prior knows.
+        The prior's column that is the target. None takes the name of `y` at fit.
     random_state : int, default=0
-        Seed of the worlds. It is public and has nothing to do with the noise.
+        Public seed of the worlds, not of the noise.
     n_jobs : int, default=None
-        How many processes run the query on the tables, as joblib has it.
+        Processes that run the query on the tables, as in joblib.
     verbose : bool, default=False
         Whether to show a progress bar of the tables.
 
     See Also
     --------
-    AttributeScenario : The secret is the value of each single record, or one that all
-        records share and whose tables are coupled.
+    AttributeScenario : The secret is a record's value, or one that all records share.
 
     Notes
     -----
-    Sizes are public: the number of records of the private table, which is that of its
-    group, and of the groups in the prior. Where groups have other sizes it is an
-    assumption, stated in the certificate, that the number tells nothing of the group.
-    Under ``n_worlds=None`` a sum over records is taken of as many as the private table
-    has, in the proportions of the group's rows; any other query is run on these rows as
-    they are.
+    Sizes are public: that of the private table, and those of the groups in the prior.
+    Where groups have other sizes, the certificate states the assumption that the number
+    tells nothing of the group. Under ``n_worlds=None`` a sum over records is scaled to
+    the size of the private table; other queries run on the prior rows as they are.
 
-    One output for each group leaves nothing uncertain but the noise. Then noise need
-    only hide the differences of these few vectors, and an attacker who knows more of
-    the table than that it is one of them is promised nothing.
-
-    Each fit simulates its tables once. The query may read anything, so no fit takes
-    over the outputs of another.
+    With one output for each group, the noise hides only the differences of these few
+    vectors. An attacker who knows more of the table is promised nothing.
 
     References
     ----------
@@ -207,10 +189,6 @@ class GroupScenario(Scenario):
         Parameters
         ----------
         secret : ndarray of shape (n_records,)
-
-        Raises
-        ------
-        ScenarioError
         """
         if len(set(map(cell_key, np.asarray(secret)))) > 1:
             raise scenario_error("group.several_groups_in_data", column=self.column)
@@ -413,41 +391,37 @@ def _taken(rows: Any, chosen: Any) -> tuple[Any, Any]:
 class DependenceScenario(Scenario):
     """The secret is one record of a table of weakly dependent records.
 
-    It suffices to bound how far dependence moves the query: if, given any value of a
-    record, the query's distribution is within `distance` of what it would be for
-    independent records with the same marginals, then two values of the record are at
-    most ``2 * distance`` and the query's sensitivity to one record apart.
+    Dependence must move the query little. Given any value of a record, the query's
+    distribution is within `distance` of that for independent records with the same
+    marginals. Then two values of the record are at most ``2 * distance`` and the
+    query's sensitivity to one record apart.
 
     Parameters
     ----------
     distance : float
-        Bound, over all beliefs and secrets, on W_inf between the query's distribution
-        given the secret and its distribution given the secret if records were
-        independent with the same marginal distributions. In the units of the query's
-        output: those of :class:`~skpuffer.summary.PrivateSummary` are counts where
-        nothing else is asked for, and means otherwise.
+        Bound on W_inf between the query's distribution given the secret and that for
+        independent records with the same marginals, over all beliefs and secrets. In
+        units of the query's output: means, or counts where
+        :class:`~skpuffer.summary.PrivateSummary` releases counts only.
     norm : float, default=2
         Norm of `distance`.
     pairs : {'same_index', 'all'}, default='same_index'
-        Which secrets must look alike: two values of the same record, or also values of
-        different ones, for which what a record moves counts twice.
+        Which secrets must look alike: values of one record, or also of different ones,
+        for which a record's move counts twice.
     unit : str or int, default=None
-        Column of ids, as in :class:`RecordScenario`: the secret is then all rows of one
+        Column of ids, as in :class:`RecordScenario`: the secret is all rows of one
         unit, and `distance` is from a table of independent units.
     max_rows : int, default=None
-        Rows of a unit that are read at most, as there. A move by one record counts so
-        many times.
+        Rows of a unit that are read at most. A record's move counts so many times.
 
     Notes
     -----
-    The condition is about the query and cannot be checked here; the certificate states
-    it. It never holds for Gaussian records that are dependent, whose distance from
-    independent ones is infinite: use :class:`GaussianScenario`.
+    The condition cannot be checked here; the certificate states it. It never holds for
+    dependent Gaussian records: use :class:`GaussianScenario`.
 
     References
     ----------
-    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition 6.1, which is about
-    values of the same record; across records, two steps of one record lie between.
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition 6.1.
 
     Examples
     --------

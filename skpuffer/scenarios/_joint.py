@@ -51,19 +51,16 @@ class JointTableScenario(Scenario):
             (n_tables, n_records, n_features)
         All tables that may be.
     probabilities : array-like of shape (n_tables,), or list of these
-        Their masses, which sum to one; integers are counts. A list is a finite set of
-        beliefs, and the promise holds for each.
+        Masses that sum to one, or integer counts. The promise holds for each of a list.
     pairs : {'same_index', 'all'}, default='same_index'
-        Which secrets must look alike: two values of the same record, or any value of
-        any record and any other.
+        Which secrets must look alike: values of one record, or of any two records.
     protected : array-like of int, default=None
         Records whose value is secret, from zero. None is all.
 
     Notes
     -----
     The tables may hold ten million numbers together. A query that is not a sum over
-    records is run on each table by itself, on 200 000 of them at most. Masses are added
-    as integers, so the distributions are exactly those of the probabilities given.
+    records is run on 200 000 tables at most. Masses are added as integers.
 
     References
     ----------
@@ -71,8 +68,6 @@ class JointTableScenario(Scenario):
 
     Examples
     --------
-    Two records that are likely alike:
-
     >>> from skpuffer.accountants import GeneralWasserstein
     >>> from skpuffer.releases import QueryRelease
     >>> from skpuffer.scenarios import JointTableScenario
@@ -382,14 +377,13 @@ def _conditional_distribution(
 class LawsScenario(Scenario):
     """Pairs of distributions of the query's output that must look alike.
 
-    Also the form of distribution privacy (Chen and Ohrimenko, 2023): a list of pairs
-    of distributions the data may have been drawn from.
+    Also distribution privacy (Chen and Ohrimenko, 2023): pairs of distributions the
+    data may have been drawn from.
 
     Parameters
     ----------
     laws : list of (Distribution, Distribution)
-        The output under the two secrets of a pair, under one prior; in the units of
-        the output.
+        The output, in its own units, under the two secrets of a pair and one prior.
 
     References
     ----------

@@ -58,53 +58,37 @@ class PrevalenceScenario(Scenario):
     """The secret is how common a class or an attribute is: one of two counts or rates.
 
     The two worlds are tables of as many records, of which `low` or `high` have the
-    value. They differ in ``high - low`` records. So what is promised is what group
-    privacy of that many records promises, and no more: the certificate says so. The
-    scenario adds the worlds themselves, for attacks and figures, and the law of the
-    number of records that differ where the value comes by chance.
+    value. They differ in ``high - low`` records, so the promise is that of group
+    privacy of that many records, and no more.
 
     Parameters
     ----------
     column : str, int or None
-        The column whose value it is; a position for arrays. None is the target. With
-        ``relation='replace'`` it may stay among the features, or be no column of the
-        data at all: whatever else goes with the value may change with it.
+        The column whose value it is; None is the target. With ``relation='replace'`` it
+        may stay among the features, or be no column of the data.
     low, high : int or float
-        Integers count the records with the value. Floats are rates: of `n` records
-        these are the whole number below ``rate * n``, which the certificate states,
-        or with ``law='binomial'`` the chance of each record. Both of one kind.
+        Integers count the records with the value. Floats are rates: of `n` records the
+        whole number below ``rate * n``, or with ``law='binomial'`` each record's
+        chance.
     relation : {'replace', 'relabel'}, default='replace'
         Whether the records that differ are others altogether, or keep all but their
-        target. 'relabel' hides no feature, and takes a `column` that is the target;
-        with ``law='binomial'`` of features that have the same law whatever it is.
+        target, so that no feature is hidden. 'relabel' needs the target as `column`,
+        and with 'binomial' features whose law does not depend on it.
     value : object, default=None
         The value. None is the second of two, in their order.
     law : {'fixed', 'binomial'}, default='fixed'
-        'fixed' is exactly so many records with the value in either world. 'binomial'
-        is a value that each record has by chance, with the rate of its world and
-        independently of the other records. Then the number of records that differ is
-        itself binomial, when records are coupled one by one to agree as often as they
-        can.
+        'fixed': exactly so many records with the value. 'binomial': each record has the
+        value independently with the rate of its world; records are coupled one by one
+        to agree as often as they can.
     event_delta : float, default=1e-9
-        With ``law='binomial'``, the mass of the event that may be left out to bound
-        that number. Zero leaves all records.
-
-    See Also
-    --------
-    RecordScenario : Group privacy, with all priors under which fewer records depend on
-        the secret.
-    AttributeScenario : The secret is the value of one record, or one that all share.
+        With ``law='binomial'``, the mass that may be left out to bound the number of
+        records that differ. Zero leaves all records.
 
     Notes
     -----
-    The pair of worlds has a coupling under which they differ in exactly
-    ``high - low`` records: go from the first to the second by relabelling as few as
-    possible. Divergences are jointly convex, so a promise for each two tables that
-    differ so is one for the two worlds, whatever else is believed of the records. No
-    coupling differs in fewer. With ``law='fixed'`` the two worlds are two given tables,
-    and which records differ is not left to chance: of accountants that promise
-    divergences of each two such tables it makes no difference, but means over batches
-    (:class:`~skpuffer.accountants.HistoryUniformCap`, 'mean_square') rest on it.
+    The worlds have a coupling that differs in exactly ``high - low`` records, and none
+    differs in fewer. Divergences are jointly convex, so a promise for each two tables
+    that differ so is one for the two worlds, whatever else is believed of the records.
 
     With ``law='binomial'``, :class:`~skpuffer.accountants.PrivacyLoss` takes the mean
     over the number of records that differ where that needs less noise than its
@@ -112,9 +96,8 @@ class PrevalenceScenario(Scenario):
 
     References
     ----------
-    Kifer and Machanavajjhala (2014), Pufferfish: a framework for mathematical privacy
-    definitions, section 3. Lindvall (2002), Lectures on the coupling method, section
-    I.5 (maximal couplings).
+    Kifer and Machanavajjhala (2014), Pufferfish, section 3. Lindvall (2002), Lectures
+    on the coupling method, section I.5 (maximal couplings).
 
     Examples
     --------
@@ -214,17 +197,7 @@ class PrevalenceScenario(Scenario):
         return bound
 
     def counts(self, n_records: int) -> Count:
-        """Return how many records of a table have the value, in either world.
-
-        Parameters
-        ----------
-        n_records : int
-
-        Returns
-        -------
-        low, high : int
-            With ``law='binomial'``, those that are expected, rounded down.
-        """
+        """Return the (expected) number of records with the value in either world."""
         self.check()
         n = check_count(n_records=n_records)
         low, high = (self._count(end, n) for end in (self.low, self.high))
@@ -285,7 +258,7 @@ class PrevalenceScenario(Scenario):
     ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         """Make a table of either world by relabelling as few records as possible.
 
-        For attacks and figures, from public, simulated or test tables: nothing here is
+        For attacks and figures, from public or simulated tables: nothing here is
         private. The column alone is rewritten, at random positions.
 
         Parameters
@@ -300,14 +273,7 @@ class PrevalenceScenario(Scenario):
         -------
         low : tuple of (X, y)
         high : tuple of (X, y)
-            The two differ in so many records as have the value in the second and not in
-            the first: ``high - low`` with ``law='fixed'``. All that have it in the
-            first have it in the second.
-
-        Raises
-        ------
-        ScenarioError
-            If the column or the value is not there, or counts leave the table.
+            All records that have the value in the first have it in the second too.
         """
         self.check()
         n = row_count(X)
@@ -454,15 +420,7 @@ class _BoundPrevalence(BoundScenario):
 class Ranking:
     """Which records have the value, for each number of them, and what the others have.
 
-    Parameters
-    ----------
-    order : ndarray of int of shape (n_records,)
-        The first so many of it have the value. Those that have it now come first, so
-        that no other table with as many differs from this one in fewer records.
-    others : ndarray of shape (n_records,)
-        Value of each record without it.
-    column : str, int or None
-        None is the target.
+    Records come in the order in which they get the value, those with it first.
     """
 
     order: Indices
@@ -474,17 +432,7 @@ class Ranking:
 def ranking(
     X: Any, y: Any, column: Any, value: Any, rng: np.random.Generator
 ) -> Ranking:
-    """Return in which order records get or lose a value.
-
-    Parameters
-    ----------
-    X : {array-like, data frame} of shape (n_records, n_columns)
-    y : array-like of shape (n_records,) or None
-    column : str, int or None
-        None is the target.
-    value : object
-        None is the second of two, in their order.
-    """
+    """Return in which order records get or lose a value."""
     held = _target(y) if column is None else _column(X, column)
     if y is not None and (given := row_count(y)) != (n := row_count(X)):
         raise scenario_error("prevalence.target_count_differs", given=given, n=n)
@@ -510,18 +458,7 @@ def ranking(
 
 
 def relabelled(X: Any, y: Any, rank: Ranking, count: int) -> tuple[Any, Any]:
-    """Return a copy of a table in which so many records have the value.
-
-    Parameters
-    ----------
-    X : {array-like, data frame} of shape (n_records, n_columns)
-    y : array-like of shape (n_records,) or None
-
-    Returns
-    -------
-    X, y : as given
-        One of them is written anew.
-    """
+    """Return a copy of a table in which so many records have the value."""
     cells = rank.others.copy()
     cells[rank.order[:count]] = rank.value
     if rank.column is None:

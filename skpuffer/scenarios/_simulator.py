@@ -38,36 +38,27 @@ class SimulatorScenario(Scenario):
     Parameters
     ----------
     draw : callable of (secret, rng)
-        Returns a table ``X`` or a pair ``(X, y)`` like the private one, drawn given
-        the secret; `rng` is a NumPy generator.
+        Returns a table ``X`` or a pair ``(X, y)`` like the private one, drawn given the
+        secret; `rng` is a NumPy generator.
     draw_pair : callable of (secret, other, rng), default=None
-        Returns two tables (or two pairs ``(X, y)``), drawn under any one coupling of
-        the two tables: common random numbers, say. Any coupling is sound, and a close
-        one is far tighter than comparing independent draws, whose sampling noise alone
-        looks like a distance.
+        Returns two such tables under any one coupling, such as common random numbers.
+        Any coupling is sound, and a close one is far tighter than independent draws.
     secrets : sequence
         The secrets.
     pairs : 'all' or list of (secret, secret), default='all'
         The pairs that must look alike.
     n_draws : int, default=200
-        Pairs of tables drawn for each pair of secrets (tables for each secret, without
-        `draw_pair`).
+        Pairs of tables for each pair of secrets (or tables for each secret).
     confidence : float, default=None
-        With `draw_pair`: turns the largest distance seen into a statement that
-        holds with this probability over the simulation, outside an event of stated
-        mass ``1 - ((1 - confidence) / n_pairs) ** (1 / n_draws)``. None leaves an
-        estimate, and the certificate says so.
+        With `draw_pair`: the largest distance seen then holds with this probability
+        over the simulation, outside an event of stated mass ``1 - ((1 - confidence) /
+        n_pairs) ** (1 / n_draws)``. None leaves an estimate.
     random_state : int, default=0
-        Seed of the simulation. It is public and has nothing to do with the noise.
+        Public seed of the simulation, not of the noise.
     n_jobs : int, default=None
-        How many processes run the query on the tables drawn, as joblib has it.
+        Processes that run the query on the tables, as in joblib.
     verbose : bool, default=False
         Whether to show a progress bar of the tables.
-
-    Notes
-    -----
-    Each fit simulates its tables once. The query and the simulator may read anything,
-    so no fit takes over the outputs of another.
 
     Examples
     --------
@@ -309,12 +300,7 @@ class _BoundSimulator(BoundScenario):
 
 
 def check_running(n_jobs: Any, verbose: Any) -> None:
-    """Refuse parameters by which no simulation can be run.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse parameters by which no simulation can be run."""
     try:
         check_jobs(n_jobs=n_jobs)
     except ValueError as error:
@@ -323,14 +309,7 @@ def check_running(n_jobs: Any, verbose: Any) -> None:
 
 
 def fresh_generator(rng: Any) -> np.random.Generator:
-    """Return a generator whose draws no other simulation has made.
-
-    Returns
-    -------
-    numpy.random.Generator
-        A child of it, or of that of the seed: a simulation of the same seed draws from
-        another stream.
-    """
+    """Return a generator whose draws no other simulation has made."""
     return np.random.default_rng(rng).spawn(1)[0]
 
 
@@ -342,24 +321,7 @@ def run_tables(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Floats:
-    """Run a release on tables as they are drawn.
-
-    Parameters
-    ----------
-    tables : iterable of (Statement or '', X, y)
-        Name of a table, for messages about public ones, else ''; and the arrays that
-        the query reads. Drawn one after the other, whatever `n_jobs` is.
-    n_tables : int
-        How many there will be.
-    n_jobs : int or None
-        As joblib has it.
-    verbose : bool
-        Whether to show a progress bar.
-
-    Returns
-    -------
-    outputs : ndarray of shape (n_tables, dim)
-    """
+    """Run a release on tables as they are drawn."""
     # without the context, which a worker process has no use for
     bare = replace(release, context=None)
     outputs: Any = Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -413,20 +375,8 @@ def simulated_once(
 ) -> Result:
     """Return what a simulation finds, once for a bound scenario and a release.
 
-    No other fit shares it. A query or a simulator may read anything, so two calls of
-    one function can mean two computations.
-
-    Parameters
-    ----------
-    key : tuple
-        Other marks that tell the simulations of one bound scenario apart.
-    find : callable
-        The simulation.
-
-    Returns
-    -------
-    object
-        Shared by all who ask: not to be written to.
+    No other fit shares it: two calls of one function can mean two computations. The
+    result must not be written to.
     """
     known = vars(bound).setdefault("_known_simulations", {})
     # by identity, which a release that is kept cannot lose to another one

@@ -49,25 +49,7 @@ _ENDS = re.compile(
 def named_after(
     secret: str, names: Iterable[Hashable], values: Iterable[Any] = ()
 ) -> tuple[list[Hashable], list[Hashable]]:
-    """Return the columns that are named after the secret, certainly and perhaps.
-
-    Parameters
-    ----------
-    secret : str
-        Name of the secret column.
-    names : iterable
-        Names of the columns that are read.
-    values : iterable, default=()
-        Values of the secret, where they are declared.
-
-    Returns
-    -------
-    certain : list
-        Spelt as the secret but for case and separators, with or without what a step
-        put before it; or named after the secret and one of its values.
-    likely : list
-        Named after the secret and something else, before it or behind.
-    """
+    """Return the columns that are named after the secret, certainly and perhaps."""
     texts = {text.casefold() for value in values for text in _texts(value)}
     encoded = re.compile(re.escape(secret.casefold()) + _ENCODED)
     spelt, words = _spelling(secret), _words(secret)
@@ -359,13 +341,7 @@ _READINGS = {
 
 
 def believed(scenario: Any) -> tuple[Overlap, tuple[tuple[str, Overlap], ...]]:
-    """Overlap under several beliefs, each of which is to be kept, and if one is off.
-
-    Returns
-    -------
-    overlap : Overlap
-    wider : tuple of (str, Overlap)
-    """
+    """Overlap under several beliefs, each of which is to be kept, and if one is off."""
     beliefs = scenario._beliefs()
     overlaps = [belief.overlap(scenario) for belief in beliefs]
     # one belief is off at a time, beside the others as they are

@@ -425,14 +425,7 @@ class BoundAttribute(BoundScenario):
         )
 
     def _coupling(self, contributions: tuple[str, ...], norm: float) -> str | None:
-        """Name of the optimal coupling of a record's two distributions, or None.
-
-        The best coupling depends on the values that contributions take on the prior's
-        rows and on the norm, so only releases that share both rest on one. Whether two
-        releases read the same columns is known by name only: the same numbers under
-        other names may be independent of the first, and reveal together what neither
-        does alone.
-        """
+        """Name of the optimal coupling of a record's two distributions, or None."""
         scenario, units = self.scenario, kind_of_units(self.scenario)
         if not all(table.named for table in self._tables):
             return None
@@ -495,17 +488,7 @@ def _scaled(distribution: Distribution, units: Floats | float) -> Distribution:
 
 
 def positions(rows: Any, code: int | None, n: int, rng: Any) -> Any:
-    """Draw the positions of prior rows, with repeats.
-
-    Parameters
-    ----------
-    code : int or None
-        Secret that is given; None is any.
-
-    Returns
-    -------
-    ndarray of int of shape (n,)
-    """
+    """Draw the positions of prior rows, with repeats."""
     among = np.arange(len(rows.codes))
     if code is not None:
         among = among[rows.codes == code]

@@ -57,91 +57,69 @@ Prior: TypeAlias = (
 class AttributeScenario(Scenario):
     """The secret is the value of one column, and the other columns depend on it.
 
-    Nobody who sees the release shall tell which of two values the column has, whatever
-    goes with it: the noise covers how far the query's distribution moves when the
-    secret value changes and the other columns change with it, as they do under the
-    prior.
+    The noise covers how far the query's distribution moves when the secret value
+    changes and the other columns change with it, as they do under the prior.
 
     Parameters
     ----------
     column : str or int
-        The secret column, as the prior calls it. If the data has it too it is dropped
-        before fitting and ignored in prediction. A position, counted from zero, is for
-        tables without names. Where no prior table says how wide they are, data to fit
-        always has the secret there, and data to predict for may. A frame with numbers
-        for names is taken only where these are the positions.
+        The secret column, as the prior names it, or a position counted from zero for
+        tables without names. The column is dropped before fitting and ignored in
+        prediction.
     level : {'record', 'dataset'}
-        Owner of the secret value. 'record': each single record's, the records being
-        independent. 'dataset': one value that all records share, all of them drawn
-        given it. There is no default, because the two promise different things. A
-        declared belief without rows takes them together for one record at 'dataset',
-        whatever values they have: those of a household, within a
-        :class:`BlocksScenario`.
+        Owner of the secret value. 'record': each record has its own, and records are
+        independent. 'dataset': all records share one value and are drawn given it. A
+        declared belief without rows protects, at 'dataset', the values of all records
+        together.
     prior : belief, table, callable, list of these, or 'empirical'
         The attacker's belief about a record.
 
-        - A declared belief: :class:`BoundedOdds` and :class:`BoundedInference` need
-          no table, and keep all values of the secret apart whatever they are;
-          :class:`BinnedLaw` and :class:`DeclaredOdds`, for ``level='record'``, are
-          read from public rows.
-        - A table (a public sample with the secret column), or a callable of a NumPy
-          generator that returns one.
-        - A list of these is a set of beliefs, and the promise holds for each.
-        - ``'empirical'`` takes the training data itself: it warns, and the certificate
-          is an estimate.
+        - :class:`BoundedOdds` and :class:`BoundedInference` need no table.
+          :class:`BinnedLaw` and :class:`DeclaredOdds` (``level='record'``) need public
+          rows.
+        - A public table with the secret column, or a callable of a NumPy generator
+          that returns one. The promise holds for each belief of a list.
+        - ``'empirical'`` takes the training data: it warns, and the certificate is an
+          estimate.
     pairs : 'all' or list of (value, value), default='all'
         The values that must look alike.
     prior_as : {'sample', 'law', 'support', 'confidence'}, default=None
-        How far the prior is trusted. None is 'sample' for tables, and 'law' for
-        beliefs, which are declared.
+        How far the prior is trusted. None is 'sample' for tables, 'law' for beliefs.
 
         - 'sample': draws from an unknown distribution. The certificate is an estimate.
-        - 'law': the attacker's belief is exactly the empirical distribution of the
-          table. The promise is certified for that belief.
-        - 'support': any distribution on the table's rows, whatever the masses.
-          Certified, and close to what differential privacy costs.
-        - 'confidence': the table is an independent sample of a distribution on the
-          values seen in it. Certified outside a small event, with probability
-          `confidence` over the sample.
+        - 'law': the belief is exactly the table's empirical distribution. Certified.
+        - 'support': any distribution on the table's rows. Certified, at nearly the
+          cost of differential privacy.
+        - 'confidence': an independent sample of a distribution on the values seen.
+          Certified with probability `confidence` over the sample.
     target : str or int, default=None
-        The prior's column that is the target of supervised models. None takes the
-        name of `y` at fit, if it has one that the prior knows.
+        The prior's column that is the target. None takes the name of `y` at fit.
     confidence : float, default=0.99
         For ``prior_as='confidence'``.
     n_draws : int, default=100
-        Simulated tables, for queries that cannot be reasoned about record by record.
+        Simulated tables, for queries that are not sums over records.
     random_state : int, default=0
-        Seed of those public simulations. It has nothing to do with the noise.
+        Seed of those public simulations, not of the noise.
     table : str or None, default=None
-        Public name of the table, by which certificates of several releases that rest
-        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
-        names no table, and such certificates are not added.
+        Public name of the table. Certificates of several releases on one named table
+        may be added up (:func:`~skpuffer.privacy.compose`).
     n_jobs : int, default=None
-        How many processes run the query on simulated tables, as joblib has it.
+        Processes that run the query on simulated tables, as in joblib.
     verbose : bool, default=False
         Whether to show a progress bar of simulated tables.
     unit : str, default=None
-        Name of the column of ids: the secret is that of a unit, such as a person with
-        several rows. It is left out as the secret column is. With `max_rows` and no
-        `unit`, the `groups` given to `fit` are the ids.
+        Column of ids: the secret is that of a unit, such as a person with several rows.
+        With `max_rows` and no `unit`, the `groups` given to `fit` are the ids.
     max_rows : int, default=None
-        Rows of a unit that are read at most, with ``level='record'``. Others are
-        dropped at random before anything else is read. Under a table as `prior`, all
-        rows of a unit have one value of the secret, given which they are independent;
-        noise grows with `max_rows`. :class:`BoundedOdds` and
-        :class:`BoundedInference` are then about all rows of a unit together, whatever
-        values they have. Beliefs that are read from public rows take one row.
-
-    Notes
-    -----
-    Each fit simulates public tables once. The query may read anything, so no fit takes
-    over the outputs of another.
+        Rows of a unit that are read at most (``level='record'``); others are dropped at
+        random first, and noise grows with it. Under a table as `prior`, all rows of a
+        unit share one secret and are independent given it. Under :class:`BoundedOdds`
+        and :class:`BoundedInference` the belief is about all rows of a unit together.
 
     References
     ----------
-    Pierquin et al. (2024), Rényi Pufferfish privacy, Definition F.1 and Table 1; the
-    distinction of levels follows Zhang, Ohrimenko and Cummings (2022), Attribute
-    privacy.
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Definition F.1 and Table 1; Zhang,
+    Ohrimenko and Cummings (2022), Attribute privacy (levels).
 
     Examples
     --------
@@ -296,16 +274,7 @@ class AttributeScenario(Scenario):
         return "law" if self._beliefs() else "sample"
 
     def pairs_of(self, secrets: Sequence[Any]) -> tuple[tuple[int, int], ...]:
-        """Return the pairs to keep apart, as indices of the values of a belief.
-
-        Parameters
-        ----------
-        secrets : sequence
-
-        Returns
-        -------
-        tuple of (int, int)
-        """
+        """Return the pairs to keep apart, as indices of the values of a belief."""
         return resolve_pairs(
             self.pairs, secrets, Statement("prior.owner_declared_belief")
         )
@@ -407,16 +376,11 @@ class AttributeScenario(Scenario):
                 )
 
     def check_secret(self, secret: ArrayLike) -> None:
-        """Refuse values of the secret column that the scenario does not cover.
+        """Refuse values that no prior has, or that differ where all records share one.
 
         Parameters
         ----------
         secret : ndarray of shape (n_records,)
-
-        Raises
-        ------
-        ScenarioError
-            If no prior has a value, or if records differ where all should share one.
         """
         if self._beliefs():
             return
@@ -551,10 +515,10 @@ class AttributeScenario(Scenario):
     def explain(
         self, epsilon: ArrayLike = (0.1, 0.3, 1.0), *, delta: float = 1e-5
     ) -> pd.DataFrame:
-        """Return what the declared belief is worth at some budgets, before any fit.
+        """Return how much a declared belief reduces noise at some budgets.
 
-        Under Gaussian noise and :class:`~skpuffer.accountants.OverlapAmplification`,
-        whatever is released. It reads no data.
+        It reads no data, needs no fit, and assumes Gaussian noise under
+        :class:`~skpuffer.accountants.OverlapAmplification`.
 
         Parameters
         ----------
@@ -564,16 +528,10 @@ class AttributeScenario(Scenario):
         Returns
         -------
         DataFrame
-            A row for each epsilon, with columns `eta` (the share of a record that is
-            left to hide), `gain` (times less noise than plain differential privacy of
-            one replaced record), `fallback` (what holds whatever is believed, before
-            `max_fallback`), and what epsilon would be if the belief is off. Infinite
-            where the belief alone is within the budget, and no noise is asked for.
-
-        Raises
-        ------
-        ScenarioError
-            If `prior` is no declared belief.
+            A row for each epsilon. `eta` is the share of a record left to hide. `gain`
+            is times less noise than plain differential privacy of one replaced record.
+            `fallback` is the epsilon whatever is believed, before `max_fallback`.
+            Further columns hold epsilon if the belief is off.
 
         Examples
         --------

@@ -47,20 +47,7 @@ _SWALLOWED = 1e-9
 
 
 def slopes_of(covariance: Floats, secret: Sequence[int]) -> Floats:
-    """Regression coefficients of every coordinate on the secret ones.
-
-    Sigma_{.I} Sigma_{II}^{-1}: the move of the conditional mean for one unit of each
-    secret coordinate.
-
-    Returns
-    -------
-    ndarray of shape (n_coordinates, n_secret)
-
-    Raises
-    ------
-    ScenarioError
-        If the secret coordinates are constant, or determine each other.
-    """
+    """Regression coefficients Sigma_{.I} Sigma_{II}^{-1} on the secret."""
     inner = covariance[np.ix_(secret, secret)]
     try:
         # beyond that the slopes have too few digits to bound a move by
@@ -77,18 +64,8 @@ def slopes_of(covariance: Floats, secret: Sequence[int]) -> Floats:
 def certain_part(covariance: Floats, sizes: Floats, error: float) -> Floats:
     """Lower bound, in the Loewner order, of a covariance known up to round-off.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (dim, dim)
-    sizes : ndarray of shape (dim,)
-    error : float
-        Entry i, j is off by at most ``error * sizes[i] * sizes[j]``.
-
-    Returns
-    -------
-    ndarray of shape (dim, dim)
-        Positive semi-definite, and zero if there may be a direction without variance:
-        what may be round-off is never relied on as variance.
+    Entry i, j is off by at most ``error * sizes[i] * sizes[j]``. The bound is positive
+    semi-definite, and zero if there may be a direction without variance.
     """
     # in units of the sizes all entries are known to one and the same error
     sizes = np.where(sizes > 0, sizes, 1.0)
@@ -167,12 +144,7 @@ class BoundGaussian(BoundScenario):
         return inner, slopes_of(self.covariance, inner)
 
     def _feature_moves(self) -> Iterator[Floats]:
-        """Largest moves of the features of each record, for each secret.
-
-        Yields
-        ------
-        ndarray of shape (n_moved, n_features)
-        """
+        """Largest moves of the features of each record, for each secret."""
         assert self.features is not None  # see `_moves_of`
         if not self.series:
             slopes = slopes_of(self.covariance, self.secret)[self.features]
@@ -239,17 +211,7 @@ class BoundGaussian(BoundScenario):
         return matrix.reshape(len(matrix), n, d)
 
     def _secrets(self, matrix: Floats) -> Iterator[tuple[str, Floats, Floats, Floats]]:
-        """Slopes, mean and covariance of the output given each secret.
-
-        Yields
-        ------
-        name : str
-        slopes : ndarray of shape (dim, n_secret)
-        mean : ndarray of shape (dim,)
-            At the middle of the domain.
-        covariance : ndarray of shape (dim, dim)
-            Without what round-off may have made of it.
-        """
+        """Slopes, mean and covariance of the output given each secret."""
         # Given the secret coordinates x_I the output A x has mean A m + S (x_I - m_I),
         # with slopes S = A Sigma_{.I} Sigma_{II}^{-1}, and for all x_I one covariance,
         # A Sigma A' - S Sigma_{II} S'.
@@ -312,13 +274,7 @@ class BoundGaussian(BoundScenario):
     def _round_off(
         self, slopes: Floats, inner: list[int], at: Indices | list[int], matrix: Floats
     ) -> float:
-        """Relative error of the conditional covariance.
-
-        Coordinate by coordinate in standard deviations, a solution for the slopes and
-        the products with them are off by no more than machine precision, the number of
-        operations and the square of the slopes: a Schur complement's (Higham 2002,
-        Accuracy and stability of numerical algorithms, Lemma 10.10). Times eight.
-        """
+        """Relative error of the conditional covariance."""
         deviations = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         # slopes between coordinates in standard deviations; a constant has none
         rows = np.where(deviations[at] > 0, deviations[at], math.inf)[:, None]
@@ -492,19 +448,10 @@ def half_the_signs(dim: int) -> Floats:
 
 
 def operator_norm(matrix: Floats, norm: float) -> float:
-    """Operator norm of a matrix from l2 to lp, or an upper bound of it.
+    """Operator norm of a matrix from l2 to lp, p in [1, inf], or an upper bound.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (dim, n_coordinates)
-    norm : float
-        Order p of the norm of the image, in [1, inf].
-
-    Returns
-    -------
-    float
-        The largest norm itself for the norms 2 and inf, for norm 1 up to `MOST_CORNERS`
-        rows, and for a single row or column; otherwise a bound.
+    Exact for the norms 2 and inf, for norm 1 up to `MOST_CORNERS` rows, and for a
+    single row or column.
     """
     rows = lengths_of(matrix, 2)
     if norm == 1 and len(rows) <= MOST_CORNERS:
@@ -531,22 +478,21 @@ class DiffusionScenario(Scenario):
     .. math:: dX_t = -\nabla V(X_t)\,dt + \sqrt{2}\,dB_t
 
     with a potential whose Hessian is at least `curvature` times the identity. Under the
-    synchronous coupling (both paths driven by the same noise) two paths approach each
-    other at the rate `curvature` in the Euclidean norm, at all times.
+    synchronous coupling two paths approach each other at the rate `curvature` in the
+    Euclidean norm.
 
     Parameters
     ----------
     curvature : float
-        Least eigenvalue of the Hessian of the potential, anywhere, one over the unit
-        of time. Negative if paths may part.
+        Least eigenvalue of the Hessian of the potential, per unit of time; may be
+        negative.
     times : array-like of shape (n_records,)
-        When the records are taken after the start; increasing and not negative.
+        Times of the records after the start; increasing and not negative.
     diameter : float
         Largest Euclidean distance of two starting points that must look alike.
     table : str or None, default=None
-        Public name of the table, by which certificates of several releases that rest
-        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
-        names no table, and such certificates are not added.
+        Public name of the table. Certificates of several releases on one named table
+        may be added up (:func:`~skpuffer.privacy.compose`).
 
     Notes
     -----
@@ -556,8 +502,7 @@ class DiffusionScenario(Scenario):
 
     References
     ----------
-    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition 6.3, with the exponent
-    and the norm of its proof.
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition 6.3, corrected.
 
     Examples
     --------
@@ -598,13 +543,7 @@ class DiffusionScenario(Scenario):
             raise scenario_error("diffusion.times_not_increasing", times=self.times)
 
     def record_shifts(self) -> Floats:
-        """Largest distance of the records of two starts, by time.
-
-        Returns
-        -------
-        ndarray of shape (n_records,)
-            Euclidean distances.
-        """
+        """Return the largest Euclidean distance of records of two starts, by time."""
         self.check()
         # Driven by the same noise, two paths X and Y have a difference without noise:
         # d|X - Y|²/dt = -2 <grad V(X) - grad V(Y), X - Y> <= -2 C |X - Y|², so
@@ -623,11 +562,9 @@ class DiffusionScenario(Scenario):
         Parameters
         ----------
         lipschitz : float, default=1.0
-            Lipschitz constant of the query, from the norm `form` of the records to its
-            own.
+            Lipschitz constant of the query, from the norm `form` of the records.
         form : {'sum', 'stacked'}, default='sum'
-            The sum of the Euclidean norms of the records, or the Euclidean norm of the
-            vector of all of them.
+            Sum of the Euclidean norms of the records, or the norm of all stacked.
 
         Returns
         -------

@@ -25,58 +25,46 @@ class GaussianScenario(Scenario):
     Parameters
     ----------
     mean : array-like of shape (n_columns,) or (n_records * n_columns,), default=None
-        None is zero. No move depends on it.
+        None is zero. The noise does not depend on it.
     covariance : array-like or data frame, square
-        Covariance of the columns of one record, or of all records stacked one after the
-        other.
+        Covariance of one record's columns, or of all records stacked.
     secret : str, int or list of these, default=None
         The secret columns. None is all of them (for ``covariance_of='records'``).
     domain : pair (low, high), array-like of shape (n_values, n_secret) or float
         Values of the secret that must look alike; see `shape`.
     shape : {'box', 'ball', 'points'}, default='box'
-        How `domain` is read: as bounds (numbers, or one for each secret column), as
-        the radius of a Euclidean ball, or as a list of values.
+        How `domain` is read: bounds, the radius of a Euclidean ball, or a list.
     covariance_of : {'columns', 'records'}, default='columns'
-        'columns': records are independent and alike. 'records': records depend on each
-        other, such as a time series.
+        'columns': records are independent and alike. 'records': records are dependent.
     level : {'record', 'dataset'}, default='record'
-        'record': the secret is one record's value, any record's. 'dataset': it is the
-        average of the secret columns over the table (for ``covariance_of='columns'``).
+        'record': one record's value. 'dataset': the average of the secret columns over
+        the table (``covariance_of='columns'``).
     columns : list of str, default=None
-        Names of the columns, in the order of `covariance`; by them the columns of the
-        data are found. None takes them from `covariance` if it is a data frame.
+        Names of the columns of `covariance`. None takes them from a data frame.
     protected : array-like of int, default=None
-        Records whose value is secret, from zero, for ``covariance_of='records'``. None
-        is all.
+        Records whose value is secret (``covariance_of='records'``). None is all.
     table : str or None, default=None
-        Public name of the table, by which certificates of several releases that rest
-        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
-        names no table, and such certificates are not added.
+        Public name of the table. Certificates of several releases on one named table
+        may be added up (:func:`~skpuffer.privacy.compose`).
 
     Notes
     -----
     *Linear queries* (a release with its matrix `linear`) have Gaussian distributions of
-    one covariance for all values of a secret; their W_inf distance is the move of the
-    mean and signs are kept: moves may cancel. For several outputs and a ball of several
-    secret columns no few distributions are the furthest apart by every measure, so only
-    the longest move is offered (a bound on it in norms other than 1, 2 and inf).
+    one covariance for all values of a secret. Their W_inf distance is the signed move
+    of the mean. For several outputs and a ball of several secret columns only the
+    longest move is offered (a bound in norms other than 1, 2 and inf).
 
     *Other queries* are bounded by how far each record moves, under one coupling of the
-    whole table, so certificates of several releases may be added up if `table` names
-    it. That needs a contribution that says how far it moves with its record (a method
-    ``move(gaps, norm)`` from moves of the features, of shape (n_records, n_features),
-    to those of contributions, of shape (n_records,)).
+    whole table. The contribution needs a method ``move(gaps, norm)`` from moves of the
+    features, of shape (n_records, n_features), to its moves, of shape (n_records,).
 
-    The distributions of two secrets at different records have unequal covariances and
-    are infinitely far apart, so only values of one record are kept apart.
-
-    The variance that the query itself has is not used as noise.
+    Only values of one record are kept apart: the distributions of secrets at different
+    records are infinitely far apart. The query's own variance is not used as noise.
 
     References
     ----------
-    Pierquin et al. (2024), Rényi Pufferfish privacy, Propositions 6.2 and F.1; the
-    joint coupling is that of Proposition 6.4. Zhang, Ohrimenko and Cummings (2022),
-    Attribute privacy, for secrets of the whole table.
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Propositions 6.2, 6.4 and F.1;
+    Zhang, Ohrimenko and Cummings (2022), Attribute privacy.
 
     Examples
     --------
@@ -203,15 +191,7 @@ class GaussianScenario(Scenario):
         return found
 
     def _moves(self, n_secret: int) -> tuple[Any, ...]:
-        """Extreme differences of secret values, which dominate all others.
-
-        Returns
-        -------
-        middle : ndarray of shape (n_secret,) or None
-            Of the domain; None where it has none.
-        moves : ndarray of shape (n_moves, n_secret) or float
-            One of each pair of opposite differences, or the diameter of a ball.
-        """
+        """Extreme differences of secret values, which dominate all others."""
         if self.domain is None:
             raise scenario_error("gaussian.domain_missing")
         read = {

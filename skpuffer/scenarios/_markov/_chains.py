@@ -41,24 +41,10 @@ class Chains:
 def stationary_distribution(
     transition: Any, kind: Callable[[Any], Any] = float
 ) -> list[Any]:
-    """Stationary distribution of a chain, by elimination without subtractions.
+    """Stationary distribution of a row-stochastic chain with one recurrent class.
 
-    Parameters
-    ----------
-    transition : sequence of sequences
-        Row-stochastic, with one recurrent class.
-    kind : type, default=float
-        Number type of the result; `fractions.Fraction` is exact.
-
-    Raises
-    ------
-    ValueError
-        If there are several stationary distributions.
-
-    References
-    ----------
-    Grassmann, Taksar and Heyman (1985), Regenerative analysis and steady state
-    distributions for Markov chains.
+    By elimination without subtractions (Grassmann, Taksar and Heyman, 1985). The number
+    type is `kind`; `fractions.Fraction` is exact.
     """
     rows = [[kind(p) for p in row] for row in transition]
     k = len(rows)
@@ -98,25 +84,7 @@ def stationary_distribution(
 
 
 def irreducible_stationary(transition: Floats) -> Floats | None:
-    """Stationary distribution of an irreducible chain, or None for any other.
-
-    Parameters
-    ----------
-    transition : ndarray of shape (n_states, n_states)
-        Row-stochastic.
-
-    Returns
-    -------
-    ndarray of shape (n_states,) or None
-        Each mass to full relative accuracy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.scenarios._markov._chains import irreducible_stationary
-    >>> irreducible_stationary(np.array([[0.9, 0.1], [0.2, 0.8]])).round(6)
-    array([0.666667, 0.333333])
-    """
+    """Stationary distribution of an irreducible chain, or None for any other."""
     n_classes, _ = connected_components(transition > 0, connection="strong")
     return None if n_classes > 1 else np.array(stationary_distribution(transition))
 
@@ -146,13 +114,7 @@ class Marginals(NamedTuple):
 
 
 def settling_marginals(initial: Floats, transition: Floats, n: int) -> Marginals:
-    """Distributions of the single states of a chain of `n` records, until they settle.
-
-    Parameters
-    ----------
-    initial : ndarray of shape (n_states,)
-    transition : ndarray of shape (n_states, n_states)
-    """
+    """Distributions of the states of a chain of `n` records, until they settle."""
     # q, qP, qP², ... until they agree with the stationary distribution, which stands
     # for all that follow; supports in logic
     q, on, arrows = initial, initial > 0, transition > 0
@@ -182,22 +144,9 @@ def window_delta(marginals: Marginals, transition: Floats, n: int, width: int) -
     """Probability that coupled chains differ outside a window around the secret.
 
     Given the state at position i the records at i - `width` and before, and those at
-    i + `width` and after, are independent. Two chains coupled to agree at these two
-    ends of the window agree outside it; a maximal coupling of the ends differs with a
-    probability of their total variation distance.
-
-    Parameters
-    ----------
-    marginals : Marginals
-        Distributions of the single states.
-    transition : ndarray of shape (n_states, n_states)
-
-    Returns
-    -------
-    float
-        Largest total variation distance of the ends, over positions and pairs of
-        states that have a probability there, rounded up; exactly zero for independent
-        records.
+    i + `width` and after, are independent. A maximal coupling of these two ends differs
+    with probability of their total variation distance. Returns the largest over
+    positions and pairs of states, rounded up; exactly zero for independent records.
     """
     k = len(transition)
     # equal rows: the next record does not depend on this one
@@ -240,19 +189,8 @@ def smallest_window(
 ) -> tuple[int | None, float]:
     """Smallest window outside of which coupled chains differ with a small probability.
 
-    Parameters
-    ----------
-    life : object
-        Object that keeps the result; see `life_of`.
-    event_delta : float
-        Mass that may be left out.
-
-    Returns
-    -------
-    width : int or None
-        None if no window is shorter than the series.
-    delta : float
-        Probability left out, as by :func:`window_delta`.
+    Returns the width, None if no window is shorter than the series, and the probability
+    left out by :func:`window_delta`, at most `event_delta`.
     """
     marginals = [settling_marginals(*chain, chains.n) for chain in chains.chains]
 
@@ -278,19 +216,7 @@ def smallest_window(
 
 
 def exact_entries(rows: Floats) -> tuple[list[list[int]], int] | None:
-    """Probabilities as fractions with one denominator, or None.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n)
-        Each row sums to one up to round-off.
-
-    Returns
-    -------
-    (list of list of int, int) or None
-        Numerators, and the denominator that all share. None if some row is not the
-        round-off of fractions with a denominator of at most 10**6 that sum to one.
-    """
+    """Probabilities as fractions with one denominator, or None."""
     fractions = [
         [Fraction(p).limit_denominator(_LARGEST_DENOMINATOR) for p in row]
         for row in rows.tolist()
@@ -333,8 +259,8 @@ def exact_sum_distributions(
 ) -> ByPlace:
     """Distributions of a sum along a chain given one state, in exact integers.
 
-    A polynomial with non-negative integer coefficients is one large integer here, a
-    fixed number of bytes to each coefficient, so a convolution is one multiplication.
+    A polynomial with non-negative integer coefficients is one large integer here, so a
+    convolution is one multiplication.
 
     Parameters
     ----------
@@ -344,16 +270,14 @@ def exact_sum_distributions(
         Numerators and denominator of the transition probabilities.
     weights : ndarray of int of shape (n_states,)
         Non-negative.
-    n : int
-        Length of the chain.
     positions : iterable of int
         Where the state is given, from zero.
 
     Returns
     -------
     dict of {int: list of (ndarray of int, ndarray of object) or None}
-        For each position and state the atoms of the sum and their masses, integers
-        that are exact up to their sum; None where the state has no probability.
+        By position and state the atoms of the sum and their masses, exact up to their
+        sum; None where the state has no probability.
     """
     rows, denominator = transition
     k, added = len(rows), [int(w) for w in weights]
@@ -401,18 +325,9 @@ def _unpack(packed: int, width: int) -> tuple[Indices, NDArray[np.object_]]:
 def prefix_tables(
     initial: Floats, transition: Floats, weights: Indices, n: int
 ) -> list[Floats]:
-    """Joint distributions of the sum of the first records and the last state.
+    """List, by t from zero, of P(X_t = x, sum of the weights up to t).
 
-    Parameters
-    ----------
-    initial : ndarray of shape (n_states,)
-    transition : ndarray of shape (n_states, n_states)
-    weights : ndarray of int of shape (n_states,)
-
-    Returns
-    -------
-    list of ndarray of shape (n_states, n_sums)
-        Item `t` holds P(X_t = x, sum of the weights up to `t`), with `t` from zero.
+    Each item is an array of shape (n_states, n_sums).
     """
     # P(X_t = y, S_t = s) = sum over x of P(X_(t-1) = x, S_(t-1) = s - w_y) P(x, y)
     table = _shifted(np.asarray(initial)[:, None], weights)
@@ -423,19 +338,9 @@ def prefix_tables(
 
 
 def suffix_tables(transition: Floats, weights: Indices, n: int) -> list[Floats]:
-    """Distributions of the sum of the next records given the state before them.
+    """List, by m below `n`, of sums of the next m weights given the state before.
 
-    Parameters
-    ----------
-    transition : ndarray of shape (n_states, n_states)
-    weights : ndarray of shape (n_states,)
-    n : int
-        As for :func:`prefix_tables`.
-
-    Returns
-    -------
-    list of ndarray of shape (n_states, n_sums)
-        Item `m`, below `n`, holds the distribution of the sum of the next `m` weights.
+    Each item is an array of shape (n_states, n_sums).
     """
     # from the last record backwards: the next state and its weight, then the rest
     tables = [np.ones((len(weights), 1))]
@@ -455,21 +360,11 @@ def _shifted(table: Floats, weights: Indices) -> Floats:
 def mix(
     left: Floats, right: Floats, complete: bool = True
 ) -> tuple[Atoms | None, float]:
-    """Convolution: the distribution of a sum of two independent parts.
+    """Convolve masses of sums 0, 1, 2, ... of two independent parts, up to a factor.
 
-    Parameters
-    ----------
-    left, right : ndarray
-        Masses of the sums 0, 1, 2, ..., up to a factor.
-    complete : bool, default=True
-        Whether every sum that can occur has a mass here.
-
-    Returns
-    -------
-    distribution : (ndarray of int, ndarray) or None
-        Atoms and masses above zero; None if there are none.
-    lost : float
-        Bound on the mass of atoms too light to be computed; 0.0 if there are none.
+    Returns (atoms, masses above zero), or None if there are none, and a bound on the
+    mass of atoms too light to be computed; 0.0 if `complete`, as every sum then has a
+    mass.
     """
     # by definition and not by FFT, whose error is absolute and would bury the tails
     masses = np.convolve(left, right)
@@ -501,19 +396,8 @@ def float_sum_distributions(
 ) -> tuple[ByPlace, float]:
     """Distributions of a sum along a chain given one state, in floats.
 
-    Parameters
-    ----------
-    initial : ndarray of shape (n_states,)
-    transition : ndarray of shape (n_states, n_states)
-    weights : ndarray of int of shape (n_states,)
-
-    Returns
-    -------
-    distributions : dict of {int: list of (ndarray, ndarray) or None}
-        As for :func:`exact_sum_distributions`, but floats of relative error
-        :func:`mass_error`.
-    lost : float
-        Bound on the mass of atoms too light to be computed, in any distribution.
+    As :func:`exact_sum_distributions`, with relative error :func:`mass_error`, and a
+    bound on the mass of atoms too light to be computed, in any distribution.
     """
     forward = prefix_tables(initial, transition, weights, n)
     backward = suffix_tables(transition, weights, n)
@@ -580,23 +464,10 @@ def window_sum_distributions(
 ) -> tuple[ByPlace, float]:
     """Distributions of the sum inside a window, by its ends and the given state.
 
-    Parameters
-    ----------
-    initial : ndarray of shape (n_states,)
-    transition : ndarray of shape (n_states, n_states)
-    weights : ndarray of int of shape (n_states,)
-    width : int
-        As for :func:`window_delta`.
-
-    Returns
-    -------
-    distributions : dict of {tuple: list of (ndarray, ndarray) or None}
-        By state, for every position of the window and every pair of states at its
-        ends. An end that lies outside the table is None, and a window that lies inside
-        is the same wherever it lies. A state at an end counts as a part of the window:
-        it is the same in both tables of a pair.
-    lost : float
-        As for :func:`float_sum_distributions`.
+    A dict by (left, right) ends with a list by state, and the mass lost as in
+    :func:`float_sum_distributions`. An end outside the table is None. States at the
+    ends are a part of the window; a window that lies inside is the same wherever it
+    lies.
     """
     k = len(weights)
     # bridges[u][a]: sums over the `width` records after state u, the last of which is

@@ -149,23 +149,9 @@ class _PureBound:
 
 
 def mixing(transition: Floats) -> tuple[float, float]:
-    """Least stationary mass, and spectral gap of the multiplicative reversibilisation.
+    """Least stationary mass, and spectral gap 1 - lambda_2(P P*), P* in reversed time.
 
-    Parameters
-    ----------
-    transition : ndarray of shape (k, k)
-        Row-stochastic.
-
-    Returns
-    -------
-    least_mass, gap : float
-        The gap is one less the second eigenvalue of P P*, with P* the chain in
-        reversed time.
-
-    Raises
-    ------
-    UnsupportedError
-        If the chain is reducible or the gap is zero: it need not mix at all.
+    A chain that is reducible or has no gap raises UnsupportedError: it need not mix.
     """
     stationary = irreducible_stationary(transition)
     gap = 0.0
@@ -187,9 +173,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
     Parameters
     ----------
     initial : ndarray of shape (k,)
-        Distribution of the first record.
     transition : ndarray of shape (k, k)
-        Row-stochastic.
     protected : sequence of int or None, default=None
         Positions of the protected records; None is all.
     pairs : bool ndarray of shape (k, k) or None, default=None
@@ -197,8 +181,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
 
     References
     ----------
-    Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated data,
-    section 4.4.
+    Song, Wang and Chaudhuri (2017), section 4.4.
     """
 
     def __init__(
@@ -358,25 +341,9 @@ def chain_influence(
     assumptions: tuple[Statement, ...] = (),
     life: object = None,
 ) -> MaxInfluence:
-    """Max-influence of records along Markov chains, as a fact.
+    """Max-influence along Markov chains, one (initial, transition) for each prior.
 
-    Parameters
-    ----------
-    chains : sequence of (initial, transition)
-        One for each prior.
-    move : float, default=inf
-        How far one record moves its contribution from state to state.
-    protected : sequence of int or None, default=None
-        Positions of the protected records, from zero; None is all.
-    pairs : array-like of shape (k, k) or None, default=None
-        Which states must look alike, as flags; None is all.
-    life : object, default=None
-        Quilts are kept as long as it lives, with what is found of them; see `life_of`.
-
-    Raises
-    ------
-    ScenarioError
-        If no chain gives a protected record two values.
+    `move` is how far one record moves its contribution; quilts are kept with `life`.
     """
 
     def key(array: ArrayLike, dtype: type = float) -> tuple[Any, ...]:

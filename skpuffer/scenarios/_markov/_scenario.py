@@ -62,83 +62,64 @@ from ._quilts import (
 class MarkovChainScenario(Scenario):
     """The secret is the state of a Markov chain at one time, through its neighbours.
 
-    Record `t` of the table is the state at time `t` of a Markov chain, such as a time
-    series of activities or of readings in bins. Nobody who sees the release shall tell
-    which of two states the chain was in at any one time.
+    Record `t` of the table is the state at time `t`, such as a time series of
+    activities. Which of two states the chain was in at any one time is secret.
 
     Parameters
     ----------
     transition : array-like of shape (n_states, n_states), or a list of these
-        Row-stochastic: entry (a, b) is the probability of b after a. A list is a
-        finite set of beliefs, and the promise holds for each.
+        Row-stochastic: entry (a, b) is the probability of b after a. The promise holds
+        for each belief of a list.
     initial : array-like of shape (n_states,), 'stationary' or list of these, \
             default='stationary'
-        Distribution of the first record; one for all chains, or one for each.
+        Distribution of the first record, one for all chains or for each.
     states : array-like of shape (n_states,) or (n_states, n_features), default=None
-        The records that the states stand for, in the order of `transition`. None
-        numbers them from zero, unless `cuts` says what they are.
+        Records that the states stand for, in the order of `transition`. None numbers
+        them from zero, unless `cuts` is given.
     pairs : {'same_index', 'all'}, default='same_index'
-        Which secrets must look alike: two states at the same time, or any state at any
-        time and any other.
+        Which secrets must look alike: states at one time, or also at different times.
     protected : array-like of int, default=None
         Times at which the state is secret, from zero. None is all.
     event_delta : float, default=1e-9
-        Mass, for each pair of secrets, that may be left out where distributions of the
-        whole series are out of reach; the certificate then states what was left out.
-        Zero asks for all of it, which for long series leaves group privacy.
+        Mass that may be left out for each pair of secrets where exact distributions are
+        out of reach; the certificate states it. Zero leaves group privacy for long
+        series.
     table : str or None, default=None
-        Public name of the table, by which certificates of several releases that rest
-        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
-        names no table, and such certificates are not added; see also the notes.
+        Public name of the table. Certificates of several releases on one named table
+        may be added up (:func:`~skpuffer.privacy.compose`).
     cuts : dict of {column: array-like of shape (n_states - 1,)}, default=None
-        In place of `states`, for readings of one column: the points, in rising order,
-        that cut its range into states. Readings stay as they are. A reading at a point
-        belongs to the state above it, and one that is missing to the last state.
+        In place of `states`: rising points that cut the readings of one column into
+        states. A reading at a point belongs to the state above, a missing one to the
+        last state.
     times : str, default=None
-        With `cuts`, the column of the public time of each record. A release may be
-        grouped by it, such as by month: what is secret is the reading. Records must be
-        in the order of their times.
-
-    See Also
-    --------
-    BayesianNetworkScenario : Other dependencies than a chain.
+        With `cuts`, the column of the public time of each record, by which a release
+        may be grouped. Records must be in the order of their times.
 
     Notes
     -----
-    *Sums over records* of contributions that are whole multiples of one vector (counts,
-    means of readings in equal bins, any histogram of two states) have exact
-    distributions by dynamic programming: in integers where the transition probabilities
-    are short decimals or fractions and the series is short (a few hundred records),
-    else in floats that never subtract and with a margin for round-off, which can
-    overstate W_inf by one step of the lattice and never understates it. That reaches a
-    few thousand records of two states.
+    *Sums over records* of whole multiples of one vector (counts, histograms) have exact
+    distributions by dynamic programming. Short series use integers; others, of up to a
+    few thousand records of two states, use floats whose error never understates W_inf.
 
-    *Long series* are cut: with the states known at a distance of `width` records to
-    both sides of the secret, what lies beyond does not depend on it. The two tables of
-    a pair are coupled to agree on these two states, except with a probability that
-    falls geometrically in `width`, and the smallest width is taken for which it is at
-    most `event_delta`. Distributions of the sum inside the window, given the states at
-    its ends, then stand for those of the whole sum. Their distances are not smaller
-    than those of the whole sum outside the event.
+    *Long series* are cut at `width` records on both sides of the secret. The two tables
+    of a pair are coupled to agree on the states there, except with a probability of at
+    most `event_delta`. Distributions of the sum inside the window, given these states,
+    stand for those of the whole sum: their distances are not smaller outside the event.
 
     *Other queries* are bounded by how many records differ: those of the window, or all.
-    For training runs and votes there is also the law of that number, for two chains
-    that are coupled step by step, to both sides of the secret, until they meet:
-    :class:`~skpuffer.accountants.PrivacyLoss` takes the mean over it where that needs
-    less noise. Such a mean is about one release, so a table with a name (`table`),
-    whose releases are to be added up, is accounted for by its window.
+    For training runs and votes without `table`,
+    :class:`~skpuffer.accountants.PrivacyLoss` takes the mean over the number of records
+    that differ until the coupled chains meet, where that needs less noise. With
+    ``pairs='all'`` there are no windows.
 
-    With ``pairs='all'`` there are no windows.
-
-    *Cuts.* A reading is believed to depend on nothing but its own state. So whatever
-    separates states separates readings: quilts and windows are those of the states,
-    and a record near the secret moves by all that a reading can, at its public time.
+    *Cuts.* A reading is believed to depend on nothing but its own state, so quilts and
+    windows are those of the states. A record near the secret moves by all that a
+    reading can.
 
     References
     ----------
     Pierquin et al. (2024), Rényi Pufferfish privacy, Theorem 3.3 and Definition 4.2;
-    Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated data,
-    for the dependence of a chain on what surrounds a secret.
+    Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated data.
 
     Examples
     --------
@@ -190,19 +171,7 @@ class MarkovChainScenario(Scenario):
         protected_records(self.protected)
 
     def chains(self) -> list[tuple[Floats, Floats]]:
-        """Return the Markov chains that the series may follow.
-
-        Returns
-        -------
-        list of (ndarray of shape (n_states,), ndarray of shape (n_states, n_states))
-            Distribution of the first record, and transition probabilities.
-
-        Raises
-        ------
-        ScenarioError
-            If a row is not a distribution, shapes differ, or a chain has several
-            stationary distributions where one is asked for.
-        """
+        """Return (initial, transition) of each Markov chain the series may follow."""
         matrices = self._matrices()
         first = self._initial_distributions(len(matrices), len(matrices[0]))
         return [
@@ -271,19 +240,7 @@ class MarkovChainScenario(Scenario):
             raise scenario_error("markov.stationary_needs_initial") from None
 
     def cut_column(self) -> tuple[Any, Floats] | None:
-        """Return the column that is cut into states, and where.
-
-        Returns
-        -------
-        (column, points) or None
-            Name of the column, and ndarray of shape (n_states - 1,) in its unit; None
-            where rows are states.
-
-        Raises
-        ------
-        ScenarioError
-            If the cuts are not those of one column, or do not suit the chain.
-        """
+        """Return the column that is cut into states, and its points; or None."""
         if self.cuts is None:
             if self.times is not None:
                 raise scenario_error("markov.times_without_cuts", times=self.times)
@@ -387,20 +344,9 @@ def meeting(life: object, chains: Chains) -> Meeting | None:
     """Bound in how many records coupled chains differ, and how far from the secret.
 
     The chains differ at one time. On either side of it they are coupled step by step,
-    the next states being the same with the largest probability there is, until they
-    meet; from then on they are one. Given the state at that time the two sides are
-    independent.
-
-    Parameters
-    ----------
-    life : object
-        Object that keeps the result; see `life_of`.
-
-    Returns
-    -------
-    Meeting or None
-        The largest over chains, times and pairs of states. None where it would take too
-        long.
+    the next states being the same with the largest probability, until they meet. Given
+    the state at that time the two sides are independent. The largest over chains, times
+    and pairs of states is returned, or None if that would take too long.
     """
     found = []
     for initial, transition in chains.chains:

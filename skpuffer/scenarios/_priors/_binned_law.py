@@ -57,41 +57,34 @@ class BinnedRows(Laws):
 class BinnedLaw(RowBelief):
     """A record, coded by public bins, is distributed as in public rows.
 
-    The data is read through the same coding before anything else: a number as the mean
-    of its bin's public rows, any other value as the nearest declared one, and a record
-    that no public row is like as the nearest that is there with its label. So whatever
-    an estimator makes of its columns, it never tells two records of one cell apart.
+    The data is read through the same coding first: a number as the mean of its bin's
+    public rows, any other value as the nearest declared one. A record that no public
+    row is like is read as the nearest with its label. So an estimator never
+    distinguishes two records of one cell.
 
     Parameters
     ----------
     rows : data frame of shape (n_rows, n_columns)
-        Public rows with the secret, and with the target if it is to be part of the
-        belief. They are read once: what is changed in place afterwards does not count.
+        Public rows with the secret, and the target if the belief covers it. They are
+        read once: later changes in place do not count.
     bins : Schema, or dict of {column: int, list of numbers or list of values}, \
             default=None
-        A public code book of the table, of which the cells are taken; then a number is
-        read as the middle of its cell, and what is missing as its code book says. Let
-        it say how many cells a number has, ``Number(0, 99, bins=4)``: of a few dozen
-        each, no two people are alike. Or,
-        of a column of numbers, how many bins of about equal mass or the edges between
-        them; of any other its values, of which the first stands for all that are not
-        declared. Columns that are not named keep the values the public rows have.
+        A public schema whose cells are taken, as ``Number(0, 99, bins=4)``: use few
+        cells. Or by column: for numbers how many bins of about equal mass or the edges
+        between them, else its values, of which the first stands for undeclared ones.
+        Columns that are not named keep the values of the public rows.
     known : sequence of column names, default=()
-        Columns of which an attacker may know any already. The promise is then made
-        whatever subset of them is known, the empty one included. To know all that is
-        read leaves nothing to hide.
+        Columns of which an attacker may know any subset already. They must not be all
+        that is read.
     rest : BoundedOdds, default=None
         How far what the rows do not have, such as the label, shifts the odds given the
         row. None is for releases that read these columns only.
 
     Notes
     -----
-    The more bins, the more two samples of the same people differ: many bins and few
-    rows cost noise, and few bins cost accuracy.
-
-    A value that was never declared is read as the first without a word, were it all of
-    a column: to say so would tell of the data. Compare the values yourself. Cells are
-    compared as with the levels of a :class:`~skpuffer.schema.Category`.
+    Many bins and few rows cost noise, and few bins cost accuracy. Undeclared values are
+    read as the first without a warning, which would depend on private data: compare the
+    values yourself.
 
     Examples
     --------
@@ -199,13 +192,12 @@ class BinnedLaw(RowBelief):
     # -- reading a table ----------------------------------------------------------
 
     def read(self, scenario: Any, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a table as it is coded, column by column.
+        """Return the columns of a data frame as they are coded; other columns stay.
 
         Parameters
         ----------
         scenario : AttributeScenario
         frame : DataFrame
-            With the columns of the rows, or some of them; others stay.
 
         Returns
         -------
@@ -216,16 +208,7 @@ class BinnedLaw(RowBelief):
         return laws.coding.read(frame)
 
     def atoms(self, scenario: Any) -> pd.DataFrame:
-        """Return the coded records that have mass, without the secret.
-
-        Parameters
-        ----------
-        scenario : AttributeScenario
-
-        Returns
-        -------
-        DataFrame
-        """
+        """Return the coded records that have mass, without the secret."""
         laws = self.laws(scenario)
         assert isinstance(laws, BinnedRows)
         return pd.DataFrame(
@@ -256,19 +239,12 @@ class BinnedLaw(RowBelief):
         target : str or None
             Which of the rows' columns `y` is, if any.
         fill_rows, fill_targets : bool, default=False
-            Whether what is missing is read as in the nearest atom too, as where nothing
-            refuses it later.
+            Whether missing values are filled too.
 
         Returns
         -------
         frame : DataFrame
-            Missing values stay missing, unless they are filled.
         y : array-like or None
-
-        Raises
-        ------
-        ValueError
-            If `y` is masked.
         """
         refuse_mask(y, "y")
         laws = self.laws(scenario)

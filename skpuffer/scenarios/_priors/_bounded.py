@@ -19,11 +19,9 @@ MOST_ODDS = 1e9
 class BoundedOdds(Belief):
     """A row shifts the odds of the secret within a range.
 
-    The whole row but the secret, read or not, label and all: nobody who saw it would
-    change the odds of one value of the secret against another by more than a factor
-    within this range. No table is needed, and it stands whatever else of the row is
-    known already. Knowledge *besides* the row, as a name or an address, must leave the
-    range as it is.
+    The whole row but the secret, label included, changes the odds of one value of the
+    secret against another by at most this range, whatever of the row is known already.
+    Knowledge *besides* the row, such as a name, must leave the range as it is.
 
     Parameters
     ----------
@@ -86,15 +84,7 @@ class BoundedOdds(Belief):
 
 
 def check_rest(rest: Any) -> None:
-    """Check the odds of what a belief leaves out.
-
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    ScenarioError
-        If its range is out of bounds, or it has a share.
-    """
+    """Check the odds of what a belief leaves out."""
     if rest is None:
         return
     if not isinstance(rest, BoundedOdds):
@@ -115,21 +105,19 @@ _OFF = 0.05
 class BoundedInference(Belief):
     """From a row the secret is guessed no better than with this AUC.
 
-    A guesser of which of two values of the secret a person has, from the whole row but
-    the secret, has at each false-positive rate no larger true-positive rate than the
-    binormal ROC curve of this area. It is declared of those who know no more: with some
-    of the columns known, or more about the person, the secret may be guessed better.
+    A guesser who sees the whole row but the secret has at each false-positive rate no
+    larger true-positive rate than the binormal ROC curve of this area. It is declared
+    of those who know no more: with some columns known already the guess may be better.
 
     Parameters
     ----------
     auc : float
         In (0.5, 1). Area under the binormal ROC curve that no guesser exceeds anywhere.
-        The area under a guesser's own curve is not enough: a rare value that gives the
-        secret away lifts the curve at its start, and hardly the area. Where there are
-        such values, declare more, or ``BoundedOdds(w, share=...)``.
+        A guesser's own area is not enough: a rare, revealing value hardly changes it.
+        With such values declare more, or ``BoundedOdds(w, share=...)``.
     rest : BoundedOdds, default=None
         If the AUC is of the columns that are read: how far all else, label included,
-        shifts the odds given these. None says that it is of the whole row.
+        shifts the odds. None: the AUC is of the whole row.
 
     Examples
     --------

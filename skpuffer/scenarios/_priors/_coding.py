@@ -176,24 +176,7 @@ def coding_of(
     bins: Mapping[Hashable, Any] | Schema,
     names: Iterable[Hashable],
 ) -> Coding:
-    """Return the coding of a public table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Public rows.
-    bins : Schema, or dict of {column: int, list of numbers or list of values}
-        For a column of numbers, how many bins of about equal mass, or the edges between
-        bins; for any other its values. A column that is not named keeps the values it
-        has. The cells of a code book are those of all columns.
-    names : iterable
-        Columns to be coded.
-
-    Raises
-    ------
-    ScenarioError
-        If a column cannot be coded so, by its name.
-    """
+    """Return the coding of columns of a public table; see :class:`BinnedLaw`."""
     if isinstance(bins, Schema):
         # each by itself, so that one column can be read without the others
         return Coding({n: Cells(Schema({0: bins[n]}).binning()) for n in names})
@@ -332,35 +315,15 @@ def target_leaks(
 ) -> tuple[Statement, ...]:
     """Return a sentence if the target is nearly the secret; refuse if it is the secret.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_records,) or (n_records, n_targets), or None
-        Targets as they came.
-    secret : array-like of shape (n_records,) or None
-        None where it is not known.
-    name : str or None
-        Name of the target.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    ScenarioError
-        If the target is a recoding of the secret, and agrees with it beyond chance.
-
     Notes
     -----
-    The target's name proves nothing, so the values are compared, whatever codes either
-    has. The target is nearly the secret if one of them is guessed from the other with
-    at most a tenth of the errors that independent columns of the same shares have, and
-    independent columns would agree so well with a probability below 1e-6. Numbers of
-    many values are compared by tenths of the records.
+    The values are compared, whatever codes either has. The target is nearly the secret
+    if one is guessed from the other with at most a tenth of the errors of independent
+    columns with the same shares, and these would agree so well with a probability below
+    1e-6. Numbers of many values are compared by tenths of the records.
 
     The answer depends on private rows. It can only take a promise away, and one record
-    changes it only for tables at the threshold. A table that differs from a refused one
-    in one record is near, and gets no promise either.
+    changes it only for tables at the threshold.
     """
     inner = getattr(scenario, "scenario", scenario)
     column = getattr(inner, "column", None)

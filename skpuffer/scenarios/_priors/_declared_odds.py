@@ -18,42 +18,35 @@ _ROUNDED = 0.005
 class DeclaredOdds(RowBelief):
     """A public classifier says how probable each value of the secret is, by the row.
 
-    Records are believed to be like the public rows, and given such a row the values of
-    the secret to have the classifier's probabilities. No label is needed: `rest` says
-    what it adds.
+    Records are believed to be like the public rows, and the secret given a row to have
+    the classifier's probabilities. `rest` says what the label adds.
 
     Parameters
     ----------
     propensity : classifier, callable or array-like
-        A fitted classifier of the secret, fitted without the private rows; or a
-        callable of `rows` that returns the probabilities of the values, or these, of
-        shape (n_rows, n_values), or (n_rows,) for the second of two values.
+        A classifier of the secret, fitted without the private rows; or a callable of
+        `rows` that returns probabilities, or these, of shape (n_rows, n_values) or
+        (n_rows,) for the second of two values.
     rows : data frame or array-like of shape (n_rows, n_columns)
-        Public rows of the columns that are read. A column that is the secret is left
-        out. Classifier and rows are read once: what is changed in place afterwards does
-        not count.
+        Public rows of the columns that are read; the secret is left out. Classifier and
+        rows are read once: later changes in place do not count.
     rate : float or dict of {value: float}, default=None
-        Share of the people with the second value, or with each; only compared with the
-        mean probability over the rows, by which the belief goes.
+        Share of the people with the second value, or with each. It is only compared
+        with the mean probability over the rows.
     known : sequence of column names, default=()
-        Columns of which an attacker may know any already. The promise is then made
-        whatever subset of them is known, the empty one included. To know all that is
-        read leaves nothing to hide.
+        Columns of which an attacker may know any subset already. They must not be all
+        that is read.
     rest : BoundedOdds, default=None
         How far what the rows do not have, such as the label, shifts the odds given the
         row. None is for releases that read these columns only.
 
     Notes
     -----
-    Probabilities that were fitted are as good as the fit: one that is too coarse, or
-    shrunk, tells less of the secret than the columns do, and the promise is for whoever
-    believes it.
+    Fitted probabilities are as good as the fit: if it is too coarse or shrunk, the
+    columns reveal more about the secret than the belief says.
 
     Examples
     --------
-    The older somebody is, the more probable, by a public classifier or as here by its
-    probabilities:
-
     >>> import numpy as np
     >>> import pandas as pd
     >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds, DeclaredOdds

@@ -51,19 +51,7 @@ _Cells = tuple[Floats, Any]
 
 
 def columns_of(table: Any, names: Any = None) -> dict[Hashable, pd.Series]:
-    """Return the columns of a table by name.
-
-    Parameters
-    ----------
-    table : {data frame, array-like, sparse matrix, ReferenceTable}
-        Table of shape (n, n_columns).
-    names : sequence, default=None
-        Names of the columns of a table that has none; None numbers them.
-
-    Returns
-    -------
-    dict of {name: Series or sparse matrix of one column}
-    """
+    """Return the columns of a table by name."""
     if sparse.issparse(table):
         columns = table.tocsc()
         return {i: columns[:, [i]] for i in range(table.shape[1])}
@@ -78,20 +66,7 @@ def columns_of(table: Any, names: Any = None) -> dict[Hashable, pd.Series]:
 def prior_leaks(
     scenario: Any, X: Any, y: Any, secret: Any, target: Hashable | None
 ) -> tuple[Statement, ...]:
-    """Return a sentence if public rows of a scenario hold private records.
-
-    Parameters
-    ----------
-    X : {data frame, array-like, sparse matrix} of shape (n_records, n_columns)
-        Private rows as they came.
-    y, secret : array-like of shape (n_records,) or None
-    target : str or None
-        Name of the target.
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Return sentences if public rows of a scenario hold private records."""
     for table, column, declared in scenario.public_rows():
         target = target if declared is None else declared
         names = None
@@ -118,36 +93,24 @@ def shares_records(
 ) -> bool:
     """Tell whether public rows hold private ones, more than chance explains.
 
-    Raw rows are compared in the columns that both tables have, whatever their order and
-    types: numbers after rounding, texts as they are spelt. A private row counts if it
-    is unique in the private table. It is *found* if it occurs among the public rows,
-    however often.
-
-    Parameters
-    ----------
-    private, public : dict of {name: array-like}
-        Columns as they came, before any coding.
-    apart : tuple, default=()
-        Names of columns (the secret, the target) that may be coded differently in the
-        two tables: rows are compared with them and without. Rows are also compared
-        without all columns of which no cell is in both tables.
+    Raw rows are compared in the columns that both tables have: numbers after rounding,
+    texts as they are spelt. A private row that is unique counts as found if it occurs
+    among the public rows. Rows are compared with the columns in `apart` (the secret,
+    the target) and without, and without columns of which no cell is in both tables.
 
     Notes
     -----
-    Honest tables share rows by chance. The chance that a unique private row is found
-    is estimated from how often rows of a table are found among other rows of the same
-    table, once for each table: the geometric mean of the two bounds what independent
-    draws of two different laws share, by the inequality of Cauchy and Schwarz. Each
-    counts three more coincidences than it saw. Copies within the public rows excuse
-    little, as the chance is at most 1.5 times that of the private table. Public rows
-    may also be made up, as a grid of all values: then new rows made of shuffled private
-    columns are found as well, and their share is the chance if it is larger. Rows are
-    shared if those found exceed 1.25 times these odds by four standard deviations and
-    by three in a hundred of the smaller table.
+    The chance that honest tables share a unique row is estimated from how often rows of
+    each table are found among its other rows: the geometric mean of the two bounds what
+    independent draws of two laws share (Cauchy and Schwarz). Each counts three more
+    coincidences than it saw, and the chance is at most 1.5 times that of the private
+    table. If shuffled private columns are found more often (as in a grid of all
+    values), that share is the chance. Rows are shared if those found exceed 1.25 times
+    these odds by four standard deviations and by three in a hundred of the smaller
+    table.
 
-    The answer depends on private rows, as the warning and the estimate that follow from
-    it do. It can only take a promise away. One record changes it only for tables at the
-    threshold.
+    The answer depends on private rows. It can only take a promise away. One record
+    changes it only for tables at the threshold.
     """
     names = [name for name in private if name in public]
     plain = [name for name in names if name not in apart]
@@ -210,23 +173,7 @@ def _among(rows: Any, other: Any) -> Any:
 
 
 def _twins(counts: Any, share: float, size: int) -> float:
-    """Chance that a row, unique in a part of a table, is among other rows.
-
-    Parameters
-    ----------
-    counts : ndarray of int
-        How often each distinct row of the table occurs.
-    share : float
-        Of the table that the other rows are: each row is one of them with this
-        probability.
-    size : int
-        Number of distinct rows for which the chance is wanted.
-
-    Returns
-    -------
-    float
-        At least that of three coincidences.
-    """
+    """Chance that a row, unique in a part of a table, is among other rows."""
     unique = counts * share ** (counts - 1.0)
     twins = unique[counts > 1].sum() + 3
     other = -np.expm1(counts * np.log1p(-share)).sum() if share < 1 else len(counts)
@@ -323,14 +270,7 @@ class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] #
 
     @abstractmethod
     def check(self, scenario: Any = None) -> None:
-        """Check the parameters by plain code; an error names the parameter.
-
-        Parameters
-        ----------
-        scenario : AttributeScenario, default=None
-            The scenario that it is the prior of, which beliefs that are read from
-            public rows need here and below.
-        """
+        """Check the parameters by plain code; an error names the parameter."""
 
     @abstractmethod
     def overlap(self, scenario: Any = None) -> Overlap:
@@ -352,18 +292,7 @@ class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] #
         """
 
     def check_covers(self, scenario: Any, context: PublicContext) -> None:
-        """Refuse a table of which more is read than the belief speaks of.
-
-        Parameters
-        ----------
-        scenario : AttributeScenario
-        context : PublicContext
-
-        Raises
-        ------
-        ScenarioError
-            By the names of the columns.
-        """
+        """Refuse a table of which more is read than the belief speaks of."""
         return
 
 
@@ -376,13 +305,7 @@ def explained(
     epsilon: ArrayLike,
     delta: float,
 ) -> pd.DataFrame:
-    """Return what an overlap buys at each budget, under Gaussian noise.
-
-    Returns
-    -------
-    DataFrame
-        See :meth:`~skpuffer.scenarios.AttributeScenario.explain`.
-    """
+    """Return what an overlap buys at each budget, under Gaussian noise."""
     delta = check_probability(delta=delta)
     budgets = [check_positive(epsilon=one) for one in np.atleast_1d(epsilon).tolist()]
     rows = []

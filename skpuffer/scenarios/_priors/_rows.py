@@ -72,23 +72,8 @@ class Laws:
     ) -> list[tuple[Floats, Floats, float]]:
         """Return distributions to compare, on all atoms: by pair, and by what is known.
 
-        Parameters
-        ----------
-        pairs : sequence of (int, int)
-            Pairs of the values.
-        doubted : bool, default=False
-            Whether masses may be others, so that what has none may have some.
-
-        Returns
-        -------
-        list of (ndarray, ndarray, float)
-            With the smaller mass, given either value, of what is known; zero only where
-            masses are doubted.
-
-        Raises
-        ------
-        ScenarioError
-            If no two of them are to be compared.
+        Each comes with the smaller mass of what is known, given either value; zero only
+        where masses are `doubted`, so that what has none may have some.
         """
         found = []
         for masses in self.conditional():
@@ -122,11 +107,8 @@ _NO_COPY = (*_NO_PICKLE, copy.Error, RuntimeError)
 class PublicRowsBelief(Belief):
     """Base of beliefs with public rows, the parameter `rows`, which it reads once.
 
-    Rows and a classifier of them are known by identity, as to compare tables each time
-    would take longer than to fit. So they are as they were when they were first read,
-    whatever is done to them in place afterwards; all other parameters count as they
-    are. A copy, pickled or not, is of what was read: in another process it is the same
-    belief.
+    Rows and a classifier of them are compared by identity and kept as first read;
+    changes in place do not count. A copy, pickled or not, is of what was read.
     """
 
     rows: Any
@@ -154,15 +136,7 @@ class PublicRowsBelief(Belief):
         return kept[name][1]
 
     def _once(self, made: Callable[[], Laws], *content: Any) -> Laws:
-        """What a function makes of parameters, made anew where one is another.
-
-        Parameters
-        ----------
-        made : callable
-            Of the shared parameters, as they were read.
-        *content : objects
-            All else that it depends on.
-        """
+        """What a function makes of parameters, made anew where one is another."""
         key = [getattr(self, name) for name in self._shared]
         digest = _digest(content)
         kept = vars(self).get("_kept_laws")

@@ -25,9 +25,8 @@ from skpuffer.utils._reading import (
 class ReferenceTable:
     """Public table, held once and shared by reference.
 
-    Wrap a large public sample in it when a scenario is to be cloned often (a grid
-    search): clones then share the table rather than copy it. A plain data frame works
-    just as well.
+    Wrap a large public sample when a scenario is cloned often (a grid search): clones
+    then share the table rather than copy it.
 
     Parameters
     ----------
@@ -109,13 +108,7 @@ class ReferenceTable:
 
 
 def encode_target(context: PublicContext, y: ArrayLike | None) -> Any:
-    """Encode raw targets as the model sees them: class indices, floats, or as is.
-
-    Raises
-    ------
-    ScenarioError
-        If a label is not among the public classes, or a number is not finite.
-    """
+    """Encode raw targets as the model sees them: class indices, floats, or as is."""
     if y is None:
         return None
     y = np.asarray(y)
@@ -138,25 +131,7 @@ def encode_target(context: PublicContext, y: ArrayLike | None) -> Any:
 def bound_arrays(
     context: PublicContext, X: Any, y: ArrayLike | None = None
 ) -> tuple[Floats, Any]:
-    """Convert public rows to the arrays that the model's query reads.
-
-    Parameters
-    ----------
-    X : data frame or array-like
-        With the model's raw columns, and maybe others.
-    y : array-like, default=None
-        Raw targets.
-
-    Returns
-    -------
-    X : ndarray of shape (n, n_features)
-    y : ndarray of shape (n,) or None
-
-    Raises
-    ------
-    ScenarioError
-        If a column is not there, or a value cannot be read as a finite number.
-    """
+    """Convert public rows to the arrays that the model's query reads."""
     # columns are matched by name or by position, never by one in place of the other
     names = context.feature_names
     if context.n_features is not None and (names is None) != (
@@ -220,19 +195,9 @@ def prior_arrays(
     target: Hashable | None,
     context: PublicContext,
 ) -> tuple[Floats, Any]:
-    """Convert a prior table to the features and target that the model's query reads.
+    """Convert a prior table to the arrays X and y that the model's query reads.
 
-    Parameters
-    ----------
-    scenario : AttributeScenario
-        Names the secret column, which is left out.
-    target : str, int or None
-        Name of the target column, which is no feature.
-
-    Returns
-    -------
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,) or None
+    The secret column, which `scenario` names, and the target are left out of X.
     """
     frame = table._frame
     # a public table of a declared belief need not have them

@@ -1,11 +1,5 @@
 """Markov quilts: records given which a protected one is independent of those beyond.
 
-A quilt Q of record i splits the others into near ones and far ones, the far ones being
-independent of i given Q. The price of a quilt is its max-influence (the largest
-divergence of Q's distributions over pairs of values of i) and the cost of the noise
-that covers the near records. A collection of quilts finds, for a given cost, the
-cheapest quilt of the worst record.
-
 Source: Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated
 data, section 4.
 """
@@ -52,15 +46,12 @@ class QuiltChoice:
 class Quilts(Plain, ABC):
     """Markov quilts of each protected record, under one prior.
 
-    A quilt of a record are other records, given which it is independent of those beyond
-    them; the near set is what the quilt encloses. Conditional on the quilt, noise needs
-    to cover the near set only, and what the quilt itself tells is its max-influence.
+    A quilt is a set of records, given which a record is independent of those beyond
+    them. Noise covers only the near set, which the quilt encloses; the quilt itself
+    costs its max-influence.
 
     Examples
     --------
-    A scenario of dependent records offers them, one for each prior. With noise of ten
-    times what one record adds, this is the price of the record that is hidden worst:
-
     >>> from skpuffer.releases import GradientRelease
     >>> from skpuffer.scenarios import MarkovChainScenario, MaxInfluence
     >>> run = GradientRelease(n_records=50, n_steps=1, sampling="full_batch")
@@ -87,9 +78,7 @@ class Quilts(Plain, ABC):
         order : float or 'total_variation'
             How influence is measured: the Rényi order, or total variation.
         cost : callable
-            Function of an array of sizes; non-decreasing: cost of the noise that covers
-            near sets of these sizes. The price of a quilt is its influence and the cost
-            of its size.
+            Cost of the noise that covers near sets of given sizes; non-decreasing.
         max_distance : int or None, default=None
             Leave out quilts with records further away than that.
         ceiling : float, default=inf
@@ -113,13 +102,7 @@ class Quilts(Plain, ABC):
 
     @abstractmethod
     def approximate(self) -> "Quilts":
-        """Return the same quilts with max-influences bounded by the mixing time.
-
-        Raises
-        ------
-        UnsupportedError
-            If there is no such bound.
-        """
+        """Return the same quilts with max-influences bounded by the mixing time."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -292,13 +275,7 @@ class Influence(Protocol):
 
 
 def measure_of(order: float | str) -> "RenyiInfluence | VariationInfluence":
-    """Return the measure of influence: a Rényi divergence or total variation.
-
-    Parameters
-    ----------
-    order : float or 'total_variation'
-        A Rényi order in (1, inf], checked by the caller.
-    """
+    """Return the measure of influence: a Rényi divergence or total variation."""
     if order == TOTAL_VARIATION:
         return VariationInfluence()
     return RenyiInfluence(float(order))
@@ -317,20 +294,10 @@ class RenyiInfluence:
     alpha: float
 
     def table(self, distributions: Floats, possible: Booleans) -> Floats:
-        """Return the divergences of all pairs of rows of a table.
+        """Divergence of row z from row y at [..., z, y], for distributions (..., k, v).
 
-        Parameters
-        ----------
-        distributions : ndarray of shape (..., k, v)
-            Each row a distribution.
-        possible : bool ndarray of shape (..., k, v)
-            Where a distribution has mass, however little: masses underflow, this does
-            not.
-
-        Returns
-        -------
-        ndarray of shape (..., k, k)
-            Of row z from row y at [..., z, y]; infinite where z has mass and y none.
+        `possible` says where a distribution has mass, however little. A divergence is
+        infinite where z has mass and y none.
         """
         shape = distributions.shape[:-2]
         distributions = distributions.reshape(-1, *distributions.shape[-2:])
@@ -378,15 +345,7 @@ class RenyiInfluence:
     def error(
         self, n_states: int, steps: int | Indices, drift: float = 0.0
     ) -> float | Floats:
-        """Bound of the numerical error of a divergence: round-off and drift.
-
-        Parameters
-        ----------
-        n_states : int
-            Length of the sums.
-        drift : float, default=0.0
-            Relative error of masses beyond rounding.
-        """
+        """Bound of the error of a divergence of `n_states` terms."""
         # a relative error r of p and q moves log(p / q) by 2 r at most, and
         # log(sum p^alpha q^(1 - alpha)) / (alpha - 1) by (2 alpha - 1) / (alpha - 1) r
         amplified = 2.0

@@ -40,9 +40,7 @@ class SideQuilts(Quilts):
 
     Near are the records strictly between, and all beyond an end without a quilt. Both
     the influence and the number of near records are monotone in a and b, which makes
-    the search fast: a branch-and-bound over blocks of (a, b) for one record, and
-    records only as long as no quilt known is good enough for them. Records whose laws
-    have settled are alike, so what it takes does not grow with their number.
+    the branch-and-bound search fast. Records whose laws have settled are alike.
 
     Parameters
     ----------
@@ -185,20 +183,7 @@ class SideQuilts(Quilts):
     def influence(
         self, index: int, a: int | None, b: int | None, order: float | str = math.inf
     ) -> float:
-        """Return the max-influence of one record on the quilt at lags (a, b).
-
-        Parameters
-        ----------
-        index : int
-            Position of the record, from zero.
-        a, b : int or None
-            Distance of the earlier and the later record of the quilt.
-
-        Returns
-        -------
-        float
-            Infinite if there is no such quilt.
-        """
+        """Return the max-influence of a record on the quilt at lags (a, b), or inf."""
         if a is None and b is None:
             return 0.0
         return float(self._of_quilt(self._measure(order), a, b).at(index))
@@ -376,20 +361,7 @@ class _InfluenceOfEach(NamedTuple):
 
 
 class _Prices:
-    """Bounds of the records' prices by the quilts known, for all of a sequence at once.
-
-    Records near an end are listed one by one. Those between are alike, except for how
-    far the ends are. There a quilt of two sides costs the same for all of them, one on
-    the later side more from record to record, and one on the earlier side less: the
-    dearest is found by bisection.
-
-    Parameters
-    ----------
-    cost : callable
-        Of sizes; non-decreasing.
-    known : list of (a, b)
-        Lags, to begin with.
-    """
+    """Bounds of the prices of a sequence's records by the quilts known."""
 
     def __init__(
         self,

@@ -33,12 +33,7 @@ def pool_rows(pool: Any) -> tuple[Any, Any]:
 
 
 def check_pool(pool: Any) -> None:
-    """Refuse what is no pool.
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Refuse what is no pool."""
     if isinstance(pool, str):
         if pool != "known":
             raise scenario_error("subsample.pool_not_known_or_table", pool=pool)
@@ -69,33 +64,13 @@ def pool_digest(pool: Any) -> str:
 
 
 def check_classes(y: Any) -> None:
-    """Refuse to stratify by what is no column of classes.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_pool,) or None
-
-    Raises
-    ------
-    ScenarioError
-    """
+    """Refuse to stratify by what is no column of classes."""
     if y is None or _dimensions(y) != 1:
         raise scenario_error("subsample.stratify_without_target")
 
 
 def pool_arrays(pool: Any, context: PublicContext) -> tuple[Any, Any]:
-    """Return a public pool as the query reads it.
-
-    Returns
-    -------
-    X : ndarray of shape (n_pool, n_features)
-    y : ndarray of shape (n_pool,) or None
-
-    Raises
-    ------
-    ScenarioError
-        If it has other columns than the table.
-    """
+    """Return a public pool as the query reads it."""
     X, y = pool_rows(pool)
     if context.has_target and y is None:
         raise scenario_error("subsample.pool_without_targets")
@@ -108,25 +83,7 @@ def pool_arrays(pool: Any, context: PublicContext) -> tuple[Any, Any]:
 def taken_of(
     table: tuple[Rows, Any], pool: tuple[Any, Any], rng: np.random.Generator | None
 ) -> NDArray[np.bool_]:
-    """Return which records of a pool a table has, and refuse one that has others.
-
-    Parameters
-    ----------
-    table, pool : tuple of (X, y)
-        Read in one way. Targets are compared where both have them.
-    rng : numpy.random.Generator or None
-        Records of the pool that are equal are as likely to be the ones that the table
-        has. None takes the first of them.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_pool,)
-
-    Raises
-    ------
-    ScenarioError
-        Without quoting a record: which are there is what is hidden.
-    """
+    """Return which records of a pool a table has, and refuse one that has others."""
     both = np.concatenate([_dense(pool[0]), _dense(table[0])])
     if table[1] is not None and pool[1] is not None:
         targets = [np.asarray(y, dtype=float) for y in (pool[1], table[1])]
@@ -162,13 +119,7 @@ Masks = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class UniformSubset:
-    """So many records of each stratum, every choice of them as likely.
-
-    Parameters
-    ----------
-    strata : tuple of (ndarray of int, int)
-        Positions in the pool, and how many of them are drawn.
-    """
+    """So many records of each stratum, every choice of them as likely."""
 
     strata: tuple[tuple[Indices, int], ...] = field(repr=False)
     n_pool: int
@@ -243,21 +194,7 @@ SubsetLaw = UniformSubset | IndependentRecords
 
 
 def shares(sizes: Indices, n: int) -> Indices:
-    """Return how many of `n` fall to each class, in the shares that classes have.
-
-    By largest remainders, the first of equal ones, so that none is off by one or more.
-
-    Parameters
-    ----------
-    sizes : ndarray of int of shape (n_classes,)
-    n : int
-        At most their sum.
-
-    Returns
-    -------
-    ndarray of int of shape (n_classes,)
-        Sums to `n`, and none exceeds its size.
-    """
+    """Return how many of `n` fall to each class, in the shares that classes have."""
     # in integers: remainders of floats are off by a rounding
     counts, left = np.divmod(sizes.astype(np.int64) * n, int(sizes.sum()))
     largest = np.argsort(-left, kind="stable")[: n - int(counts.sum())]

@@ -58,74 +58,56 @@ class SubsampleScenario(Scenario):
     """The secret is who was drawn of a pool: the table is a random subset of it.
 
     For accountants that bound a mutual information (PAC privacy): the query is run on
-    random subsets of the pool, and the noise set by how much its outputs differ. So it
-    is for any query that is one vector, such as the parameters of a forest, whether or
-    not one record's influence on it is bounded.
+    random subsets of the pool, and the noise is set by how much its outputs differ. It
+    suits any query that is one vector, also without a bound on one record's influence.
 
     Parameters
     ----------
     pool : 'known' or table or (X, y), default='known'
-        'known' takes the table that is given to `fit` for the pool. A subset of it is
-        drawn within `fit`, and the query is run on that alone. The attacker is assumed
-        to know all rows of the pool: they are not protected, only who of it was drawn.
-        A table, with its targets where the model has any, is a public pool; what is
-        given to `fit` is then a subset of it that somebody has drawn.
+        'known': the table given to `fit` is the pool, of which `fit` draws a subset and
+        reads no more. The attacker is assumed to know all its rows; only membership is
+        protected. A table is a public pool; `fit` is then given a subset of it.
     size : int or float, default=0.5
         Records of a subset. A float is a share of the pool, in (0, 1).
     secret : {'dataset', 'record', 'groups'}, default='dataset'
-        The secret that a budget protects. 'dataset' is all of who was drawn. 'record'
-        is each record's membership, seen by itself: a weaker promise, which says
-        nothing of two records at once. 'groups' are those of `groups`, each seen by
-        itself.
+        'dataset' is all of who was drawn. 'record' is each record's membership by
+        itself: a weaker promise, which says nothing of two records at once. 'groups'
+        are those of `groups`, each by itself.
     groups : array-like of shape (n_pool,) or callable, default=None
-        With ``secret='groups'``: public ids of the pool's records, where the secret of
-        a group is which of its records were drawn. Or a callable of the memberships, a
-        mask of the pool's records, that returns a label, or a sequence of labels, one
-        for each secret. None takes the `groups` given to `fit` of a known pool.
+        With ``secret='groups'``: public ids of the pool's records; or a callable of the
+        mask of memberships that returns a label, or one for each secret. None takes the
+        `groups` given to `fit` of a known pool.
     prior : {'design', 'enumerated', 'sampled'}, default='design'
         - 'design': `n_subsets` subsets are drawn beforehand from the public
-          `random_state`, and the one that is run is one of these. That is the prior,
-          by design, so all of it is known.
+          `random_state`, and the one that is run is one of these.
         - 'enumerated': all subsets, of a small pool.
-        - 'sampled': all subsets, of which `n_subsets` are drawn to learn from. The one
-          that is run is drawn anew.
+        - 'sampled': `n_subsets` of all subsets are drawn to learn from. The one that is
+          run is drawn anew.
     n_subsets : int, default=512
         Subsets drawn, and fits of the model. By design the whole table leaks no more
         than ``log(n_subsets)`` nats.
     independent : bool, default=False
-        Whether each record is drawn by itself with one probability, the share that
-        `size` is of the pool. The number of records that are drawn is then secret.
+        Whether each record is drawn by itself with the probability `size`. The number
+        of records drawn is then secret.
     stratify : bool, default=False
-        Whether the classes of the target have the same shares in each subset as in the
-        pool, up to rounding.
+        Whether classes have the same shares in each subset as in the pool.
     random_state : int, default=0
-        Seed of the subsets. It is public and has nothing to do with the noise, nor with
-        which of them is run.
+        Public seed of the subsets, neither of the noise nor of which subset is run.
     n_jobs : int, default=None
-        How many processes run the query on the subsets, as joblib has it.
+        Processes that run the query on the subsets, as in joblib.
     verbose : bool, default=False
         Whether to show a progress bar of the subsets.
 
-    See Also
-    --------
-    SimulatorScenario : Tables that a simulator draws given a secret.
-    JointTableScenario : All tables that may be, with their probabilities.
-
     Notes
     -----
-    Every fit of a known pool draws a subset of its own, by a generator of its own from
-    which nothing else is drawn. The number of records that a query is told is that of
-    the subset, or the expected one where records are drawn independently.
-
-    Each fit runs its subsets once. The query may read anything, so no fit takes over
-    the outputs of another. By design, and where all subsets are gone through, the first
-    is run twice: a query that is another vector then is refused.
+    The query is told the size of the subset, or the expected one where records are
+    drawn independently. With 'design' and 'enumerated' the first subset is run twice: a
+    query that returns another vector is refused.
 
     References
     ----------
-    Xiao and Devadas (2023), PAC privacy: automatic privacy measurement and control of
-    data processing. Zhang and Vorobeychik, Breaking the Gaussian barrier: Residual-PAC
-    privacy for automatic privatization.
+    Xiao and Devadas (2023), PAC privacy. Zhang and Vorobeychik, Breaking the Gaussian
+    barrier: Residual-PAC privacy for automatic privatization.
 
     Examples
     --------
@@ -234,22 +216,7 @@ class SubsampleScenario(Scenario):
             raise scenario_error("subsample.groups_missing")
 
     def drawn(self, n_pool: int) -> int:
-        """Return how many records are drawn of a pool.
-
-        Parameters
-        ----------
-        n_pool : int
-
-        Returns
-        -------
-        int
-            The expected number, rounded, of records that are drawn independently.
-
-        Raises
-        ------
-        ScenarioError
-            If it is none of them, or all.
-        """
+        """Return how many of `n_pool` records are drawn, rounded if only expected."""
         given = self.size
         share = not isinstance(given, int | np.integer)
         n = round(given * n_pool) if share else int(given)
@@ -302,34 +269,17 @@ class SubsampleScenario(Scenario):
 
 
 def of_records(masks: Masks, weights: Floats | None) -> Indices:
-    """Return the membership of each record, without those that are certain.
+    """Return the membership of each record as ints (n_subsets, n_secrets).
 
-    Parameters
-    ----------
-    masks : ndarray of bool of shape (n_subsets, n_pool)
-    weights : ndarray of shape (n_subsets,) or None
-        Probabilities, where these are all subsets there are. None where they are draws:
-        of a record that is in all of them or in none nothing is certain.
-
-    Returns
-    -------
-    ndarray of int of shape (n_subsets, n_secrets)
+    Records that are in all subsets or in none are left out, if `weights` says that
+    these are all subsets there are.
     """
     codes: Indices = masks.astype(np.int8)
     return codes if weights is None else _uncertain(codes, weights)
 
 
 def of_groups(masks: Masks, weights: Floats | None, groups: Indices) -> Indices:
-    """Return the memberships of each group's records together, as one code a group.
-
-    Parameters
-    ----------
-    groups : ndarray of int of shape (n_pool,)
-
-    Returns
-    -------
-    ndarray of int of shape (n_subsets, n_secrets)
-    """
+    """Return the memberships of each group's records together, as one code a group."""
     columns = []
     for group in np.unique(groups):
         mine = np.packbits(masks[:, groups == group], axis=1)
@@ -341,17 +291,7 @@ def of_groups(masks: Masks, weights: Floats | None, groups: Indices) -> Indices:
 def of_function(
     masks: Masks, weights: Floats | None, function: Callable[[Any], Any]
 ) -> Indices:
-    """Return what a function says of each subset, as codes.
-
-    Parameters
-    ----------
-    function : callable
-        Function of one mask: a label, or a sequence with one for each secret.
-
-    Returns
-    -------
-    ndarray of int of shape (n_subsets, n_secrets)
-    """
+    """Return what a function says of each subset, as codes."""
     said = [function(mask.copy()) for mask in masks]
     rows = [list(one) if _is_sequence(one) else [one] for one in said]
     if len({len(row) for row in rows}) != 1 or not rows[0]:
