@@ -57,7 +57,6 @@ from skpuffer.exceptions import (
     unsupported_error,
     value_error,
 )
-from skpuffer.kernel import certificates as certificates
 from skpuffer.kernel import run as kernel_run
 from skpuffer.kernel.draws import noise_generator, spawned
 from skpuffer.kernel.gradients import GradientRelease
@@ -157,7 +156,7 @@ def all_or_nothing(
 FLOATING_POINT = kernel_run.FLOATING_POINT
 
 #: What a certificate says of noise that can be drawn again.
-SEEDED = certificates.SEEDED
+SEEDED = Statement("assume.noise_from_seed")
 
 #: What an estimator cannot see of the steps before it.
 UNTOUCHED_ROWS = Statement("assume.rows_untouched_by_others")

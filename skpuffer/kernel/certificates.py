@@ -4,42 +4,25 @@ Nothing else makes one. A rule says what a theorem claims of the noise; what eve
 must keep, whatever the theorem, is checked here.
 """
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import Self, TypedDict
 
-from skpuffer.exceptions import (
-    CompositionError,
-    Statement,
-    UncertifiedError,
-    stated,
-    value_error,
-)
-from skpuffer.kernel.curves import BeliefCurve, Events, PrivacyCurve
+from skpuffer.exceptions import Statement, UncertifiedError, stated, value_error
+from skpuffer.kernel.curves import Events, PrivacyCurve
 from skpuffer.kernel.facts import Fact
 from skpuffer.kernel.noise import Noise
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_probability
-from skpuffer.kernel.plain import from_plain, to_plain
 from skpuffer.kernel.releases import Release
 
-if TYPE_CHECKING:
-    from skpuffer.transport import SliceProfile
-
 __all__ = [
-    "SCHEMA",
-    "SEEDED",
-    "VERSION",
     "Certificate",
     "Claim",
     "Names",
     "Rule",
     "certificate_of",
-    "certificates_are",
     "certificates_from",
     "prove",
 ]
@@ -48,42 +31,6 @@ __all__ = [
 # How far from the budget, in parts of it, what the noise spends may be: above it by
 # rounding alone, below it by as much as a search for the scale may leave.
 _ABOVE, _BELOW = 1e-6, 1e-2
-
-#: What the data of a certificate says it is, and the version of its fields and curves.
-#: A field, a notion or a kind of curve that is new is a new version.
-SCHEMA, VERSION = "skpuffer.certificate", 5
-
-#: What a certificate says of noise that can be drawn again.
-SEEDED = Statement("assume.noise_from_seed")
-
-#: The same, as certificates of before version 3 say it.
-_SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise"
-
-#: Fields by the version that they came with, if not the first. Left out in an older one
-#: they are at their defaults, which promise nothing.
-_SINCE = {"events": 2, "seeded": 3, "errors": 5}
-
-#: The version from which on there is a digest.
-_DIGESTED = 2
-
-#: Fields that are read back as they are written, whatever they say.
-_TEXTS = frozenset(
-    {
-        "accountant",
-        "assumptions",
-        "choice",
-        "columns",
-        "coupling_id",
-        "notion",
-        "profile",
-        "record",
-        "relation",
-        "release",
-        "scenario",
-        "source",
-        "table",
-    }
-)
 
 
 class Changes(TypedDict, total=False):
@@ -222,7 +169,7 @@ class Claim:
         if type(given) is not Notion:
             object.__setattr__(self, "notion", Notion.of(given))
         # tuples, also of what is read back from JSON: certificates compare by value
-        object.__setattr__(self, "assumptions", _statements(self.assumptions))
+        object.__setattr__(self, "assumptions", in_statements(self.assumptions))
         if self.source and not isinstance(self.source, Statement):
             object.__setattr__(self, "source", stated(self.source))
 
@@ -234,7 +181,7 @@ class Claim:
     def assuming(self, *assumptions: Statement | str) -> Self:
         """Return this certificate with further assumptions written into it."""
         # appended, never replaced: what was assumed before still has to hold
-        further = _statements(assumptions)
+        further = in_statements(assumptions)
         return replace(self, assumptions=(*self.assumptions, *further))
 
 
@@ -282,63 +229,10 @@ class Certificate(Claim):
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
 
-    @property
-    def gain(self) -> float | None:
-        """Noise that one arbitrary record would need, over the noise used here.
-
-        In a fit, the root mean square of the noise by which plain differential privacy
-        of one replaced record keeps the same promise, by its best accountant and family
-        of noise, over that of the noise used. For a certificate that an accountant gave
-        by itself, outside of a fit, it may be the ratio of the two sensitivities (where
-        `noise_gain` is None), to which noise of one family is in proportion.
-
-        Under a belief about several records together, such as those of a household,
-        the noise that differential privacy of these would need: what the `fallback` is
-        of, and the certificate names. 1.0 or less: the scenario gained nothing over
-        plain differential privacy. None where the comparison makes no sense.
-        """
-        if self.noise_gain is not None:
-            return self.noise_gain
-        # By the sensitivities, to which noise is in proportion. A secret about many
-        # records, or about no bounded ones, has no record to compare.
-        if self.record_sensitivity is None or self.sensitivity is None:
-            return None
-        # no noise at all, where plain differential privacy would need some
-        if self.sensitivity == 0:
-            return math.inf
-        return self.record_sensitivity / self.sensitivity
-
-    @property
-    def fallback(self) -> float | None:
-        """Epsilon at `delta` whatever is believed of the record, under a belief.
-
-        Plain differential privacy of one replaced record, or of those that the belief
-        takes together. Under a `coupling_id` such as 'replace:3' these are any three,
-        otherwise all records of one block or household and no others. None where no
-        belief is declared.
-        """
-        curve: object = self.curve
-        if not isinstance(curve, BeliefCurve):
-            return None
-        return float(curve.without_belief().epsilon(self.delta - self.event_delta))
-
     def _refuse_estimate(self, what: Statement) -> None:
         if not self.certified:
             raise UncertifiedError(
                 Statement("certificate.estimate_no_guarantee", what=what)
-            )
-
-    def _refuse_sum(self) -> None:
-        """Raise where this is nothing that others may be added to."""
-        if not self.certified:
-            raise CompositionError(
-                Statement("compose.estimate_not_addable", certificate=self)
-            )
-        if self.seeded:
-            raise CompositionError(
-                Statement(
-                    "compose.noise_from_seed", certificate=self, release=self.release
-                )
             )
 
     def as_asked(self, asked: float | None, field: str = "epsilon") -> Self:
@@ -409,57 +303,22 @@ class Certificate(Claim):
                 )
             )
 
-    def as_estimate(self, reason: Statement | str) -> Self:
-        """Return this certificate demoted to an estimate, for a stated reason."""
-        return replace(
-            self,
-            # an estimate is no promise, so that nothing may follow from it or be added
-            # to it
-            notion=Notion.ESTIMATED,
-            rpp_epsilon=math.inf,
-            composable=False,
-            assumptions=(*self.assumptions, *_statements((reason,))),
-        )
+    def implies(self, notion: Notion | str) -> bool:
+        """Whether a promise in `notion` follows from this one, at the same numbers.
 
-    def as_seeded(self) -> Self:
-        """Return this certificate with the statement that its noise has a seed."""
-        return replace(self, seeded=True).assuming(SEEDED)
-
-    def implies(
-        self,
-        notion: Notion | str,
-        profile: "SliceProfile | str | None" = None,
-    ) -> bool:
-        """Whether a promise in `notion` follows from this one.
-
-        At the same numbers, except for the step from a Rényi notion to an (epsilon,
-        delta) one, whose numbers :meth:`to_approximate` gives, or of a sliced one
-        :meth:`to_sliced_approximate`.
+        From a Rényi notion to an (epsilon, delta) one the numbers differ:
+        :meth:`to_approximate` gives them.
 
         Parameters
         ----------
         notion : Notion or str
-        profile : SliceProfile or str, default=None
-            Slice profile that a sliced notion is to be about, or its name. None is that
-            of this certificate.
 
         Returns
         -------
         bool
-            An estimate implies nothing but an estimate, and a sliced promise nothing
-            about another profile.
+            An estimate implies nothing but an estimate.
         """
         notion = Notion.of(notion)
-        if profile is not None:
-            if notion not in SLICED:
-                raise value_error(
-                    "certificate.profile_without_slices", title=notion.title
-                )
-            name = profile if isinstance(profile, str) else profile.name
-            # Slices say nothing about other slices. What holds of the whole output
-            # holds along all of them.
-            if self.notion in SLICED and name != self.profile:
-                return False
         if self.relation == "add_remove" and self.notion.differential:
             # Another value of a record is two steps of this relation away, a removal
             # and an addition, so nothing follows for replaced values at these numbers.
@@ -523,165 +382,9 @@ class Certificate(Claim):
             noise_gain=None,
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """Return plain data, fit for strict JSON: infinity is the text 'inf'.
 
-        Returns
-        -------
-        dict
-            All fields and the `gain`, besides the name of the `schema`, its `version`
-            and a `digest` of all the rest, which shows that nothing was changed by
-            accident, and not who wrote it. The curve of an estimate is left out: there
-            is nothing to convert it to, and private rows may have gone into it.
-
-        See Also
-        --------
-        skpuffer.certificate.check : Recompute the numbers from what is written.
-        """
-        # every field, whichever there are: none can be forgotten by a list of them
-        out: dict[str, object] = {"schema": SCHEMA, "version": VERSION}
-        out |= {f.name: to_plain(getattr(self, f.name)) for f in fields(self)}
-        out["notion"] = str(self.notion)
-        # for readers; it follows from two fields and is not read back
-        out["gain"] = to_plain(self.gain)
-        # the curve of an estimate may have been made of private rows
-        if not self.certified:
-            out["curve"] = out["events"] = None
-        out["digest"] = digest_of_plain(out)
-        return out
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, object]) -> Self:
-        """Return the certificate that :meth:`to_dict` wrote.
-
-        Parameters
-        ----------
-        plain : dict
-            As it was written, or as it comes back from JSON.
-
-        Returns
-        -------
-        Certificate
-            The same in every field, with a curve that answers the same.
-
-        Raises
-        ------
-        ValueError
-            If it is of another schema or a newer version, a field is missing or
-            unknown, the notion or the curve is of a kind that is not known, or
-            the digest is not that of the data.
-
-        Examples
-        --------
-        >>> from skpuffer.privacy import Certificate
-        >>> from skpuffer.privacy_loss import GaussianCurve
-        >>> certificate = Certificate(
-        ...     notion="approximate_dp",
-        ...     epsilon=1.0,
-        ...     delta=0.127,
-        ...     curve=GaussianCurve(1.0),
-        ... )
-        >>> Certificate.from_dict(certificate.to_dict()) == certificate
-        True
-        """
-        version = _version_of(plain)
-        given = set(plain) - {"digest", "gain", "schema", "version"}
-        names = {f.name for f in fields(cls)}
-        names -= {name for name, since in _SINCE.items() if version < since}
-        if names != given:
-            # one that is left out would be taken for its default, which may say more
-            raise value_error(
-                "certificate.data_fields_wrong",
-                names=sorted(names - given),
-                given=sorted(given - names),
-            )
-        held: dict[str, Any] = {
-            # a text such as 'inf' is a number elsewhere, and stays a text in these
-            name: plain[name] if name in _TEXTS else from_plain(plain[name])
-            for name in names
-        }
-        # what older versions said in words alone
-        if version < _SINCE["seeded"]:
-            held["seeded"] = _SEEDED in held["assumptions"]
-        made = cls(**held)
-        rest = {name: value for name, value in plain.items() if name != "digest"}
-        if version >= _DIGESTED and plain.get("digest") != digest_of_plain(rest):
-            raise value_error("certificate.data_digest_differs")
-        return made
-
-    def __repr__(self) -> str:
-        parts = [f"notion={self.notion.name!r}"]
-        for name in ("epsilon", "alpha", "delta", "mutual_information"):
-            value = getattr(self, name)
-            # what is zero or unknown is left out: a line has to be short
-            if value is not None and not (name == "delta" and value == 0):
-                parts.append(f"{name}={value:.6g}")
-        # the notion and its numbers; `str` says the rest, assumptions above all
-        return f"Certificate({', '.join(parts)})"
-
-
-def _version_of(plain: Mapping[str, object]) -> int:
-    """Version of the fields of a certificate's data, if it is one that is known."""
-    schema, version = plain.get("schema"), plain.get("version")
-    if schema != SCHEMA or not isinstance(version, int) or version < 1:
-        raise value_error(
-            "certificate.data_schema_wrong",
-            schema=SCHEMA,
-            schema2=schema,
-            version=version,
-        )
-    if version > VERSION:
-        raise value_error(
-            "certificate.data_version_too_new", version=version, version2=VERSION
-        )
-    return version
-
-
-def _statements(given: Iterable[Statement | str]) -> tuple[Statement, ...]:
+def in_statements(given: Iterable[Statement | str]) -> tuple[Statement, ...]:
     return tuple(a if isinstance(a, Statement) else stated(a) for a in given)
-
-
-def digest_of_plain(plain: Mapping[str, object]) -> str:
-    """Return the digest of plain data, whatever tool has written it since.
-
-    An integrity check and no signature: whoever changes the data can make it anew.
-
-    Parameters
-    ----------
-    plain : dict
-        Dict of what JSON can hold; numbers of no more than 17 digits.
-
-    Returns
-    -------
-    str
-        ``sha256:`` and the digest in hexadecimal digits: of the data as JSON in ASCII,
-        keys in order, without spaces, each number as the format ``%.17g`` of C has it.
-    """
-    return (
-        f"sha256:{hashlib.sha256(_canonical(dict(plain)).encode('ascii')).hexdigest()}"
-    )
-
-
-@singledispatch
-def _canonical(value: object) -> str:
-    return json.dumps(value)
-
-
-@_canonical.register
-def _(value: dict) -> str:  # type: ignore[type-arg] # what it dispatches by
-    parts = (f"{json.dumps(k)}:{_canonical(value[k])}" for k in sorted(value))
-    return f"{{{','.join(parts)}}}"
-
-
-@_canonical.register
-def _(value: list | tuple) -> str:  # type: ignore[type-arg]
-    return f"[{','.join(map(_canonical, value))}]"
-
-
-@_canonical.register
-def _(value: int | float) -> str:
-    # a tool between may write 1.0 as 1, and mean the same; a truth value is no number
-    return json.dumps(value) if type(value) is bool else f"{value:.17g}"
 
 
 #: What a theorem claims of a noise, of one release and what is known about it.
@@ -711,18 +414,12 @@ class Names:
     columns: tuple[str, ...] | None = None
 
 
-_kinds: list[type[Certificate]] = []
-_find_kind: list[Callable[[], object]] = []
-
-
-def certificates_are(kind: type[Certificate]) -> None:
-    """Register the class of certificates: a subclass that says more of one."""
-    _kinds[:] = [kind]
-
-
-def certificates_from(find: Callable[[], object]) -> None:
-    """Register what loads the module that calls :func:`certificates_are`."""
+def certificates_from(find: Callable[[], type[Certificate]]) -> None:
+    """Register what finds the class of certificates: a subclass with more to say."""
     _find_kind[:] = [find]
+
+
+_find_kind: list[Callable[[], type[Certificate]]] = [lambda: Certificate]
 
 
 def prove(
@@ -784,14 +481,11 @@ def certificate_of(
     same = set(map(id, claim.assumptions))
     missing = tuple(
         each
-        for each in _statements((*fact.assumptions, *release.assumptions))
+        for each in in_statements((*fact.assumptions, *release.assumptions))
         if id(each) not in same and each not in claim.assumptions
     )
     held["assumptions"] = (*missing, *claim.assumptions)
-    if not _kinds and _find_kind:
-        _find_kind[0]()
-    kind = _kinds[0] if _kinds else Certificate
-    return kind(**held, **vars(names))
+    return _find_kind[0]()(**held, **vars(names))
 
 
 def _checks(claim: Claim, fact: Fact) -> tuple[tuple[str, bool], ...]:

@@ -1,10 +1,13 @@
 """The certificate: what one release promised, in which notion, assuming what."""
 
+import math
 import re
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from skpuffer.exceptions import (
+    CompositionError,
     Statement,
     UncertifiedError,
     unsupported_error,
@@ -17,6 +20,8 @@ from skpuffer.information import (
     posterior_success,
 )
 from skpuffer.kernel import certificates as certificates
+from skpuffer.kernel.certificates import in_statements
+from skpuffer.kernel.curves import BeliefCurve
 from skpuffer.kernel.notions import SLICED, Notion
 from skpuffer.kernel.numbers import check_probability
 from skpuffer.utils._versions import with_version, without_version
@@ -29,6 +34,10 @@ from ._display import (
 )
 from ._information import processed, sliced_approximate
 from ._robustness import shifted
+from ._written import SEEDED, plain_of, read_back
+
+if TYPE_CHECKING:
+    from skpuffer.transport import SliceProfile
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -72,6 +81,173 @@ class Certificate(certificates.Certificate):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(without_version(self, state))
+
+    @property
+    def gain(self) -> float | None:
+        """Noise that one arbitrary record would need, over the noise used here.
+
+        In a fit, the root mean square of the noise by which plain differential privacy
+        of one replaced record keeps the same promise, by its best accountant and family
+        of noise, over that of the noise used. For a certificate that an accountant gave
+        by itself, outside of a fit, it may be the ratio of the two sensitivities (where
+        `noise_gain` is None), to which noise of one family is in proportion.
+
+        Under a belief about several records together, such as those of a household,
+        the noise that differential privacy of these would need: what the `fallback` is
+        of, and the certificate names. 1.0 or less: the scenario gained nothing over
+        plain differential privacy. None where the comparison makes no sense.
+        """
+        if self.noise_gain is not None:
+            return self.noise_gain
+        # By the sensitivities, to which noise is in proportion. A secret about many
+        # records, or about no bounded ones, has no record to compare.
+        if self.record_sensitivity is None or self.sensitivity is None:
+            return None
+        # no noise at all, where plain differential privacy would need some
+        if self.sensitivity == 0:
+            return math.inf
+        return self.record_sensitivity / self.sensitivity
+
+    @property
+    def fallback(self) -> float | None:
+        """Epsilon at `delta` whatever is believed of the record, under a belief.
+
+        Plain differential privacy of one replaced record, or of those that the belief
+        takes together. Under a `coupling_id` such as 'replace:3' these are any three,
+        otherwise all records of one block or household and no others. None where no
+        belief is declared.
+        """
+        curve: object = self.curve
+        if not isinstance(curve, BeliefCurve):
+            return None
+        return float(curve.without_belief().epsilon(self.delta - self.event_delta))
+
+    def as_estimate(self, reason: Statement | str) -> Self:
+        """Return this certificate demoted to an estimate, for a stated reason."""
+        return replace(
+            self,
+            # an estimate is no promise, so that nothing may follow from it or be added
+            # to it
+            notion=Notion.ESTIMATED,
+            rpp_epsilon=math.inf,
+            composable=False,
+            assumptions=(*self.assumptions, *in_statements((reason,))),
+        )
+
+    def as_seeded(self) -> Self:
+        """Return this certificate with the statement that its noise has a seed."""
+        return replace(self, seeded=True).assuming(SEEDED)
+
+    def implies(
+        self, notion: Notion | str, profile: "SliceProfile | str | None" = None
+    ) -> bool:
+        """Whether a promise in `notion` follows from this one.
+
+        At the same numbers, except for the step from a Rényi notion to an (epsilon,
+        delta) one, whose numbers :meth:`to_approximate` gives, or of a sliced one
+        :meth:`to_sliced_approximate`.
+
+        Parameters
+        ----------
+        notion : Notion or str
+        profile : SliceProfile or str, default=None
+            Slice profile that a sliced notion is to be about, or its name. None is that
+            of this certificate.
+
+        Returns
+        -------
+        bool
+            An estimate implies nothing but an estimate, and a sliced promise nothing
+            about another profile.
+        """
+        notion = Notion.of(notion)
+        if profile is not None:
+            if notion not in SLICED:
+                raise value_error(
+                    "certificate.profile_without_slices", title=notion.title
+                )
+            name = profile if isinstance(profile, str) else profile.name
+            # Slices say nothing about other slices. What holds of the whole output
+            # holds along all of them.
+            if self.notion in SLICED and name != self.profile:
+                return False
+        return super().implies(notion)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain data, fit for strict JSON: infinity is the text 'inf'.
+
+        Returns
+        -------
+        dict
+            All fields and the `gain`, besides the name of the `schema`, its `version`
+            and a `digest` of all the rest, which shows that nothing was changed by
+            accident, and not who wrote it. The curve of an estimate is left out: there
+            is nothing to convert it to, and private rows may have gone into it.
+
+        See Also
+        --------
+        skpuffer.certificate.check : Recompute the numbers from what is written.
+        """
+        return plain_of(self, self.gain)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, object]) -> Self:
+        """Return the certificate that :meth:`to_dict` wrote.
+
+        Parameters
+        ----------
+        plain : dict
+            As it was written, or as it comes back from JSON.
+
+        Returns
+        -------
+        Certificate
+            The same in every field, with a curve that answers the same.
+
+        Raises
+        ------
+        ValueError
+            If it is of another schema or a newer version, a field is missing or
+            unknown, the notion or the curve is of a kind that is not known, or
+            the digest is not that of the data.
+
+        Examples
+        --------
+        >>> from skpuffer.privacy import Certificate
+        >>> from skpuffer.privacy_loss import GaussianCurve
+        >>> certificate = Certificate(
+        ...     notion="approximate_dp",
+        ...     epsilon=1.0,
+        ...     delta=0.127,
+        ...     curve=GaussianCurve(1.0),
+        ... )
+        >>> Certificate.from_dict(certificate.to_dict()) == certificate
+        True
+        """
+        return read_back(cls, plain)
+
+    def __repr__(self) -> str:
+        parts = [f"notion={self.notion.name!r}"]
+        for name in ("epsilon", "alpha", "delta", "mutual_information"):
+            value = getattr(self, name)
+            # what is zero or unknown is left out: a line has to be short
+            if value is not None and not (name == "delta" and value == 0):
+                parts.append(f"{name}={value:.6g}")
+        # the notion and its numbers; `str` says the rest, assumptions above all
+        return f"Certificate({', '.join(parts)})"
+
+    def _refuse_sum(self) -> None:
+        """Raise where this is nothing that others may be added to."""
+        if not self.certified:
+            raise CompositionError(
+                Statement("compose.estimate_not_addable", certificate=self)
+            )
+        if self.seeded:
+            raise CompositionError(
+                Statement(
+                    "compose.noise_from_seed", certificate=self, release=self.release
+                )
+            )
 
     def to_sliced_approximate(self, delta: float) -> "Certificate":
         """Return the (epsilon, delta) promise about slices that follows.
@@ -482,5 +658,3 @@ if Certificate.__doc__:  # which python -OO leaves out
     Certificate.__doc__ = re.sub(
         r" +\*\*fields\n.*\n", lambda _: "\n".join(_listed) + "\n", Certificate.__doc__
     )
-
-certificates.certificates_are(Certificate)

@@ -12,7 +12,7 @@ from skpuffer.certificate.__main__ import main
 from skpuffer.certificate._check import DEEPEST, LARGEST
 from skpuffer.certificate._structure import check_structure
 from skpuffer.exceptions import stated
-from skpuffer.kernel.certificates import digest_of_plain
+from skpuffer.privacy._written import digest_of_plain
 
 from .certificates import CERTIFICATES, data_of
 

@@ -8,7 +8,7 @@ from skpuffer.certificate import CertificateFileError, Finding, State, _check, c
 from skpuffer.certificate._check import DEEPEST, _parsed, read_certificate
 from skpuffer.certificate._rules import findings_of
 from skpuffer.exceptions import stated
-from skpuffer.kernel.certificates import digest_of_plain
+from skpuffer.privacy._written import digest_of_plain
 
 from .test_certificate_rules import D1, HONEST, gaussian, of_priors
 

@@ -27,7 +27,6 @@ from skpuffer.exceptions import (
     UncertifiedError,
     stated,
 )
-from skpuffer.kernel.certificates import _SINCE, VERSION, digest_of_plain
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import (
     Certificate,
@@ -36,6 +35,7 @@ from skpuffer.privacy import (
     mixed_information,
     parallel,
 )
+from skpuffer.privacy._written import _SINCE, VERSION, digest_of_plain
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
