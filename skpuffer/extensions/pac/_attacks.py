@@ -93,35 +93,13 @@ class InformationAttack:
         return int(np.argmax(self.accuracies - self.priors))
 
     def intervals(self) -> Floats:
-        """Confidence intervals of all shares, exact and simultaneous.
-
-        Returns
-        -------
-        ndarray of shape (n_secrets, 2)
-            By Clopper and Pearson, each wrong with an equal part of the chance that is
-            left, so that secrets may depend on each other.
-        """
+        """Return exact simultaneous (Clopper-Pearson) intervals, one row a secret."""
         failure = (1 - self.confidence) / (2 * len(self.hits))
         bounds = [clopper_pearson(int(k), self.n_draws, failure) for k in self.hits]
         return np.array(bounds)
 
     def allowed(self, certificate: Certificate) -> Floats:
-        """Return the largest shares of right guesses that a certificate allows.
-
-        Parameters
-        ----------
-        certificate : Certificate
-            A bound on a mutual information, under the prior that was attacked.
-
-        Returns
-        -------
-        ndarray of shape (n_secrets,)
-
-        Raises
-        ------
-        UncertifiedError
-            If it is an estimate, or bounds something else.
-        """
+        """Return the largest shares of right guesses that a certificate allows."""
         budget = budget_of(certificate, self.secret)
         return np.array([posterior_success(budget, float(p)) for p in self.priors])
 
@@ -137,6 +115,11 @@ class InformationAttack:
         -------
         bool
             Wrongly True with probability ``(1 - confidence) / 2`` at most.
+
+        Raises
+        ------
+        UncertifiedError
+            If the certificate is an estimate, or bounds something else.
         """
         return bool(np.any(self.intervals()[:, 0] > self.allowed(certificate)))
 
@@ -159,9 +142,8 @@ def bayes_attack(
 ) -> InformationAttack:
     """Guess secrets of a finite prior from a noisy output, as well as anyone can.
 
-    The attacker knows the prior, the output of each of its tables, and the noise. He
-    names the value of the whole table, of each record's membership, or of each group's,
-    that is the likeliest after what he sees. No other rule is right more often.
+    The attacker knows the prior, the outputs and the noise. He names the likeliest
+    value of the whole table, of each record's membership, or of each group's.
 
     Parameters
     ----------
@@ -189,13 +171,12 @@ def bayes_attack(
 
     See Also
     --------
-    pool_attack : Where no posterior is at hand, by normal distributions.
-    map_attack : Of the secrets of a scenario.
+    pool_attack : An attack by normal distributions, where no posterior is at hand.
 
     Notes
     -----
-    If the prior was sampled, the attacker is best against these samples. His guesses of
-    them overstate what is known of a larger prior.
+    No other rule is right more often. If the prior was sampled, the attack overstates
+    what is known of a larger prior.
 
     References
     ----------
@@ -259,21 +240,19 @@ def pool_attack(
 ) -> InformationAttack:
     """Guess each record's membership of a pool by a likelihood ratio.
 
-    The attacker simulates: outputs of tables with a record, and of tables without it.
-    To both he fits a normal distribution, adds the noise, and compares how likely what
-    he sees is under each. Half of the tables are simulated by the attacker and half are
-    attacked, unless the prior is of these tables alone.
+    The attacker fits normal distributions to outputs of tables with a record and
+    without it, and adds the noise. He simulates half of the tables and attacks the
+    others, unless the prior is of these tables alone.
 
     Parameters
     ----------
     outputs : OutputSamples
-        A scenario's fact under ``secret='record'``: outputs, and who was in which
-        table.
+        A scenario's fact under ``secret='record'``.
     noise : Noise or Calibration
         Gaussian, or what an accountant's `calibrate` returned.
     n_draws : int, default=None
-        Tables that are attacked. None is 20000, and of a sampled prior as many as are
-        not simulated by the attacker, since one that is attacked twice counts once.
+        Tables that are attacked. None is 20000, and for a sampled prior as many as the
+        attacker does not simulate.
     confidence : float, default=0.95
         Confidence in the statements on all records together.
     random_state : int, default=0
@@ -289,17 +268,11 @@ def pool_attack(
     UnsupportedError
         If the noise is not Gaussian.
     ValueError
-        If no memberships are known, or there are too few tables with a record or
-        without it.
-
-    See Also
-    --------
-    bayes_attack : The best attacker, where the prior is finite.
+        If there are too few tables with a record or without it.
 
     References
     ----------
-    Carlini et al. (2022), Membership inference attacks from first principles: the
-    online attack, with the whole output as the statistic.
+    Carlini et al. (2022), Membership inference attacks from first principles.
     """
     points, weights = _read(outputs)
     law = gaussian_noise(noise)
@@ -358,22 +331,7 @@ def _full_rank(noise: Noise | Calibration, dim: int) -> GaussianNoise:
 
 
 def budget_of(certificate: Certificate, secret: str) -> float:
-    """Return what a certificate says that secrets of a kind leak at most.
-
-    Parameters
-    ----------
-    secret : {'dataset', 'record', 'groups'}
-
-    Returns
-    -------
-    float
-        In nats.
-
-    Raises
-    ------
-    UncertifiedError
-        If it is an estimate, or bounds something else.
-    """
+    """Return what a certificate says that secrets of a kind leak at most, in nats."""
     if not certificate.certified:
         raise UncertifiedError(Statement("audit.estimate_bounds_no_information"))
     kinds = {
@@ -456,22 +414,21 @@ def fano_audit(
 ) -> FanoAudit:
     """Compare right guesses of a label with what a mutual information allows.
 
-    Any rule that names the label right that often from the release, a downstream
-    classifier among them, shows how much was released: Fano's inequality.
+    By Fano's inequality, any rule that is right that often shows how much was released.
 
     Parameters
     ----------
     certificate : Certificate
-        A bound on the mutual information with the whole table, a function of which the
-        label must be.
+        A bound on the mutual information with the whole table. The label must be a
+        function of the table.
     hits : int
         Right guesses.
     n_guesses : int
-        Independent ones, each of a release of its own.
+        Independent guesses, each of a release of its own.
     n_classes : int
         Equally likely labels.
     confidence : float, default=0.95
-        That an excess is none of chance.
+        Probability that an excess is not due to chance.
 
     Returns
     -------
@@ -481,8 +438,6 @@ def fano_audit(
     ------
     UncertifiedError
         If the certificate is an estimate, or bounds something else.
-    ValueError
-        If a count is out of range.
 
     References
     ----------
@@ -490,9 +445,6 @@ def fano_audit(
 
     Examples
     --------
-    A published result: ten classes, a budget of one half nat, and logits from which 79
-    of 100 labels are right.
-
     >>> from skpuffer.audit import fano_audit
     >>> from skpuffer.privacy import Certificate
     >>> claimed = Certificate(notion="mutual_information", mutual_information=0.5)

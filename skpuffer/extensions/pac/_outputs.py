@@ -191,19 +191,9 @@ class Outputs:
 
 
 def gaussian_noise(covariance: Floats) -> Noise:
-    """Return Gaussian noise of a covariance; what has no variance is released exactly.
+    """Return Gaussian noise of a covariance, exact in coordinates without variance.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (dim, dim)
-        Positive semi-definite.
-
-    Returns
-    -------
-    Noise
-        Where some direction of coordinates that have noise has nearly none, its
-        covariance is larger by so much that there is some: more noise of which nothing
-        is to be known leaks no more.
+    Directions with nearly no noise get a little more: more noise leaks no more.
     """
     variances = np.diag(covariance)
     noisy = variances > 0
@@ -224,15 +214,7 @@ def gaussian_noise(covariance: Floats) -> Noise:
 
 
 def covariance_of(noise: Noise, dim: int) -> Floats:
-    """Return the covariance of a noise in `dim` coordinates.
-
-    Raises
-    ------
-    UnsupportedError
-        If it is not Gaussian noise.
-    ValueError
-        If it has another number of coordinates.
-    """
+    """Return the covariance of a noise in `dim` coordinates."""
     # by exact type: another Gaussian noise may have another law
     if type(noise) not in (
         GaussianNoise,
@@ -279,9 +261,9 @@ class ExactBound:
     Parameters
     ----------
     secret : InformationBound
-        Bound for the secret of the budget; of several, the one that leaks most.
+        Bound for the secret of the budget, the one that leaks most.
     table : float or None
-        Information of the whole table, in nats, where that is not the same.
+        Information of the whole table in nats, where it differs.
     certain : bool
         Whether it holds for certain.
     """
@@ -295,10 +277,7 @@ class ExactBound:
 class ExactPrior:
     """A finite prior through noise: what leaks, and how surely.
 
-    Parameters
-    ----------
-    by_column : bool
-        Whether the secrets are the columns of the memberships, each by itself.
+    With `by_column`, each column of the memberships is a secret by itself.
     """
 
     atoms: Atoms
@@ -322,11 +301,7 @@ class ExactPrior:
         return float((self.atoms.distinct_weights @ ratios).sum())
 
     def by_covariance(self, law: NoiseLaw) -> float:
-        """Bound what leaks of the whole table for certain.
-
-        By Gaussian outputs of the same covariance, through Gaussian noise, and by what
-        there is to know.
-        """
+        """Bound for certain what leaks of the whole table, by the covariance."""
         if not isinstance(law, GaussianLaw):
             return self.atoms.output_entropy
         gaussian = MixtureChannel(self.atoms, law).log_det
@@ -342,13 +317,7 @@ class ExactPrior:
     ) -> ExactBound:
         """Bound what leaks through noise that was fixed beforehand, by fresh draws.
 
-        Parameters
-        ----------
-        law : NoiseLaw
-            Law of the noise.
-        gamma : float
-            Probability with which anything in the bound may fail.
-        method : {'betting', 'bernstein', 'asymptotic'}
+        Anything in the bound may fail with probability `gamma`.
         """
         channel = MixtureChannel(self.atoms, law)
         bank = Bank.iid(self.atoms, n_draws, rng)
@@ -402,18 +371,7 @@ class ExactPrior:
     ) -> float:
         """Return a scale of noise at which fresh draws are likely to certify a budget.
 
-        Parameters
-        ----------
-        law : NoiseLaw
-            Law of noise that is about on the budget.
-        n_draws : int
-            Draws of the certificate.
-        method : {'betting', 'bernstein'}
-
-        Returns
-        -------
-        scale : float
-            Scale of the standard deviations. Nothing is certified by it.
+        `law` is noise about on the budget. The scale certifies nothing.
         """
         n = min(n_draws, _PILOT)
         bound = self.bound(law, gamma / 2, n, method, rng).secret

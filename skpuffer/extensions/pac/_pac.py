@@ -82,16 +82,13 @@ class Bounded:
     information : float, default=inf
         Information of the output with the secret, in nats.
     table : float or None
-        Information of the output with the whole table, where that is not the same.
+        Information of the output with the whole table, where it differs.
     confidence : float
         Probability with which all of it holds.
-    how : Statement
-        Basis of the bound, in a sentence.
-    source : Statement
-        Where it is proved.
+    how, source : Statement
+        Basis of the bound, and where it is proved.
     draws : tuple of (int, float) or None
-        Seed of the draws it rests on, where it is not that of all, and the share of
-        what may fail that they may fail with.
+        Seed of draws of its own, and their share of what may fail.
     """
 
     information: float = math.inf
@@ -104,10 +101,9 @@ class Bounded:
 
 
 class _InformationAccountant(Accountant):
-    """Base of accountants of mutual information.
+    """Base of accountants of mutual information, which have the parameter `budget`.
 
-    A subclass has the parameter `budget`. It sets noise for :class:`Outputs` by
-    `_covariance`, and bounds what a noise of some covariance leaks by `_bounded`.
+    A subclass sets noise by `_covariance` and bounds its leakage by `_bounded`.
     """
 
     budget: float
@@ -298,39 +294,32 @@ class PAC(_InformationAccountant):
     """Gaussian noise that bounds a mutual information by the outputs' covariance.
 
     PAC privacy bounds what anybody can infer, on average, about a table drawn of a
-    known prior. It takes no sensitivity: any query that can be run on tables of the
-    prior will do. No output of some covariance tells more through Gaussian noise than a
-    Gaussian one, so a budget for that holds for all.
-
-    The scenario says which prior, and what is secret: see
-    :class:`~skpuffer.scenarios.SubsampleScenario`. The budget is about the whole table
-    here, and so about each function of it, a single record's membership among them.
+    known prior. It takes any query that can be run on tables of the prior, without a
+    sensitivity. The scenario says which prior: see
+    :class:`~skpuffer.scenarios.SubsampleScenario`. The budget is about the whole table,
+    and so about each function of it, such as a single record's membership.
 
     Parameters
     ----------
     budget : float, default=0.5
         Mutual information of table and output, in nats.
     method : {'waterfill', 'closed_form', 'proportional', 'efficient', 'confidence', \
-            'algorithm1'}, default='waterfill'
         - 'waterfill': the least total variance that keeps the budget.
         - 'closed_form': standard deviations in proportion to the fourth roots of the
           variances along the principal axes; spends less than the budget.
         - 'proportional': noise in the shape of the outputs' own covariance.
         - 'efficient': as 'closed_form', along the axes of `basis`.
         - 'confidence': 'waterfill' for the largest covariance that the draws of a
-          larger prior leave possible. The release needs a ball that holds its outputs.
-          Where all of the prior is known it is 'waterfill' itself.
-        - 'algorithm1': as it was published, with a confidence that nobody has stated.
-          Always an estimate; the release needs a ball.
+          larger prior allow. The release needs a ball that holds its outputs.
+        - 'algorithm1': as published. Always an estimate; the release needs a ball.
     correction : {'sliced', 'donsker_varadhan'}, default=None
         Correction to take off the bound for outputs that are not Gaussian, where all of
-        the prior is known. The noise stays as it is; what is saved of the budget is
-        left for other releases. 'sliced' holds for certain; 'donsker_varadhan' is
-        larger, and holds with the `confidence`.
+        the prior is known. The noise stays; the rest of the budget is left for other
+        releases. 'sliced' holds for certain; 'donsker_varadhan' is larger and holds
+        with the `confidence`.
     confidence : float, default=None
-        With ``method='confidence'``: probability, over tables drawn to learn from, that
-        the budget is kept. With ``correction='donsker_varadhan'``: over draws of what
-        is released. None is 0.95.
+        Probability that the budget is kept with ``method='confidence'``, or that the
+        'donsker_varadhan' correction holds. None is 0.95.
     basis : array-like of shape (dim, dim), default=None
         With ``method='efficient'``: public orthonormal columns, of the output in its
         units. None is the axes of the coordinates.
@@ -345,26 +334,23 @@ class PAC(_InformationAccountant):
 
     See Also
     --------
-    ResidualPAC : Noise by the information itself rather than by a covariance: less of
-        it, and budgets about single records.
+    ResidualPAC : Noise by the information itself: less, and for single records too.
 
     Notes
     -----
-    By the covariance of all tables of a prior (`prior='design'` or 'enumerated' of
-    :class:`~skpuffer.scenarios.SubsampleScenario`) the bound holds for certain. By that
-    of a sample it is an estimate, unless ``method='confidence'``.
+    The bound holds for certain by the covariance of all tables of a prior
+    (`prior='design'` or 'enumerated' of
+    :class:`~skpuffer.scenarios.SubsampleScenario`). By that of a sample it is an
+    estimate, unless ``method='confidence'``.
 
     It is an average over one prior, and no differential privacy: outliers are protected
-    least, see `worst_leakage` of the certificate. The pool of which tables are drawn is
-    taken as known to the attacker.
-
-    Noise is least in the units of the release.
+    least, see `worst_leakage` of the certificate. The attacker is assumed to know the
+    pool of which tables are drawn. Noise is least in the units of the release.
 
     References
     ----------
-    Xiao and Devadas (2023), PAC privacy: automatic privacy measurement and control of
-    data processing. Zhang and Vorobeychik, Breaking the Gaussian barrier: Residual-PAC
-    privacy for automatic privatization.
+    Xiao and Devadas (2023), PAC privacy. Zhang and Vorobeychik (2025), Breaking the
+    Gaussian barrier: Residual-PAC privacy for automatic privatization.
 
     Examples
     --------
@@ -608,33 +594,13 @@ class PAC(_InformationAccountant):
 
 
 def check_ball(release: QueryRelease, who: str) -> None:
-    """Refuse a release whose outputs nothing bounds.
-
-    Parameters
-    ----------
-    who : str
-        Name of the caller, for the message.
-
-    Raises
-    ------
-    UnsupportedError
-    """
+    """Refuse a release whose outputs nothing bounds; `who` is named in the message."""
     if release.ball is None:
         raise unsupported_error("pac.ball_missing", owner=who, name=release.name)
 
 
 def fresh_draws(outputs: Outputs, n: int, rng: Any) -> Floats:
-    """Outputs of fresh tables of the prior, in units.
-
-    Returns
-    -------
-    ndarray of shape (n, dim)
-
-    Raises
-    ------
-    UnsupportedError
-        If the scenario draws none.
-    """
+    """Return outputs of fresh tables of the prior in units, of shape (n, dim)."""
     release = outputs.release
     if outputs.fact.again is None:
         raise unsupported_error("pac.fresh_tables_not_drawn", name=release.name)
@@ -662,12 +628,7 @@ _OF_COLUMN = {
 
 
 def meaning(outputs: Outputs) -> tuple[Statement, ...]:
-    """Return what a bound on mutual information means, in sentences.
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Return what a bound on mutual information means, in sentences."""
     said = [_AVERAGE, _NO_DP, _DETERMINISTIC]
     if outputs.by_column:
         said.append(_OF_COLUMN[outputs.fact.secret])

@@ -52,48 +52,43 @@ _SOURCE = Statement("source.residual_pac")
 class ResidualPAC(_InformationAccountant):
     """Gaussian noise that bounds a mutual information itself, with a certificate.
 
-    As :class:`PAC`, but what an output tells is computed by the exact posterior of the
-    prior rather than bounded by a covariance. That takes less noise where outputs are
-    far from Gaussian, and gives budgets about single records or groups, where the
-    scenario says that these are secret: much less noise, for a weaker promise.
-
-    The noise is searched for on one set of draws and certified on fresh ones.
+    Like :class:`PAC`, but the exact posterior of the prior gives the information, not a
+    covariance. This takes less noise where outputs are far from Gaussian. It also gives
+    budgets about single records or groups, where the scenario says that these are
+    secret: much less noise, for a weaker promise.
 
     Parameters
     ----------
     budget : float, default=0.5
-        Mutual information of the secret and the output, in nats: of the whole table;
-        or the largest over all records or groups, each by itself.
+        Mutual information of the secret and the output, in nats: of the whole table, or
+        the largest over all records or groups, each by itself.
     family : {'scale', 'eigen', 'full'}, default='scale'
         Noise that is searched: multiples of water-filling's; any variances along the
-        principal axes of the outputs; any covariance.
-        For Laplace noise there is 'scale' alone.
+        principal axes; any covariance. Laplace noise has 'scale' alone.
     certificate : {'exact_prior', 'sampled_prior'}, default='exact_prior'
-        'exact_prior' is for scenarios that know all tables of their prior; by a sample
-        of a larger one it is an estimate. 'sampled_prior' certifies from fresh tables,
-        on which the query is run; the release needs a ball that holds its outputs, and
-        the budget is about the whole table.
+        'exact_prior' is for scenarios that know all tables of their prior; otherwise it
+        is an estimate. 'sampled_prior' certifies from fresh tables, for budgets about
+        the whole table; the release needs a ball that holds its outputs.
     confidence : float, default=0.95
         Probability, over the draws of the certificate, that the budget is kept.
     interval : {'betting', 'bernstein', 'clt'}, default='betting'
-        How the mean of the draws is bounded. 'clt' is the normal approximation, and
-        leaves an estimate.
+        How the mean of the draws is bounded. 'clt', the normal approximation, leaves an
+        estimate.
     noise : {'gaussian', 'laplace'}, default='gaussian'
-        Laplace noise, of independent coordinates in the proportions of water-filling,
-        is for an exact prior. It may take a little less where outputs are few points.
+        Laplace noise has independent coordinates in the proportions of water-filling.
+        It is for an exact prior.
     cost : array-like of shape (dim, dim), default=None
-        Positive definite matrix C of the cost tr(C S) of noise of covariance S, in
-        the units of the output itself. None is the total variance in the units of the
-        release.
+        Positive definite matrix C of the cost tr(C S) of noise of covariance S, in the
+        units of the output. None is the total variance in the units of the release.
     solver : {'fixed_point', 'sgd'}, default='fixed_point'
         Solver of the search: by the optimality condition, or by a stochastic gradient.
     n_draws : int, default=20000
         Draws of a certificate of an exact prior.
     n_tables : int, default=2000
-        Fresh tables, and so runs of the query, of a certificate of a sampled prior.
+        Fresh tables, on which the query is run, for a certificate of a sampled prior.
     max_secret_leakage : float, default=None
-        Most that any single table, or value of a record's or group's secret, may leak,
-        in nats, by an estimate: the noise is scaled up until then. None is no limit.
+        Limit in nats of what any single table, or value of a secret, leaks by an
+        estimate. The noise is scaled up until then. None is no limit.
     allow_no_noise : bool, default=False
         Whether a budget about single records or groups may be kept without any noise.
 
@@ -103,21 +98,17 @@ class ResidualPAC(_InformationAccountant):
 
     Notes
     -----
+    The noise is searched for on one set of draws and certified on fresh ones. Where the
+    bound by the covariance needs less noise, it is used, and holds for certain.
+
     A budget about single records may hold without any noise: a sum of many bits tells
-    next to nothing of each, and all there is to know of it itself. So the information
-    about the whole table is bounded as well, in `table_information` of the certificate,
-    with a tenth of what may fail; noise that could be left out is refused.
-
-    Where the bound by the covariance asks for less noise than a certificate by draws,
-    or draws certify none, that is taken, and holds for certain.
-
-    A trained decoder certifies nothing: a weak one makes any release look private.
+    next to nothing of each. So `table_information` of the certificate also bounds the
+    information about the whole table, with a tenth of what may fail.
 
     References
     ----------
-    Zhang and Vorobeychik, Breaking the Gaussian barrier: Residual-PAC privacy for
-    automatic privatization. Xiao and Devadas (2023), PAC privacy: automatic privacy
-    measurement and control of data processing.
+    Zhang and Vorobeychik (2025), Breaking the Gaussian barrier: Residual-PAC privacy
+    for automatic privatization. Xiao and Devadas (2023), PAC privacy.
 
     Examples
     --------

@@ -28,8 +28,8 @@ class Atoms:
         Prior probabilities; integers are counts, None means equal ones. Atoms of weight
         zero are left out.
     memberships : array-like of int of shape (m, s) or None, default=None
-        Column i holds the value of secret i in each atom, as integers from zero on:
-        1 where record i is a member, or the label of a group.
+        Column i holds the value of secret i in each atom, as integers from zero on,
+        such as 1 where record i is a member.
 
     Attributes
     ----------
@@ -39,12 +39,6 @@ class Atoms:
         H(M(X)) in nats: equal outputs are merged.
     mean : ndarray of shape (d,)
     covariance : ndarray of shape (d, d)
-
-    Raises
-    ------
-    ValueError
-        If points are not finite or of varying length, or weights or memberships do not
-        fit them.
 
     See Also
     --------
@@ -138,34 +132,14 @@ class Atoms:
         return 0 if self.memberships is None else np.shape(self.memberships)[1]
 
     def secret_probabilities(self, column: int) -> Floats:
-        """Return the prior of one secret, of shape (values,).
-
-        Parameters
-        ----------
-        column : int
-            Column of the memberships.
-
-        Returns
-        -------
-        ndarray of shape (values,)
-        """
+        """Return the prior of the secret of one column, of shape (values,)."""
         return np.asarray(np.bincount(self._column(column), self.prior), dtype=float)
 
     def given_output(self, column: int) -> Floats:
-        """Return P(secret = v | output), of shape (k, values).
+        """Return P(secret = v | output), of shape (k, values), for a column of
+        memberships.
 
-        One row for each of the `distinct_points`: atoms of equal output may differ in
-        the secret.
-
-        Parameters
-        ----------
-        column : int
-            Column of the memberships.
-
-        Returns
-        -------
-        ndarray of shape (k, values)
-            Rows sum to one.
+        There is one row for each of the `distinct_points`.
         """
         codes = self._column(column)
         table = np.zeros((len(self.distinct_points), int(codes.max()) + 1))
@@ -178,12 +152,10 @@ class Atoms:
         return np.asarray(self.memberships)[:, column]
 
     def between(self, column: int, first: int, second: int) -> "Atoms":
-        """Return the prior of two values of a secret, each as likely as the other.
+        """Return the prior of two equally likely values of a secret.
 
-        The pair is discriminative: which of the two values it is, is all that is
-        secret. The information of a release on that under this prior bounds how well
-        the two are told apart, by `posterior_success` at one half. It bounds no
-        likelihood ratio.
+        The information of a release under this prior bounds how well the two values are
+        told apart, by `posterior_success` at one half. It bounds no likelihood ratio.
 
         Parameters
         ----------
@@ -196,11 +168,6 @@ class Atoms:
         -------
         Atoms
             Those of either value, whose only membership is whether it is the second.
-
-        Raises
-        ------
-        ValueError
-            If the values are equal, or no atom has one of them.
         """
         codes = self._column(column)
         chances = [float(self.prior @ (codes == value)) for value in (first, second)]
@@ -242,18 +209,7 @@ class Atoms:
         return bits, where[codes[:, None] ^ place]
 
     def projected_entropy(self, directions: Floats) -> float:
-        """Return the entropy of the outputs' coordinates along some directions.
-
-        The cost, in nats, of releasing these coordinates without noise.
-
-        Parameters
-        ----------
-        directions : ndarray of shape (d, k)
-
-        Returns
-        -------
-        entropy : float
-        """
+        """Return the entropy, in nats, of the outputs along directions (d, k)."""
         cells = cells_along(self.distinct_points, directions)
         return float(entr(np.bincount(cells, weights=self.distinct_weights)).sum())
 
@@ -263,18 +219,7 @@ def cells_along(
 ) -> Indices:
     """Number the cells of points with equal coordinates along some directions.
 
-    Coordinates are equal if no more than rounding parts them.
-
-    Parameters
-    ----------
-    points : ndarray of shape (m, d)
-    directions : ndarray of shape (d, k)
-    rounded : float
-        Share of the largest size of a coordinate up to which that is.
-
-    Returns
-    -------
-    cells : ndarray of int of shape (m,)
+    Coordinates are equal if they differ by at most the share `rounded` of the largest.
     """
     coordinates = (points - points[0]) @ directions
     # of the points, not of their coordinates, which may be nothing but rounding
@@ -318,22 +263,11 @@ _REACH = 8.6
 
 
 def normal_rule(dim: int, nodes: int | None = None) -> tuple[Floats, Floats]:
-    """Return nodes and masses of a rule for the standard normal law.
+    """Return nodes (nodes ** dim, dim) and masses of a rule for the standard normal.
 
-    The trapezoid rule with the density as weight: of the analytic functions met here
-    its error falls exponentially in the number of nodes, and unlike Gauss-Hermite nodes
-    its nodes are as close in the tails, where other atoms lie.
-
-    Parameters
-    ----------
-    nodes : int or None, default=None
-        For each coordinate.
-
-    Returns
-    -------
-    grid : ndarray of shape (nodes ** dim, dim)
-    mass : ndarray of shape (nodes ** dim,)
-        Sums to one.
+    This is the trapezoid rule with the density as weight. Its error falls
+    exponentially, and its nodes stay close in the tails, unlike those of Gauss and
+    Hermite.
     """
     count = check_count(least=3, nodes=_NODES[dim] if nodes is None else nodes)
     line = np.linspace(-_REACH, _REACH, count)
@@ -351,7 +285,7 @@ def normal_rule(dim: int, nodes: int | None = None) -> tuple[Floats, Floats]:
 
 
 def two_point_information(distance: Floats, probability: float) -> Floats:
-    """Return the mutual information of a bit seen through unit Gaussian noise.
+    """Return the information, in nats, of a bit seen through unit Gaussian noise.
 
     Parameters
     ----------
@@ -359,11 +293,6 @@ def two_point_information(distance: Floats, probability: float) -> Floats:
         Between the two means, in standard deviations; may be inf.
     probability : float
         Probability of the bit being one, in (0, 1).
-
-    Returns
-    -------
-    information : ndarray
-        In nats, of the shape of `distance`.
     """
     grid, mass = normal_rule(1)
     # beyond 80 standard deviations the bit is known to every digit
@@ -381,8 +310,8 @@ def two_point_information(distance: Floats, probability: float) -> Floats:
 class Bank:
     """Weighted pairs of an atom and standard normal numbers.
 
-    A bank knows nothing of the noise: one bank compares laws of noise on common random
-    numbers. Made by :meth:`iid`, :meth:`stratified` or :meth:`quadrature`.
+    One bank compares laws of noise on common random numbers. Make it by :meth:`iid`,
+    :meth:`stratified` or :meth:`quadrature`.
 
     Parameters
     ----------
@@ -411,15 +340,7 @@ class Bank:
 
     @classmethod
     def iid(cls, atoms: Atoms, n: int, rng: np.random.Generator) -> "Bank":
-        """Return independent draws, as certificates need them.
-
-        Parameters
-        ----------
-        atoms : Atoms
-        n : int
-            Number of draws.
-        rng : numpy.random.Generator
-        """
+        """Return `n` independent draws, as certificates need them."""
         n = check_count(n=n)
         prior = atoms.distinct_weights
         index = rng.choice(len(prior), size=n, p=prior)
@@ -432,16 +353,21 @@ class Bank:
     ) -> "Bank":
         """Return antithetic pairs, with a least number of draws for each atom.
 
-        For optimisation: rare atoms, whose log ratios are large, are met for sure.
+        Use it for optimisation: rare atoms, whose log ratios are large, are met for
+        sure.
 
         Parameters
         ----------
         atoms : Atoms
         n : int
-            Number of draws, about. No fewer than `per_atom` times the distinct outputs.
+            Number of draws, about; at least `per_atom` times the distinct outputs.
         rng : numpy.random.Generator
         per_atom : int, default=4
             For each distinct output; zero draws systematically by the prior alone.
+
+        Returns
+        -------
+        Bank
         """
         n, per_atom = check_count(n=n), check_count(least=0, per_atom=per_atom)
         prior = atoms.distinct_weights
@@ -465,7 +391,7 @@ class Bank:
 
     @classmethod
     def quadrature(cls, atoms: Atoms, nodes: int | None = None) -> "Bank":
-        """Return the nodes of a rule around each atom: no randomness at all.
+        """Return the nodes of a rule around each atom, without randomness.
 
         Parameters
         ----------
@@ -474,10 +400,9 @@ class Bank:
         nodes : int or None, default=None
             For each coordinate; None takes 401, 61 or 31 for one, two or three.
 
-        Raises
-        ------
-        ValueError
-            If the atoms have more than three coordinates.
+        Returns
+        -------
+        Bank
         """
         if atoms.dim > 3:
             raise value_error("pac.quadrature_dimension_too_large", dim=atoms.dim)
@@ -485,7 +410,7 @@ class Bank:
 
     @classmethod
     def from_rule(cls, atoms: Atoms, grid: Floats, mass: Floats) -> "Bank":
-        """Return the nodes of a given rule around each atom.
+        """Return the nodes of a rule around each atom.
 
         Parameters
         ----------
@@ -494,6 +419,10 @@ class Bank:
             Standard normal numbers.
         mass : ndarray of shape (q,)
             They sum to one.
+
+        Returns
+        -------
+        Bank
         """
         prior = atoms.distinct_weights
         index = np.repeat(np.arange(len(prior)), len(mass))
@@ -508,19 +437,7 @@ class Bank:
         return np.asarray(self.weights @ values)
 
     def standard_error(self, values: Floats) -> float:
-        """Return the standard error of a mean, zero for a quadrature rule.
-
-        Antithetic pairs count as one draw each, and the spread between atoms does not
-        count where several pairs of one atom were drawn.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n,)
-
-        Returns
-        -------
-        float
-        """
+        """Return the standard error of a mean of values (n,), zero for a rule."""
         if self.kind == "quadrature":
             return 0.0
         weights: Floats = self.weights
@@ -601,16 +518,7 @@ class Information:
             object.__setattr__(self, "estimator", best)
 
     def draws(self, estimator: str) -> Floats | None:
-        """Return the draws whose mean an estimator is, or None if it is not at hand.
-
-        Parameters
-        ----------
-        estimator : {"divergence", "log_ratio", "entropy", "gap"}
-
-        Returns
-        -------
-        ndarray of shape (n,) or None
-        """
+        """Return the draws whose mean an estimator is, or None if it is not at hand."""
         if estimator == "entropy":
             return self.output_entropy - self.entropies
         if estimator == "gap":
@@ -623,16 +531,7 @@ class Information:
         return self.divergences if draws is None else draws
 
     def standard_error_of(self, estimator: str) -> float:
-        """Return the standard error of one estimator.
-
-        Parameters
-        ----------
-        estimator : {"divergence", "log_ratio", "entropy", "gap"}
-
-        Returns
-        -------
-        float
-        """
+        """Return the standard error of one estimator."""
         return self.bank.standard_error(self._of(estimator))
 
     @property

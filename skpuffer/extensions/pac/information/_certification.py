@@ -1,10 +1,6 @@
 r"""Upper bounds of mutual information that hold with a stated probability.
 
-Two routes. Where the prior is known, an atom for each secret, the exact posterior of
-the secret given a draw of the release has an entropy, and the mean of those is what is
-left unknown. Where outputs are draws of a larger prior, any model of the *output's* law
-bounds the information from above (`OutputModel`). A model of the secret given the
-release, as a trained decoder is, bounds it from below and certifies nothing.
+A trained decoder bounds the information from below, and so certifies nothing.
 """
 
 import math
@@ -41,22 +37,16 @@ class InformationBound:
     gamma : float
         Probability with which the bound may fail.
     method : {'betting', 'bernstein', 'asymptotic'}
-        As in `mean_lower_bound`.
+        See `mean_lower_bound`.
     n_draws : int
         Number of independent draws it rests on.
 
     Examples
     --------
-    A fair sign, released with unit noise, of which the information is 0.337 nats:
-
-    >>> import numpy as np
-    >>> from scipy.special import entr, expit
-    >>> from skpuffer.information import entropy_bound
-    >>> rng = np.random.default_rng(0)
-    >>> p = expit(2 * (rng.choice([-1, 1], size=10_000) + rng.normal(size=10_000)))
-    >>> bound = entropy_bound(entr(p) + entr(1 - p), np.log(2), 2, gamma=0.05)
-    >>> bound.estimate < bound.upper < 0.36, bound.certified, bound.n_draws
-    (True, True, 10000)
+    >>> from skpuffer.information import InformationBound
+    >>> bound = InformationBound(0.36, 0.34, 0.05, "betting", 10_000)
+    >>> bound.certified, bound.upper
+    (True, 0.36)
     """
 
     upper: float
@@ -84,20 +74,19 @@ def entropy_bound(
     Parameters
     ----------
     entropies : array-like of shape (n_draws,)
-        Entropy :math:`-\sum_j \pi_j(y) \log \pi_j(y)` of the secret given each of the
-        releases `y`, in nats. The releases are independent draws from the prior and
-        from the noise, neither stratified nor antithetic, made after the noise was
-        fixed; the posterior is exact.
+        Entropy :math:`-\sum_j \pi_j(y) \log \pi_j(y)` of the exact posterior of the
+        secret given each release `y`, in nats. The releases are independent draws from
+        the prior and the noise, neither stratified nor antithetic, made after the noise
+        was fixed.
     entropy : float
         Entropy of the secret before the release, in nats.
     n_secrets : int
-        Number of values that the secret may take, at least two. If equal outputs were
-        merged, of distinct outputs; `entropy` is then that of the output.
+        Number of values of the secret, at least two. If equal outputs were merged, use
+        their number and their `entropy`.
     gamma : float
-        Probability with which the bound may fail, in (0, 1). For bounds of several
-        secrets at once, each takes its share.
+        Probability with which the bound may fail, in (0, 1). Several secrets share it.
     method : {'betting', 'bernstein', 'asymptotic'}, default='betting'
-        As in `mean_lower_bound`. 'asymptotic' certifies nothing.
+        See `mean_lower_bound`. 'asymptotic' certifies nothing.
 
     Returns
     -------
@@ -106,22 +95,14 @@ def entropy_bound(
     Raises
     ------
     ValueError
-        If an entropy is not in ``[0, log(n_secrets)]``, or another parameter is out of
-        its range. Losses of a trained decoder exceed that range, and are refused.
+        If an entropy is not in ``[0, log(n_secrets)]``, as losses of a decoder may be.
 
     See Also
     --------
     density_bound : Where outputs are draws of a larger prior.
 
-    Notes
-    -----
-    The mean of the entropies estimates what remains unknown, without bias, and each
-    lies between zero and ``log(n_secrets)``.
-
     Examples
     --------
-    A fair sign, released with unit noise.
-
     >>> import numpy as np
     >>> from scipy.special import entr, expit
     >>> from skpuffer.information import entropy_bound
@@ -168,17 +149,16 @@ def density_bound(
     ----------
     log_ratios : array-like of shape (n_draws,) or (n_draws, n_noise)
         :math:`\log p_B(B) - \log q(M + B)` of independent fresh outputs `M`, with one
-        or several draws of the noise `B` to each; `q` is any probability **density**,
+        or several draws of the noise `B` to each. `q` is any probability **density**,
         fixed before they were drawn.
     largest : float
         Proved bound of every log ratio, in nats; not the largest one seen.
     gamma : float
         Probability with which the bound may fail, in (0, 1).
     floor : float, default=5.0
-        Positive. Log ratios are raised to at least ``-floor``, which raises their mean
-        only.
+        Positive. Log ratios are raised to at least ``-floor``, which raises their mean.
     method : {'betting', 'bernstein', 'asymptotic'}, default='betting'
-        As in `mean_lower_bound`. 'asymptotic' certifies nothing.
+        See `mean_lower_bound`. 'asymptotic' certifies nothing.
 
     Returns
     -------
@@ -187,18 +167,16 @@ def density_bound(
     Raises
     ------
     ValueError
-        If a log ratio is above `largest`, or another parameter is out of its range.
+        If a log ratio is above `largest`, or a parameter is out of its range.
 
     See Also
     --------
     OutputModel : A density of which the bound is proved.
-    entropy_bound : Where the prior is known atom by atom.
 
     Notes
     -----
     The mean of the log ratio is the mutual information plus the divergence of the
-    release from `q`. Several draws of the noise are averaged for each output, and count
-    as one draw.
+    release from `q`. Several draws of the noise to one output count as one draw.
 
     References
     ----------
@@ -232,9 +210,7 @@ def density_bound(
 
 
 def largest_bound(bounds: Iterable[InformationBound]) -> InformationBound:
-    """Bound the largest of several leakages, by a bound of each.
-
-    For several priors, each of which may be the true one, and for several secrets.
+    """Bound the largest of several leakages, of several priors or secrets.
 
     Parameters
     ----------
@@ -244,17 +220,7 @@ def largest_bound(bounds: Iterable[InformationBound]) -> InformationBound:
     Returns
     -------
     bound : InformationBound
-        The largest of them, which fails no more often than any of them does: `gamma` is
-        their sum. It is certified if all are.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-
-    See Also
-    --------
-    entropy_bound : Of one prior and one secret.
+        The largest; its `gamma` is their sum. It is certified if all are.
 
     Examples
     --------
@@ -285,20 +251,19 @@ def certify_scale(
     budget: float,
     gamma: float,
 ) -> tuple[float, InformationBound]:
-    """Smallest of the declared scales whose bound keeps a budget.
+    """Return the smallest of the declared scales whose bound keeps a budget.
 
     Parameters
     ----------
     bound : callable
-        ``bound(scale, gamma)``, which holds with probability ``1 - gamma`` at noise of
-        that scale. All scales may be bounded from one bank of draws.
+        ``bound(scale, gamma)``, which holds with probability ``1 - gamma``. All scales
+        may be bounded from one bank of draws.
     scales : array-like of shape (n_scales,)
         Scales of the noise, declared before the draws are made.
     budget : float
         In nats.
     gamma : float
-        Probability with which any of the bounds may fail, in (0, 1); each takes an
-        equal share.
+        Probability with which any of the bounds may fail, in (0, 1), shared equally.
 
     Returns
     -------
@@ -310,12 +275,6 @@ def certify_scale(
     ------
     UncertifiedError
         If no scale keeps the budget, or a bound is not certified.
-    ValueError
-        If a parameter is out of its range.
-
-    See Also
-    --------
-    retry_scale : Scales that depend on how the last one failed.
 
     Examples
     --------
@@ -355,18 +314,17 @@ def retry_scale(
     Parameters
     ----------
     bound : callable
-        ``bound(scale, gamma)``, which holds with probability ``1 - gamma`` at noise of
-        that scale. It must make **fresh** draws each time it is called, as the scale
-        depends on those that failed.
+        ``bound(scale, gamma)``, which holds with probability ``1 - gamma``. It must
+        make **fresh** draws at each call, as the scale depends on those that failed.
     scale : float
         Scale of the noise, tried first.
     budget : float
         In nats.
     gamma : float
-        Probability with which any of the bounds may fail, in (0, 1); the k-th try takes
-        ``gamma / 2**k``.
+        Probability with which any bound may fail, in (0, 1); try k takes ``gamma /
+        2**k``.
     factor : float, default=1.05
-        By which the scale grows from one try to the next, above one.
+        Growth of the scale from one try to the next, above one.
     n_tries : int, default=50
         Tries at most.
 
@@ -380,12 +338,6 @@ def retry_scale(
     ------
     UncertifiedError
         If no try keeps the budget, or a bound is not certified.
-    ValueError
-        If a parameter is out of its range.
-
-    See Also
-    --------
-    certify_scale : Scales declared beforehand.
 
     Examples
     --------

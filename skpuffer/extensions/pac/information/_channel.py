@@ -41,8 +41,7 @@ class _Chunk:
 class MixtureChannel:
     """The channel X -> M(X) + B with a finite prior and noise of known density.
 
-    Its posterior is known in closed form, so that everything an attacker can do is a
-    mean over draws of the output; nothing is trained.
+    Its posterior has a closed form, so every attack is a mean over draws of the output.
 
     Parameters
     ----------
@@ -62,17 +61,16 @@ class MixtureChannel:
 
     Notes
     -----
-    With atoms z_j of weight w_j the posterior is
-    π_j(y) = w_j q(y - z_j) / Σ_k w_k q(y - z_k). Mutual information is the mean of
-    log π_J - log w_J over the joint law of the atom J and y, of KL(π(y) || w), of
-    H(w) - H(π(y)), and, for Gaussian noise, of the first less a control variate of mean
-    zero. Gradients are by the identity of Guo, Shamai and Verdú (2005) between mutual
-    information and the error of the best estimate.
+    With atoms z_j of weight w_j the posterior is π_j(y) = w_j q(y - z_j) / Σ_k w_k q(y
+    - z_k). Mutual information is the mean of log π_J - log w_J over the joint law of
+    the atom J and y, of KL(π(y) || w), of H(w) - H(π(y)), and, for Gaussian noise, of
+    the first less a control variate of mean zero. Gradients are by the identity of
+    mutual information and MMSE.
 
     References
     ----------
-    Guo, Shamai, Verdú (2005). Mutual information and minimum mean-square error in
-    Gaussian channels. IEEE Transactions on Information Theory 51(4).
+    Guo, Shamai, Verdú (2005), Mutual information and minimum mean-square error in
+    Gaussian channels.
 
     Examples
     --------
@@ -123,18 +121,7 @@ class MixtureChannel:
         return np.log(self._weights)
 
     def posterior(self, outputs: ArrayLike) -> Floats:
-        """Return the posterior over the atoms, given outputs.
-
-        Parameters
-        ----------
-        outputs : array-like of shape (n, d)
-            Released outputs. Noise of full rank only.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-            In the order of the atoms as given. Rows sum to one.
-        """
+        """Return the posterior over the atoms, (n, m), given outputs (n, d)."""
         law = self.law
         outputs = np.asarray(outputs, dtype=float)
         if not isinstance(law, GaussianLaw) or law.rank < law.dim:
@@ -184,7 +171,7 @@ class MixtureChannel:
         tolerance : float, default=0.005
             Two standard errors, as a share of the value.
         max_draws : int, default=1000000
-            At which the search for more precision ends.
+            Limit of the draws.
 
         Returns
         -------
@@ -209,19 +196,7 @@ class MixtureChannel:
     def information_and_mmse(
         self, bank: Bank, estimator: str = "least"
     ) -> tuple[Information, Floats]:
-        """Return the mutual information, and what its gradient is made of.
-
-        Parameters
-        ----------
-        bank : Bank
-        estimator : str, default="least"
-
-        Returns
-        -------
-        information : Information
-        mmse : ndarray of shape (d, d)
-            As in :meth:`mmse`.
-        """
+        """Return the mutual information and the matrix of :meth:`mmse`."""
         information, moments = self._read(bank, estimator, moments=True)
         return information, moments
 
@@ -278,8 +253,8 @@ class MixtureChannel:
     def leave_one_out(self, bank: Bank) -> Information:
         """Return the information with each draw's own sample left out of the mixture.
 
-        For atoms that are a sample from a larger prior: then `information` is too small
-        on average, and this is too large.
+        Use it for atoms that are a sample from a larger prior. There `information` is
+        too small on average, and this is too large.
 
         Parameters
         ----------
@@ -288,8 +263,8 @@ class MixtureChannel:
         Returns
         -------
         Information
-            Of which the estimators "log_ratio" and "gap" hold the log ratios against
-            the other samples; the others are not defined, and hold the same.
+            Only the estimators "log_ratio" and "gap" are defined; the others repeat
+            them.
         """
         m = len(self.atoms.points)
         if m < 2 or not np.allclose(self.atoms.prior, 1 / m, rtol=1e-9, atol=0):
@@ -320,7 +295,7 @@ class MixtureChannel:
         )
 
     def atom_leakage(self, bank: Bank) -> Floats:
-        """Return KL(P_{Y | x_i} || P_Y) of each atom; its mean is the information.
+        """Return KL(P_{Y | x_i} || P_Y) of each atom, whose mean is the information.
 
         Parameters
         ----------
@@ -340,44 +315,16 @@ class MixtureChannel:
             return np.asarray((total / mass)[self.atoms.distinct_index])
 
     def bayes_success(self, bank: Bank) -> float:
-        """Return the success of the best guess of the distinct output.
-
-        Parameters
-        ----------
-        bank : Bank
-
-        Returns
-        -------
-        float
-            In (0, 1].
-        """
+        """Return the success, in (0, 1], of the best guess of the distinct output."""
         return self._mean(bank, lambda posterior: posterior.max(axis=1))
 
     def chi2_information(self, bank: Bank) -> float:
-        """Return the χ² divergence of the joint law from the product of the marginals.
-
-        Parameters
-        ----------
-        bank : Bank
-
-        Returns
-        -------
-        float
-        """
+        """Return the χ² divergence of the joint law from the marginals' product."""
         weights = self._weights
         return self._mean(bank, lambda p: (p**2) @ (1 / weights)) - 1.0
 
     def tv_information(self, bank: Bank) -> float:
-        """Return the total variation of the joint law from the product of marginals.
-
-        Parameters
-        ----------
-        bank : Bank
-
-        Returns
-        -------
-        float
-        """
+        """Return the total variation of the joint law from the marginals' product."""
         weights = self._weights
         return self._mean(bank, lambda p: np.abs(p - weights).sum(axis=1) / 2)
 
@@ -390,7 +337,7 @@ class MixtureChannel:
 
     @cached_property
     def log_det(self) -> float:
-        """Information of a Gaussian input of the same covariance: an upper bound.
+        """Bound the information by that of a Gaussian input of the same covariance.
 
         For Gaussian noise only. Infinite where a direction that varies gets no noise.
         """
@@ -407,16 +354,7 @@ class MixtureChannel:
     # -- single secrets ----------------------------------------------------------------
 
     def secrets(self, bank: Bank) -> SecretInformation:
-        """Return the information of each column of the memberships, in one pass.
-
-        Parameters
-        ----------
-        bank : Bank
-
-        Returns
-        -------
-        SecretInformation
-        """
+        """Return the information of each column of the memberships, in one pass."""
         tables, priors, ends = self._tables
         s, n = self.atoms.n_secrets, len(bank)
         values, entropies = np.empty((2, n, s))
@@ -460,19 +398,8 @@ class MixtureChannel:
         return joint, np.asarray(self._weights @ joint), ends
 
     def secret_mmse(self, bank: Bank, column: int) -> Floats:
-        """Return E[Cov(M(X) | Y)] - E[Cov(M(X) | Y, S)] of one secret S.
-
-        Takes the place of the MMSE matrix in the gradient of MI(S; Y).
-
-        Parameters
-        ----------
-        bank : Bank
-        column : int
-            Column of the memberships.
-
-        Returns
-        -------
-        ndarray of shape (d, d)
+        """Return E[Cov(M(X) | Y)] - E[Cov(M(X) | Y, S)], (d, d), of the secret S of a
+        column.
         """
         table = self.atoms.given_output(column)
         centred = self.atoms.distinct_points - self.atoms.mean
@@ -492,8 +419,7 @@ class MixtureChannel:
     def information_given_others(self) -> Floats:
         """Return MI(U_i; Y | all other U_j) of each record, for Gaussian noise.
 
-        Information that an attacker who knows the membership of all others learns of
-        one record: mixtures of channels of two points each, without any draw.
+        This is what an attacker who knows all other memberships learns of one record.
 
         Returns
         -------

@@ -1,9 +1,4 @@
-"""What several releases of one input tell together.
-
-Only budgets about the whole input add up, and only of releases with independent noise
-that were chosen without looking at each other. What two releases tell about one record
-may be nothing each and everything together.
-"""
+"""What several releases of one input tell together."""
 
 from collections.abc import Sequence
 
@@ -23,19 +18,13 @@ def compose_additive(budgets: ArrayLike, entropy: float | None = None) -> float:
     ----------
     budgets : array-like of shape (n_releases,)
         Bounds of the mutual information between the **whole input** and each release,
-        in nats. Bounds about single records or groups must not be given: they do not
-        add up.
+        in nats. Bounds about single records or groups do not add up.
     entropy : float, default=None
         Entropy of a discrete input, in nats, which nothing exceeds.
 
     Returns
     -------
     budget : float
-
-    Raises
-    ------
-    ValueError
-        If a budget or the entropy is negative, or there is no release.
 
     See Also
     --------
@@ -49,8 +38,6 @@ def compose_additive(budgets: ArrayLike, entropy: float | None = None) -> float:
     Examples
     --------
     >>> from skpuffer.information import compose_additive
-    >>> compose_additive([0.25, 0.5])
-    0.75
     >>> compose_additive([0.25, 0.5], entropy=0.7)
     0.7
     """
@@ -70,7 +57,7 @@ def compose_residual(
     residuals : array-like of shape (n_releases,)
         Lower bounds of the entropy of the whole input given each release, in nats.
     entropy : float
-        Entropy of the input, in nats; none of the residuals is above it.
+        Entropy of the input, in nats, at least each of the residuals.
     discrete : bool, default=True
         Whether the input is discrete: what remains is then never negative.
 
@@ -78,11 +65,6 @@ def compose_residual(
     -------
     residual : float
         :math:`\sum_i h_i - (k - 1) H`.
-
-    Raises
-    ------
-    ValueError
-        If a residual is above the entropy, which no release leaves, or there is none.
 
     Examples
     --------
@@ -115,21 +97,12 @@ def compose_mixed(information: ArrayLike, whole: ArrayLike) -> float:
     budget : float
         :math:`\min_j \big( I(U; Y_j) + \sum_{l \ne j} I(X; Y_l) \big)` in nats.
 
-    Raises
-    ------
-    ValueError
-        If a bound is negative, or the lengths differ.
-
-    See Also
-    --------
-    compose_exact : What they tell exactly, from the outputs themselves.
-
     Notes
     -----
     The sum of `information` alone bounds nothing: of two fair bits, a release of their
-    exclusive or tells nothing about the first, nor does one of the second, and both
-    tell all of it. The noise of the releases must be independent, and no release chosen
-    by what another one showed.
+    exclusive or and one of the second bit tell nothing of the first alone, and all of
+    it together. The noise must be independent, and no release chosen by what another
+    showed.
 
     Examples
     --------
@@ -175,14 +148,11 @@ def compose_exact(
     ------
     CompositionError
         If the rows are of other inputs, or in another order.
-    ValueError
-        If shapes do not fit, or a matrix is not a covariance.
 
     Notes
     -----
-    Any information about the input or a function of it may then be computed as for one
-    release. Releases of the same output with the same noise tell as much as one with
-    the noise covariance divided by their number.
+    Compute any information about the input as for one release. Releases of the same
+    output tell as much as one with the noise covariance divided by their number.
 
     Examples
     --------
@@ -190,12 +160,8 @@ def compose_exact(
     >>> atoms, noise = compose_exact(
     ...     [[[0.0], [1.0]], [[5.0], [3.0]]], [[[2.0]], [[4.0]]], [["a", "b"]] * 2
     ... )
-    >>> atoms
-    array([[0., 5.],
-           [1., 3.]])
-    >>> noise
-    array([[2., 0.],
-           [0., 4.]])
+    >>> atoms.tolist(), noise.tolist()
+    ([[0.0, 5.0], [1.0, 3.0]], [[2.0, 0.0], [0.0, 4.0]])
     """
     if not len(atoms) == len(noise_covariances) == len(inputs) or not len(atoms):
         raise value_error(

@@ -1,8 +1,6 @@
 r"""How far a release is from Gaussian, by which its Gaussian bound is too large.
 
-The mutual information is `log_det` less the divergence of the release from the
-Gaussian of its moments. What bounds that divergence **from below** may be subtracted.
-It does not change the noise; it changes what is accounted.
+Only **lower** bounds of that divergence may be subtracted from `log_det`.
 """
 
 import math
@@ -44,20 +42,20 @@ def sliced_gap(
     weights: ArrayLike | None = None,
     bases: Sequence[ArrayLike] | None = None,
 ) -> float:
-    r"""Lower bound of how far a release with Gaussian noise is from Gaussian.
+    r"""Return a lower bound of how far a release with Gaussian noise is from Gaussian.
 
     Parameters
     ----------
     atoms : array-like of shape (n_atoms, d)
-        Outputs, **all** that the prior allows: with a sample of them the moments, and
-        the bound, would be those of another prior.
+        **All** outputs that the prior allows: a sample of them would bound another
+        prior.
     noise_covariance : array-like of shape (d, d)
         Positive definite.
     weights : array-like of shape (n_atoms,), default=None
         Masses of the atoms; None is equal ones.
     bases : sequence of array-like of shape (d, d), default=None
-        Orthonormal columns, each along which the whitened release is projected; None is
-        the coordinates and the principal axes of the outputs.
+        Orthonormal columns along which the whitened release is projected. None is the
+        coordinates and the principal axes of the outputs.
 
     Returns
     -------
@@ -66,21 +64,14 @@ def sliced_gap(
         release along a basis and the standard normal, the largest over the bases.
         ``log_det`` less the gap bounds the mutual information.
 
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or a basis is not orthonormal.
-
     Notes
     -----
-    Talagrand's inequality, after whitening; the squared distance of laws is at least
-    the sum of those of their projections along orthogonal axes. It is a small part of
-    the gap, some tenth, and has no error but that of quadrature.
+    By Talagrand's inequality after whitening. The squared distance of laws is at least
+    the sum of those of their projections along orthogonal axes.
 
     References
     ----------
-    Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Theorem 4, where one
-    average over directions stands for the sum.
+    Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Theorem 4.
 
     Examples
     --------
@@ -119,7 +110,7 @@ def slice_statistic(
     level: float = 0.05,
     n_null: int = 200,
 ) -> float:
-    """Sliced distance of sampled releases from Gaussian, less what Gaussian ones show.
+    """Return the sliced distance of sampled releases from Gaussian, less chance.
 
     Parameters
     ----------
@@ -137,23 +128,13 @@ def slice_statistic(
     Returns
     -------
     statistic : float
-        In nats, at least zero. **A diagnostic**, not a bound of anything: whether the
-        release differs from Gaussian visibly. Nothing may be subtracted by it.
-
-    Raises
-    ------
-    ValueError
-        If there are too few releases, or a parameter is out of its range.
-
-    See Also
-    --------
-    sliced_gap : A bound, where the prior is known.
+        In nats, at least zero. **A diagnostic**, not a bound: nothing may be subtracted
+        by it.
 
     Notes
     -----
-    The published statistic compares with a second sample and subtracts nothing. For
-    Gaussian releases it is 0.05, 0.014 and 0.003 nats at 50, 200 and 1000 draws, where
-    there is no gap. Here the exact quantiles of the normal stand for that sample.
+    Unlike the published statistic, it compares with the exact quantiles of the normal
+    and subtracts what Gaussian releases show.
 
     References
     ----------
@@ -192,13 +173,12 @@ def donsker_varadhan_gap(
     clip: float = 1.0,
     penalty: float = 1e-6,
 ) -> float:
-    r"""Lower confidence bound of the divergence of a release from a Gaussian.
+    r"""Return a lower confidence bound of the divergence of a release from a Gaussian.
 
     Parameters
     ----------
     releases : array-like of shape (n, d)
-        Independent draws of the release. One half of them fits a function, the other
-        bounds what it shows.
+        Independent draws of the release. One half fits a function, the other bounds.
     mean : array-like of shape (d,)
         Moment of the Gaussian, fixed before the releases were drawn.
     covariance : array-like of shape (d, d)
@@ -222,30 +202,21 @@ def donsker_varadhan_gap(
     gap : float
         In nats, at least zero.
 
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, there are too few releases, or a parameter is out of its
-        range.
-
     See Also
     --------
-    surrogate_terms : From what it may be subtracted.
+    surrogate_terms : Terms from which the gap may be subtracted.
 
     Notes
     -----
-    For every function :math:`E_P f - \log E_Q e^f` is at most the divergence. The
-    function is fitted by a concave programme on one half, and the two means are bounded
-    on the other.
+    For every function :math:`E_P f - \log E_Q e^f` is at most the divergence.
 
     It may be subtracted from ``log_det`` only if mean and covariance **are** those of
-    the release. The divergence from any other Gaussian is larger, and what is left
-    would be no bound; see `surrogate_terms`.
+    the release. The divergence from any other Gaussian is larger.
 
     References
     ----------
-    Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Definition 8 and
-    Algorithm 4, with one function in place of a class of networks.
+    Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Definition 8, Algorithm
+    4.
 
     Examples
     --------
@@ -293,7 +264,7 @@ def surrogate_terms(
     mean: ArrayLike,
     covariance: ArrayLike,
 ) -> Floats:
-    r"""Terms whose mean is the mutual information plus the divergence from a Gaussian.
+    r"""Return terms whose mean is the information plus a divergence from a Gaussian.
 
     Parameters
     ----------
@@ -309,18 +280,12 @@ def surrogate_terms(
     Returns
     -------
     terms : ndarray of shape (n,)
-        In nats. Their mean over the prior, less a lower bound of the divergence of the
-        release from the same Gaussian, bounds the mutual information; so does the mean
-        itself. With the moments of the release it is ``log_det``.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or a matrix is not a positive definite covariance.
+        In nats. Their mean over the prior bounds the mutual information, also less a
+        lower bound of the divergence of the release from the same Gaussian.
 
     See Also
     --------
-    donsker_varadhan_gap : What may be subtracted.
+    donsker_varadhan_gap : A lower bound that may be subtracted.
 
     Notes
     -----
@@ -332,8 +297,6 @@ def surrogate_terms(
 
     Examples
     --------
-    The sign of a coin, with unit noise and a Gaussian that is too wide.
-
     >>> from skpuffer.information import surrogate_terms
     >>> surrogate_terms([[-1.0], [1.0]], [[1.0]], [0.0], [[2.0]]).round(6)
     array([0.346574, 0.346574])
@@ -367,7 +330,7 @@ def surrogate_terms(
 def decoder_deviation(
     n_samples: int, bound: float, gamma: float, rademacher: float = 0.0
 ) -> float:
-    r"""Published deviation of a trained decoder's loss from the best of its class.
+    r"""Return the published deviation of a decoder's loss from its class's best.
 
     Parameters
     ----------
@@ -385,16 +348,9 @@ def decoder_deviation(
     deviation : float
         :math:`4 R + 2 B \sqrt{2 \log(1 / \gamma) / m}`.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
-
     Notes
     -----
-    **It certifies no privacy.** It says how well the best decoder *of the class* does;
-    an attacker is not bound to the class. The factor two of the second term is not
-    needed.
+    **It certifies no privacy**: an attacker is not bound to the class of decoders.
 
     References
     ----------

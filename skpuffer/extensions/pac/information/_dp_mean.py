@@ -32,7 +32,7 @@ def dp_mean_power(
     denominator: float,
     relation: str = "add_remove",
 ) -> float:
-    """Noise power of a differentially private mean with a public denominator.
+    """Return the noise power of a private mean with a public denominator.
 
     Parameters
     ----------
@@ -43,20 +43,14 @@ def dp_mean_power(
     dim : int
         Number of columns.
     denominator : float
-        Divisor of the noisy sum. It must be public: the size of the table, or the
-        expected number of members.
+        Divisor of the noisy sum. It must be public, such as the size of the table.
     relation : {'add_remove', 'replace'}, default='add_remove'
-        Whether a record comes and goes, or becomes another.
+        Whether a record is added or removed, or replaced.
 
     Returns
     -------
     power : float
         Expected squared norm of the noise of the mean.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not in its range.
 
     References
     ----------
@@ -86,7 +80,8 @@ def published_dp_mean_power(
     n_records: int,
     rate: float = 0.5,
 ) -> float:
-    r"""Noise power of the published baseline, whose secret count is not paid for.
+    r"""Return the noise power of the published baseline, whose secret count is not paid
+    for.
 
     Parameters
     ----------
@@ -106,20 +101,14 @@ def published_dp_mean_power(
     power : float
         :math:`d \sigma^2 C^2 E[1 / S^2]` with the number `S` of members, at least one.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is not in its range.
-
     See Also
     --------
     dp_mean_power : With a public denominator, which keeps the promise.
 
     Notes
     -----
-    **This does not keep the promise.** The number of members is secret as they are, and
-    the release is divided by it: of two tables whose rows are all zero, the smaller
-    one's noise is larger. It is here to repeat what was published.
+    **This does not keep the promise.** The release is divided by the number of members,
+    which is secret too. It is here to repeat what was published.
 
     Examples
     --------
@@ -151,7 +140,7 @@ def mean_lower_bound(
     gamma: float,
     method: str = "betting",
 ) -> float:
-    r"""Lower confidence bound of a mean from independent draws within bounds.
+    r"""Return a lower confidence bound of a mean from independent bounded draws.
 
     Parameters
     ----------
@@ -162,9 +151,8 @@ def mean_lower_bound(
     gamma : float
         Probability with which the bound may fail, in (0, 1).
     method : {'betting', 'bernstein', 'asymptotic'}, default='betting'
-        'betting' and 'bernstein' hold at every number of draws; the first is the
-        sharper. 'asymptotic' is the normal approximation, which holds in the limit only
-        and certifies nothing.
+        'betting' and 'bernstein' hold at every number of draws; the first is sharper.
+        'asymptotic' is the normal approximation, and certifies nothing.
 
     Returns
     -------
@@ -174,20 +162,14 @@ def mean_lower_bound(
     Raises
     ------
     ValueError
-        If there are fewer than two draws, one is out of the bounds, or a parameter is
-        out of its range.
-
-    See Also
-    --------
-    mean_upper_bound : The other side.
+        If there are fewer than two draws, or one is out of the bounds.
 
     Notes
     -----
-    Betting: whoever stakes the share :math:`\lambda_t` on draws above `m`, chosen
-    before each draw, owns :math:`\prod_t (1 + \lambda_t (x_t - m))` in the end. Were
-    `m` the mean, the game would be fair, and the wealth at least :math:`1 / \gamma`
-    with probability :math:`\gamma` at most. The bound is the smallest `m` that did not
-    make the player that rich.
+    Betting: stakes :math:`\lambda_t` on draws above `m`, each chosen before its draw,
+    give the wealth :math:`\prod_t (1 + \lambda_t (x_t - m))`. If `m` is the mean, it
+    reaches :math:`1 / \gamma` with probability at most :math:`\gamma`. The bound is the
+    smallest `m` at which it does not.
 
     References
     ----------
@@ -202,8 +184,6 @@ def mean_lower_bound(
     >>> draws = np.random.default_rng(0).uniform(size=1000)
     >>> round(mean_lower_bound(draws, 0.0, 1.0, 0.05), 4)
     0.4945
-    >>> round(mean_lower_bound(draws, 0.0, 1.0, 0.05, method="bernstein"), 4)
-    0.4838
     """
     gamma = check_probability(gamma=gamma)
     bound = _BOUNDS[check_option(_BOUNDS, method=method)]
@@ -228,7 +208,7 @@ def mean_upper_bound(
     gamma: float,
     method: str = "betting",
 ) -> float:
-    """Upper confidence bound of a mean from independent draws within bounds.
+    """Return an upper confidence bound of a mean; see `mean_lower_bound`.
 
     Parameters
     ----------
@@ -239,22 +219,12 @@ def mean_upper_bound(
     gamma : float
         Probability with which the bound may fail, in (0, 1).
     method : {'betting', 'bernstein', 'asymptotic'}, default='betting'
-        As for `mean_lower_bound`.
+        See `mean_lower_bound`.
 
     Returns
     -------
     bound : float
         At most `high`.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two draws, one is out of the bounds, or a parameter is
-        out of its range.
-
-    See Also
-    --------
-    mean_lower_bound : The other side, with the reasons.
 
     Examples
     --------

@@ -1,8 +1,6 @@
 r"""Gaussian noise that keeps mutual information within a budget, whatever the output.
 
-An output of covariance `C` released with Gaussian noise of covariance `N` tells at most
-:math:`\tfrac12 \log\det(I + C N^{-1})` nats about the input, the mutual information it
-would tell if it were Gaussian itself. Each rule here keeps that number within a budget.
+Each rule bounds `log_det`, the information if the output were Gaussian itself.
 """
 
 import math
@@ -34,7 +32,7 @@ _LARGE = 20.0
 
 
 def log_det(covariance: ArrayLike, noise_covariance: ArrayLike) -> float:
-    r"""Bound on the mutual information by that of a Gaussian output.
+    r"""Bound the mutual information by that of a Gaussian output.
 
     Parameters
     ----------
@@ -49,15 +47,9 @@ def log_det(covariance: ArrayLike, noise_covariance: ArrayLike) -> float:
         :math:`\tfrac12 \log\det(I + C N^{-1})` in nats. Infinite where a direction may
         vary without noise; coordinates that neither vary nor get noise add nothing.
 
-    Raises
-    ------
-    ValueError
-        If a matrix is not a covariance, or their shapes differ.
-
     References
     ----------
-    Xiao and Devadas (2023), PAC privacy, Theorem 3. Zhang and Vorobeychik (2025),
-    Breaking the Gaussian barrier, Theorem 1.
+    Xiao and Devadas (2023), PAC privacy, Theorem 3.
 
     Examples
     --------
@@ -92,7 +84,7 @@ def log_det(covariance: ArrayLike, noise_covariance: ArrayLike) -> float:
 
 
 def waterfill(covariance: ArrayLike, budget: float) -> Floats:
-    r"""Gaussian noise of least power with ``log_det`` equal to the budget.
+    r"""Return the Gaussian noise of least power with ``log_det`` equal to the budget.
 
     Parameters
     ----------
@@ -104,25 +96,22 @@ def waterfill(covariance: ArrayLike, budget: float) -> Floats:
     Returns
     -------
     noise_covariance : ndarray of shape (d, d)
-        With the eigenvectors of `covariance`. Coordinates that are constant get no
-        noise; every other direction gets some, also where its variance is zero as far
-        as floats tell.
+        With the eigenvectors of `covariance`. Constant coordinates get no noise; every
+        other direction gets some.
 
     Raises
     ------
     ValueError
-        If `covariance` is not a covariance, or `budget` is not positive or so large
-        that the noise vanishes.
+        If `budget` is not positive, or so large that the noise vanishes.
 
     Notes
     -----
     The covariance must be that of the output under the whole prior. Raise that of a
     sample by `inflated_covariance` first: what did not vary in a sample may vary.
 
-    With variances :math:`\lambda_i` and noise
-    :math:`\ell_i = \lambda_i / (e^{2 u_i} - 1)` the budget is
-    :math:`\sum_i u_i`, and the power is least at
-    :math:`\sinh u_i = t \sqrt{\lambda_i}`: one root in `t`.
+    With variances :math:`\lambda_i` and noise :math:`\ell_i = \lambda_i / (e^{2 u_i} -
+    1)` the budget is :math:`\sum_i u_i`, and the power is least at :math:`\sinh u_i = t
+    \sqrt{\lambda_i}`.
 
     References
     ----------
@@ -139,25 +128,20 @@ def waterfill(covariance: ArrayLike, budget: float) -> Floats:
 
 
 def closed_form(covariance: ArrayLike, budget: float) -> Floats:
-    r"""Gaussian noise by the first-order rule, never less than ``waterfill``.
+    r"""Return Gaussian noise by the first-order rule, never less than ``waterfill``.
 
     Parameters
     ----------
     covariance : array-like of shape (d, d)
         Covariance of the output.
     budget : float
-        In nats; a bound that is met with equality only as it goes to zero.
+        In nats. The noise spends less, and all of it only in the limit of zero.
 
     Returns
     -------
     noise_covariance : ndarray of shape (d, d)
         Variances :math:`\sqrt{\lambda_i} \sum_j \sqrt{\lambda_j} / (2 \beta)` along the
         eigenvectors of `covariance`.
-
-    Raises
-    ------
-    ValueError
-        If `covariance` is not a covariance, or `budget` is not positive.
 
     References
     ----------
@@ -174,7 +158,7 @@ def closed_form(covariance: ArrayLike, budget: float) -> Floats:
 
 
 def proportional(covariance: ArrayLike, budget: float) -> Floats:
-    r"""Gaussian noise with the shape of the output's own covariance.
+    r"""Return Gaussian noise with the shape of the output's own covariance.
 
     Parameters
     ----------
@@ -187,13 +171,7 @@ def proportional(covariance: ArrayLike, budget: float) -> Floats:
     -------
     noise_covariance : ndarray of shape (d, d)
         :math:`C / (e^{2 \beta / d} - 1)`, `d` the number of coordinates that vary.
-        Never less power than ``waterfill`` has.
-
-    Raises
-    ------
-    ValueError
-        If `covariance` is not a covariance, or `budget` is not positive or so large
-        that the noise vanishes.
+        Never less power than ``waterfill``.
 
     Examples
     --------
@@ -208,7 +186,7 @@ def proportional(covariance: ArrayLike, budget: float) -> Floats:
 def efficient(
     covariance: ArrayLike, budget: float, basis: ArrayLike | None = None
 ) -> Floats:
-    r"""Gaussian noise from the variances along a given basis alone.
+    r"""Return Gaussian noise from the variances along a given basis alone.
 
     Parameters
     ----------
@@ -217,25 +195,18 @@ def efficient(
     budget : float
         In nats.
     basis : array-like of shape (d, d), default=None
-        Orthonormal columns; None is the standard basis. With the eigenvectors of
-        `covariance` the result is that of ``closed_form``.
+        Orthonormal columns; None is the standard basis. The eigenvectors of
+        `covariance` give ``closed_form``.
 
     Returns
     -------
     noise_covariance : ndarray of shape (d, d)
         In the coordinates of the output, not in those of the basis.
 
-    Raises
-    ------
-    ValueError
-        If `covariance` is not a covariance, `basis` is not orthonormal, or `budget` is
-        not positive.
-
     Notes
     -----
-    As for ``waterfill``, the covariance must be that of the output under the whole
-    prior: the published rule reads the variances off a sample until they settle, which
-    bounds nothing.
+    The covariance must be that of the output under the whole prior. The published rule
+    reads the variances off a sample until they settle, which bounds nothing.
 
     References
     ----------
@@ -287,7 +258,7 @@ def algorithm1(
     c: float,
     radius: float,
 ) -> Floats:
-    r"""Noise by the published confidence rule, whose confidence nobody has stated.
+    r"""Return noise by the published rule, whose confidence nobody has stated.
 
     Parameters
     ----------
@@ -309,25 +280,18 @@ def algorithm1(
         eigenvectors with ``t = 10 * c * v / beta_prime``; else, and where no eigenvalue
         is above `c`, :math:`(\sum_j \lambda_j + d c) / (2 v)` in every direction.
 
-    Raises
-    ------
-    ValueError
-        If `covariance` is not a covariance, or another parameter is not positive.
-
     See Also
     --------
     inflated_covariance : The same purpose, with a confidence that is proved.
 
     Notes
     -----
-    **This certifies nothing.** How `c`, the number of samples and the probability of
-    failure hang together is not stated where the rule was published. It is here to be
-    compared with.
+    **This certifies nothing.** The publication does not relate `c` and the number of
+    samples to the probability of failure. Use it for comparison only.
 
     References
     ----------
-    Xiao and Devadas (2023), PAC privacy, Algorithm 1. Zhang and Vorobeychik (2025),
-    Breaking the Gaussian barrier, Algorithm 1.
+    Xiao and Devadas (2023), PAC privacy, Algorithm 1.
 
     Examples
     --------
@@ -354,7 +318,7 @@ def algorithm1(
 def inflated_covariance(
     second_moment: ArrayLike, n_draws: int, *, radius: float, gamma: float
 ) -> tuple[Floats, float]:
-    r"""Upper confidence bound of the covariance of bounded outputs.
+    r"""Return an upper confidence bound of the covariance of bounded outputs.
 
     Parameters
     ----------
@@ -363,28 +327,26 @@ def inflated_covariance(
     n_draws : int
         Number of independent draws in the mean.
     radius : float
-        Bound of the Euclidean norm of `w`, enforced on every draw and on what is
-        released.
+        Bound of the Euclidean norm of `w`, enforced on every draw and on the release.
     gamma : float
         Probability with which the bound may fail, in (0, 1).
 
     Returns
     -------
     covariance : ndarray of shape (d, d)
-        ``second_moment + inflation * identity``; the covariance of the output is not
+        ``second_moment + inflation * identity``. The covariance of the output is not
         above it, in the order of matrices, with probability at least ``1 - gamma``.
     inflation : float
 
     Raises
     ------
     ValueError
-        If `second_moment` is not a second moment of vectors within `radius`, or another
-        parameter is out of its range.
+        If `second_moment` is not a second moment of vectors within `radius`.
 
     Notes
     -----
-    The matrix Bernstein inequality with the variance ``radius**2 * largest`` bounded by
-    the estimate plus the inflation itself, which is then the root of a quadratic.
+    The matrix Bernstein inequality, with the variance bounded by ``radius**2`` times
+    the largest eigenvalue of the estimate plus the inflation itself.
 
     References
     ----------

@@ -42,19 +42,10 @@ class Kernel(Protocol):
     positive: bool
 
     def log_likelihood(self, index: Indices, normals: Floats) -> Floats:
-        """Log densities of the outputs under each atom, up to a constant a row.
+        """Return log densities (n, k) of outputs under each atom, up to a constant.
 
-        Parameters
-        ----------
-        index : ndarray of int of shape (n,)
-            Atom that each output comes from.
-        normals : ndarray of shape (n, d)
-            Standard normal numbers that its noise is made of.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-            May hold -inf.
+        `index` (n,) is the atom of each output, and `normals` (n, d) its noise. The
+        constant differs by row.
         """
 
     def control(self, index: Indices, normals: Floats) -> Floats | None:
@@ -157,31 +148,11 @@ class GaussianLaw:
         return np.asarray(normals[:, : self.rank] @ self.factor.T)
 
     def whitened(self, displacements: Floats) -> Floats:
-        """Return displacements, one a row, in standard deviations of the noise.
-
-        Parameters
-        ----------
-        displacements : ndarray of shape (n, d)
-            The part off the directions with noise is left out.
-
-        Returns
-        -------
-        ndarray of shape (n, rank)
-        """
+        """Return displacements (n, d) in standard deviations, of shape (n, rank)."""
         return np.asarray(displacements @ np.linalg.pinv(self.factor).T)
 
     def cells(self, points: Floats) -> Indices:
-        """Number the cells of points that are told apart by what has no noise.
-
-        Parameters
-        ----------
-        points : ndarray of shape (k, d)
-
-        Returns
-        -------
-        ndarray of int of shape (k,)
-            All zero where every direction has noise, or none of the others varies.
-        """
+        """Number the cells of points (k, d) that differ where there is no noise."""
         if self.rank == self.dim:
             return np.zeros(len(points), dtype=np.intp)
         told = cells_along(points, self.exact, self.dim * _ROUNDED)
@@ -238,10 +209,10 @@ class GaussianKernel:
         return cho_factor(spread + np.eye(self.rank))
 
     def control(self, index: Indices, normals: Floats) -> Floats | None:
-        """A mean-zero variable that takes noise out of the log ratio.
+        """Return a mean-zero variable that takes noise out of the log ratio.
 
         Log density of the Gaussian of the moments of the outputs, less that of the
-        noise, but for a constant: both quadratic forms have the mean rank / 2.
+        noise.
         """
         # far off, the quadratic forms are differences of large numbers
         if self.cells is not None or self.far or not self.rank:
@@ -265,18 +236,7 @@ NoiseLike = NoiseLaw | HasCovariance | ArrayLike
 
 
 def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
-    """Return the law of a noise, and check that it has `dim` coordinates.
-
-    Parameters
-    ----------
-    noise : NoiseLaw, Gaussian noise of `skpuffer.noise`, or array-like of shape (d, d)
-        An array is the covariance of Gaussian noise.
-
-    Raises
-    ------
-    ValueError
-        If the noise has another number of coordinates.
-    """
+    """Return the law of a noise or covariance, and check that it has `dim` columns."""
     law: Any = noise
     if not hasattr(law, "kernel"):
         if hasattr(law, "covariance_matrix"):
@@ -509,8 +469,7 @@ class LatticeMarginal:
     Parameters
     ----------
     probabilities : sequence of float
-        Probabilities of 0, 1, 2, ..., each of these and its negative together; they sum
-        to one.
+        Probabilities of 0, 1, 2, ..., each with its negative; they sum to one.
 
     Examples
     --------
@@ -569,14 +528,7 @@ class LatticeMarginal:
         return np.asarray(np.minimum(place, 2 * last) - last, dtype=float)
 
     def nodes(self) -> tuple[Floats, Floats]:
-        """Return one normal number for each point of the noise, and their masses.
-
-        Returns
-        -------
-        normals : ndarray of shape (k,)
-        masses : ndarray of shape (k,)
-            A rule for `Bank.from_rule`, exact.
-        """
+        """Return normal numbers (k,) and masses (k,) for `Bank.from_rule`."""
         masses = self._masses
         middles = np.cumsum(masses) - masses / 2
         kept = masses > 0

@@ -19,27 +19,15 @@ from ._laws import GaussianLaw, NoiseLaw
 
 @dataclass(frozen=True)
 class Leakage(ABC):
-    """The largest leakage of a kind of secret over some priors, at any noise.
-
-    Parameters
-    ----------
-    priors : sequence of Atoms
-        Each with its own bank of common random numbers.
-    """
+    """The largest leakage of a kind of secret over some priors, at any noise."""
 
     priors: Sequence[Atoms]
     banks: Sequence[Bank]
 
     def __call__(self, law: NoiseLaw) -> tuple[float, Callable[[], Floats] | None]:
-        """Return the leakage, and what the MMSE matrix of its gradient is made by.
+        """Return the leakage in nats, and a callable for the MMSE matrix E or None.
 
-        Returns
-        -------
-        leakage : float
-            In nats.
-        mmse : callable
-            Without arguments; the gradient is -½ Σ⁻¹ E Σ⁻¹ for the matrix E it returns.
-            None where it is not known.
+        The gradient of the leakage is -½ Σ⁻¹ E Σ⁻¹.
         """
         pairs = zip(self.priors, self.banks, strict=True)
         found = [self._of(MixtureChannel(a, law), bank) for a, bank in pairs]
@@ -85,11 +73,7 @@ class Leakage(ABC):
 class DatasetLeakage(Leakage):
     """MI(X; Y): everything of the drawn data set.
 
-    Parameters
-    ----------
-    sampled : bool, default=False
-        Whether the atoms are a sample of a larger prior: each is then left out of the
-        mixture that it is compared with.
+    With `sampled`, each atom is left out of the mixture that it is compared with.
     """
 
     sampled: bool = False
@@ -180,13 +164,7 @@ _STRIDE = 3.0
 class Candidate:
     """Noise on the budget.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (d, d)
-    mmse : callable
-        The matrix that the gradient of the leakage is made of.
-    at_floor : bool
-        Whether less noise would keep the budget too, for all that was tried.
+    `mmse` gives the matrix of its gradient; `at_floor`: less noise would do as well.
     """
 
     covariance: Floats
@@ -225,33 +203,17 @@ class Objective:
         return math.exp(log_scale) * shape + self.least_variance * np.eye(len(shape))
 
     def scaled(self, shape: Floats, tolerance: float) -> Candidate:
-        """Return the multiple of a shape whose leakage is the budget.
+        """Return the multiple of a shape whose leakage is the budget, to `tolerance`
+        below.
 
-        Leakage falls as the noise is scaled up: more of the same noise is a release
-        with less, made worse. Newton's method on logarithms, within a bracket.
-
-        Parameters
-        ----------
-        shape : ndarray of shape (d, d)
-        tolerance : float
-            How far the leakage may stay below the budget, as a share of it.
-
-        Raises
-        ------
-        ValueError
-            If nothing was found that keeps the budget.
+        Leakage falls as the noise is scaled up. Newton's method on logarithms,
+        bracketed.
         """
         return self._at_budget(shape, tolerance, self._leak, self.budget)
 
     def limited(self, shape: Floats, most: float) -> Candidate:
-        """Return the multiple of a shape at which no value of the secret leaks more.
-
-        Parameters
-        ----------
-        shape : ndarray of shape (d, d)
-            Noise with which one does.
-        most : float
-            In nats.
+        """Return the multiple of a shape at which no value of the secret leaks over
+        `most`.
         """
 
         def worst(covariance: Floats) -> tuple[float, Callable[[], Floats] | None]:
@@ -328,17 +290,7 @@ class Objective:
         return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
 
     def stationary(self, mmse: Floats) -> Floats:
-        """Return the shape that would be the best if the error were this one.
-
-        Parameters
-        ----------
-        mmse : ndarray of shape (d, d)
-
-        Returns
-        -------
-        ndarray of shape (d, d)
-            C^-½ (C^½ E C^½)^½ C^-½.
-        """
+        """Return the best shape if the error E is `mmse`: C^-½ (C^½ E C^½)^½ C^-½."""
         root, inverse = self._roots
         values, vectors = np.linalg.eigh(root @ mmse @ root)
         middle = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

@@ -35,15 +35,12 @@ _LEAST = 1e-12
 class OutputModel:
     r"""Density by which the information in noisy draws of an output is bounded.
 
-    A mixture of Gaussian noise around training outputs and of one wide Gaussian. For
-    every density `q` the mutual information is at most the mean of
-    :math:`T = \log p_B(B) - \log q(M + B)` over outputs `M` and noise `B`, and the wide
-    Gaussian bounds `T`.
+    A mixture of Gaussian noise around training outputs and of one wide Gaussian.
 
     Parameters
     ----------
     atoms : array-like of shape (n_atoms, d)
-        Training outputs. They are clipped as everything else is.
+        Training outputs, clipped here.
     noise_covariance : array-like of shape (d, d)
         Covariance of the Gaussian noise, positive definite.
     mean : array-like of shape (d,)
@@ -56,22 +53,18 @@ class OutputModel:
     share : float, default=0.05
         Weight of the wide Gaussian, in (0, 1).
     floor : float, default=5.0
-        Log ratios are raised to at least ``-floor``, which raises their mean only.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, or a parameter is out of its range.
+        Log ratios are raised to at least ``-floor``, which raises their mean.
 
     See Also
     --------
     density_bound : With another density.
-    entropy_bound : Where the prior is known atom by atom.
 
     Notes
     -----
-    Everything here, noise included, must be fixed before the draws of `bound` are made.
-    The release must be clipped by `clip`, and be none of the draws.
+    For every density `q` the mutual information is at most the mean of :math:`T = \log
+    p_B(B) - \log q(M + B)` over outputs `M` and noise `B`, and the wide Gaussian bounds
+    `T`. Everything here, noise included, must be fixed before the draws of `bound` are
+    made. The release must be clipped by `clip`, and be none of the draws.
 
     References
     ----------
@@ -146,23 +139,18 @@ class OutputModel:
         noise_covariance : array-like of shape (d, d)
             Covariance of the Gaussian noise, positive definite.
         radius : float, default=None
-            As of the class; None is the largest of the training outputs.
+            None is the largest of the training outputs.
         ball : tuple of (array-like of shape (d,), float), default=None
-            Centre and radius of a Euclidean ball that outputs are clipped to already,
-            instead of `radius`. The ellipsoid then holds the ball.
+            Centre and radius of a Euclidean ball that holds all outputs, instead of
+            `radius`.
         ridge : float, default=1e-3
             Added to the variances, as a share of their mean.
         share, floor : float
-            As of the class.
+            See the class.
 
         Returns
         -------
         model : OutputModel
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range, or both `radius` and `ball` are given.
         """
         draws = check_sizes(outputs=outputs)
         if draws.ndim != 2 or len(draws) < 2 or not draws.shape[1]:
@@ -185,7 +173,9 @@ class OutputModel:
         return cls(draws, noise, mean, spread, radius, share, floor)
 
     def clip(self, outputs: ArrayLike) -> Floats:
-        """Shrink outputs towards the centre, into the ellipsoid.
+        """Shrink outputs (n, d) towards the centre, into the ellipsoid.
+
+        Clip training outputs, draws of the bound and the release: all of them.
 
         Parameters
         ----------
@@ -194,12 +184,6 @@ class OutputModel:
         Returns
         -------
         clipped : ndarray of shape (n, d)
-            Training outputs, draws of the bound and what is released: all of them.
-
-        Raises
-        ------
-        ValueError
-            If an output is not finite, or has another length.
         """
         points = check_finite(outputs=outputs)
         if points.ndim != 2 or points.shape[1:] != self.mean.shape:
@@ -218,7 +202,7 @@ class OutputModel:
 
     @cached_property
     def largest(self) -> float:
-        r"""Bound of every log ratio, in nats.
+        r"""Return the bound of every log ratio, in nats.
 
         :math:`-\log \alpha + \tfrac12 \log\det(I + S N^{-1}) + \tfrac12 R^2` with the
         share, the spread, the noise and the radius.
@@ -227,24 +211,8 @@ class OutputModel:
         return -math.log(self.share) + gap + self.radius**2 / 2
 
     def log_ratios(self, outputs: ArrayLike, noise: ArrayLike) -> Floats:
-        """Log ratios T of outputs under given noise, raised to the floor.
-
-        Parameters
-        ----------
-        outputs : array-like of shape (n, d)
-            Clipped here.
-        noise : array-like of shape (n, d)
-            Draws of the noise.
-
-        Returns
-        -------
-        log_ratios : ndarray of shape (n,)
-            In ``[-floor, largest]``, in nats.
-
-        Raises
-        ------
-        ValueError
-            If an output is not finite, or the shapes differ.
+        """Return log ratios T (n,) in nats, of outputs and noise (n, d), raised to the
+        floor.
         """
         points, shifts = self.clip(outputs), check_finite(noise=noise)
         if shifts.shape != points.shape:
@@ -291,18 +259,13 @@ class OutputModel:
         rng : numpy.random.Generator
             The noise is drawn from it.
         n_noise : int, default=16
-            Draws of noise that are averaged for each output, to cut the variance.
+            Draws of noise averaged for each output.
         method : {'betting', 'bernstein', 'asymptotic'}, default='betting'
-            As in `mean_lower_bound`.
+            See `mean_lower_bound`.
 
         Returns
         -------
         bound : InformationBound
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range.
         """
         points = self.clip(outputs)
         if len(points) < 2:

@@ -76,16 +76,14 @@ class FoundNoise:
     power : float
         Its cost, E||B||² if no other cost was given.
     leakage : float
-        Mutual information on the bank of the search, in nats: optimistic, as the noise
-        was fitted to that bank. Certify on a fresh one.
+        Mutual information in nats on the bank of the search. Certify on a fresh one.
     exact : ndarray of shape (d, k)
-        Orthonormal directions that vary and get next to no noise: they are released as
-        good as exactly.
+        Orthonormal directions that vary and get next to no noise.
     exact_entropy : float
-        Entropy of the outputs along these, in nats, which is what they cost.
+        Entropy of the outputs along these, in nats.
     at_floor : bool
-        Whether the budget holds at the least noise that was tried, a millionth of
-        water-filling's: it may hold without any, which says nothing of other secrets.
+        Whether the budget holds at the least noise tried, a millionth of
+        water-filling's.
     powers : mapping of str to float
         Cost found from each start, on fewer draws where there are many atoms.
 
@@ -134,46 +132,37 @@ def search_noise(
     Parameters
     ----------
     atoms : Atoms or sequence of Atoms
-        Several stand for several priors: the same noise keeps the budget under each.
+        With several priors, the same noise keeps the budget under each.
     budget : float
         In nats.
     family : {"scale", "eigen", "full"}, default="scale"
         A multiple of the water-filling noise; any variances along the eigenvectors of
         the outputs' covariance; any covariance.
     secret : {"dataset", "columns", "columns_given_others"}, default="dataset"
-        Secret that the budget protects: MI(X; Y), or the largest MI(S_i; Y) over the
+        Secret that the budget protects: MI(X; Y), the largest MI(S_i; Y) over the
         columns of the memberships, or the largest MI(S_i; Y | the others), for
         independent bits and the family "scale".
     cost : array-like of shape (d, d) or None, default=None
         Positive definite matrix C of the cost tr(C Σ); None is E||B||².
     solver : {"fixed_point", "sgd"}, default="fixed_point"
-        "sgd" is the stochastic search by an augmented Lagrangian, slower. Neither has
-        anything to do for the family "scale".
+        "sgd" is the stochastic search by an augmented Lagrangian, slower.
     starts : sequence of str or None, default=None
-        Any of "waterfill", "iso", "inverse" and "collapsed"; None takes all. There are
-        local minima.
+        Any of "waterfill", "iso", "inverse" and "collapsed"; None takes all.
     max_secret_leakage : float, default=inf
-        The noise is scaled up until no single data set (or value of a secret) leaks
-        more, in nats: KL(P_{Y | x} || P_Y).
+        Limit in nats of KL(P_{Y | x} || P_Y) for any data set or value of a secret.
     sampled : bool, default=False
         Whether the atoms are a sample of a larger prior. Then each is left out of the
-        mixture that it is compared with, and there is noise whatever the budget.
+        mixture that it is compared with.
     least_variance : float, default=0.0
-        Variance that every direction gets at least, also where the atoms are constant.
-        For a sample, which cannot tell that an output never varies.
+        Least variance of every direction, for a sample that may miss what varies.
     n_draws : int or None, default=None
-        Draws of the bank. None takes a quadrature rule in few coordinates, and else as
-        many as a second or so of evaluation allows.
+        Draws of the bank. None takes a quadrature rule in few coordinates, and else
+        about a second's work.
     random_state : int, RandomState, Generator or None, default=None
 
     Returns
     -------
     FoundNoise
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range, or atoms do not fit each other.
 
     See Also
     --------
@@ -181,10 +170,9 @@ def search_noise(
 
     Notes
     -----
-    At the optimum C = (ν/2) Σ⁻¹ E Σ⁻¹ for the error E = E[Cov(M | Y)], that is
-    Σ ∝ C^-½ (C^½ E C^½)^½ C^-½: the rule of water-filling with what is left unknown in
-    place of what was unknown before. The search repeats it, each time scaled to the
-    budget, from several starts.
+    At the optimum C = (ν/2) Σ⁻¹ E Σ⁻¹ for the error E = E[Cov(M | Y)], that is Σ ∝ C^-½
+    (C^½ E C^½)^½ C^-½. The search repeats this rule, each time scaled to the budget,
+    from several starts.
 
     Examples
     --------
@@ -392,10 +380,9 @@ def _joint_covariance(priors: Sequence[Atoms]) -> Floats:
 
 
 def _varying(priors: Sequence[Atoms]) -> Booleans:
-    """Coordinates that vary under any of the priors.
+    """Return the coordinates that vary under any of the priors.
 
-    No direction but these is left out: what a linear map of them seems not to vary by
-    may be rounding, and may not.
+    Linear maps of them are kept: what seems not to vary may be rounding.
     """
     points = np.vstack([a.distinct_points for a in priors])
     return np.asarray(np.any(points != points[0], axis=0))
@@ -458,22 +445,10 @@ def augmented_lagrangian(
     rng: np.random.Generator,
     kept: Callable[[Floats], Floats],
 ) -> Floats:
-    """Return a shape of little cost, by Adam on the Cholesky factor.
+    """Return a shape of little cost, (d, d), by Adam on the Cholesky factor.
 
-    Fresh draws in every step. The multiplier rises as long as the budget is broken, so
-    that no finite penalty is traded against it.
-
-    Parameters
-    ----------
-    shape : ndarray of shape (d, d)
-        Where to start.
-    kept : callable
-        Part of a matrix that the family of noise knows.
-
-    Returns
-    -------
-    ndarray of shape (d, d)
-        To be scaled to the budget.
+    `kept` gives the part of a matrix that the family of noise knows. The multiplier
+    rises as long as the budget is broken.
     """
     unit = objective.cost(shape)
     factor = np.linalg.cholesky(shape)
@@ -525,23 +500,10 @@ def starting_shapes(
     priors: Sequence[Atoms],
     budget: float,
 ) -> Iterator[tuple[str, Floats]]:
-    """Yield shapes of noise by name.
+    """Yield names in `kinds` with their shapes of noise (d, d).
 
-    Parameters
-    ----------
-    kinds : sequence of str
-        Names in `STARTS`.
-    filled : ndarray of shape (d, d)
-        The water-filling noise.
-    basis : ndarray of shape (d, d)
-        Eigenvectors of the outputs' covariance, the largest variance first.
-    budget : float
-        In nats.
-
-    Yields
-    ------
-    name : str
-    shape : ndarray of shape (d, d)
+    `filled` is the water-filling noise, `basis` the eigenvectors of the outputs'
+    covariance, the largest variance first.
     """
     variances = np.einsum("ij,ik,kj->j", basis, filled, basis)
     if "waterfill" in kinds:
@@ -559,10 +521,9 @@ def starting_shapes(
 def _affordable(
     basis: Floats, priors: Sequence[Atoms], budget: float
 ) -> Iterator[tuple[str, Booleans]]:
-    """Sets of directions whose exact release costs less than the budget.
+    """Yield sets of directions whose exact release costs less than the budget.
 
-    Single directions, the leading ones and the trailing ones. A set that holds one too
-    dear is too dear itself.
+    Single directions, the leading ones and the trailing ones.
     """
     d = len(basis)
 
@@ -616,7 +577,7 @@ def search_law(
     budget : float
         In nats, below the entropy of the outputs.
     family : callable
-        Takes parameters, of shape (p,), returns the law at any scale.
+        Takes parameters, of shape (p,), and returns the law at any scale.
     start : array-like of shape (p,), default=()
         Parameters to start from; empty where only the scale is free.
     bank : Bank
@@ -627,22 +588,13 @@ def search_law(
     information : float
         On the bank, in nats: certify it on a fresh one.
 
-    Raises
-    ------
-    ValueError
-        If the budget is that of the outputs themselves, or nothing meets it.
-
     Examples
     --------
     >>> from skpuffer.information import Atoms, Bank, LogisticMarginal, ProductLaw
     >>> from skpuffer.information import search_law
     >>> atoms = Atoms([[-1.0], [1.0]])
-    >>> law, _ = search_law(
-    ...     atoms,
-    ...     0.5,
-    ...     lambda _: ProductLaw(LogisticMarginal(), [1.0]),
-    ...     bank=Bank.quadrature(atoms),
-    ... )
+    >>> bank, shape = Bank.quadrature(atoms), ProductLaw(LogisticMarginal(), [1.0])
+    >>> law, _ = search_law(atoms, 0.5, lambda _: shape, bank=bank)
     >>> round(float(law.covariance[0, 0]), 4)
     0.4963
     """
