@@ -82,9 +82,11 @@ class PartitionRelease(Release):
     n_records : int
         Number of units.
     delta : float
-        Delta of one key; see `keep_probability`.
+        Delta of one key whose count moves by `max_units`.
     max_keys : int, default=1
         How many keys a unit holds at most.
+    max_units : int, default=1
+        How many units differ at most.
     name : str, default='keys'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
@@ -112,6 +114,7 @@ class PartitionRelease(Release):
     n_records: int
     delta: float
     max_keys: int = 1
+    max_units: int = 1
     name: str = "keys"
     context: PublicContext | None = field(default=None, compare=False)
     assumptions: tuple[Statement, ...] = field(default=(), compare=False)
@@ -123,6 +126,7 @@ class PartitionRelease(Release):
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         check_count(max_keys=self.max_keys)
+        check_count(max_units=self.max_units)
         if check_probability(delta=self.delta) <= 2 * _ROUNDED:
             raise value_error("partition.delta_too_small", delta=self.delta)
         self._meet_context()
@@ -134,7 +138,7 @@ class PartitionRelease(Release):
 
 #: What is read of the selection of keys.
 PARTITION_FIELDS: frozenset[str] = frozenset(
-    {"assumptions", "context", "delta", "max_keys", "n_records", "name"}
+    {"assumptions", "context", "delta", "max_keys", "max_units", "n_records", "name"}
 )
 
 
@@ -144,13 +148,17 @@ class _OfCoins(float):
 
 @dataclass(frozen=True)
 class PartitionSteps(StepsOfRelease, kind=PartitionRelease):
-    """The keys that one unit holds, each decided by itself; see the base class.
+    """The keys that units hold, each decided by itself; see the base class.
 
-    Whether a key is released is (e, d)-differentially private if its count moves by
-    one. So with probability 1 - d it is post-processing of randomised response of e,
-    and with probability d it may tell all (Kairouz, Oh and Viswanath 2015). None of the
-    keys that one unit moves tells all but with probability ``1 - (1 - d)**moves``: the
-    event, beside which pure pairs compose.
+    Whether a key is released is (m e, d m / k)-differentially private if its count
+    moves by m of at most k units. So it is post-processing of randomised response of
+    ``m e``, but with probability ``d m / k`` it may tell all (Kairouz, Oh and Viswanath
+    2015). All moves together are at most ``k * moves``. As ``-log(1 - d x)`` is convex,
+    some key tells all with probability ``1 - (1 - d)**moves`` at most: the event.
+
+    Beside it pure pairs compose. Keys whose moves add up to k are together randomised
+    response of ``k e`` or less. The moves of one direction fill fewer than twice as
+    many such bins as a unit has keys: of any two bins, the moves exceed k.
     """
 
     release: PartitionRelease
@@ -166,10 +174,12 @@ class PartitionSteps(StepsOfRelease, kind=PartitionRelease):
             object.__setattr__(self, "event", _OfCoins(own))
 
     def check(self) -> None:
-        """Refuse more units than one: a count would move by more."""
-        if self.count != 1 or type(self.event) is not _OfCoins:
+        """Refuse more units than counts are said to move by."""
+        if self.count > self.release.max_units or type(self.event) is not _OfCoins:
             raise unsupported_error(
-                "partition.several_records_differ", count=self.count
+                "partition.several_records_differ",
+                count=self.count,
+                max_units=self.release.max_units,
             )
 
     def scaled(self, unit: Noise, scale: float) -> Noise:
@@ -177,16 +187,21 @@ class PartitionSteps(StepsOfRelease, kind=PartitionRelease):
         return DiscreteLaplaceNoise(scale)
 
     def under(self, noise: Noise, max_memory: float) -> Accounting:
-        """Compose the pairs of all keys that one unit moves."""
+        """Compose the pairs of all keys that are moved."""
         if type(noise) is not DiscreteLaplaceNoise or noise.is_zero:
             raise unsupported_error("partition.other_noise", noise=noise)
-        moves = self.release.moves(self.relation)
-        curve = PrivacyLossCurve(
-            ((PurePair(1 / noise.scale), moves),), float(max_memory)
-        )
+        moves, units = self.release.moves(self.relation), self.release.max_units
+        bins = moves
+        if units > 1:
+            bins = (2 * self.release.max_keys - 1) * moves // self.release.max_keys
+        pair = PurePair(units / noise.scale)
+        curve = PrivacyLossCurve(((pair, bins),), float(max_memory))
         shift = Shift(1.0, norm=math.inf, dim=None, structure="scalar")
         statement = Statement(
-            "assume.keys_of_units_limited", max_keys=self.release.max_keys, moves=moves
+            "assume.keys_of_units_limited",
+            max_keys=self.release.max_keys,
+            max_units=units,
+            moves=moves,
         )
         source = Statement("source.optimal_partition_selection")
         return Accounting(curve, shift, source, False, ((), ()), (statement,))
@@ -209,7 +224,11 @@ def kept_keys(
     -------
     ndarray of bool of shape (n_keys,)
     """
-    epsilon = min(1 / float(np.max(noise.scale)), MOST_EPSILON)
-    chance = keep_probability(counts, epsilon, release.delta - _ROUNDED)
+    units = release.max_units
+    epsilon = min(1 / float(np.max(noise.scale)), MOST_EPSILON / units)
+    # what one unit may cost, where so many together cost delta
+    share = math.expm1(epsilon) / math.expm1(units * epsilon)
+    delta = (release.delta - _ROUNDED) * share
+    chance = keep_probability(counts, epsilon, delta)
     kept: Booleans = rng.random(len(counts)) < chance
     return kept

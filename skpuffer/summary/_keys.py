@@ -98,6 +98,7 @@ class _Keys(PrivateEstimatorMixin):
             n_records=context.n_records,
             delta=_OF_DELTA * float(task.accountant.delta) / moves,
             max_keys=limit,
+            max_units=getattr(scenario, "k", 1),
             context=context,
             assumptions=(Statement("assume.keys_read_as_written"),),
         )
@@ -282,9 +283,6 @@ def fit_by_keys(
         raise scenario_error(
             "summary.keys_need_records", scenario_type=type(scenario).__name__
         )
-    # a count that moves by more would cost more than its key is paid for
-    if scenario.k != 1:
-        raise unsupported_error("summary.keys_of_several_records", k=scenario.k)
     of_keys, of_values = budgets(opening.accountant, summary.key_share)
     callback = summary._init_callback_context(max_subtasks=2)
     callback.call_on_fit_task_begin(estimator=summary)

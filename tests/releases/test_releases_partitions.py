@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from skpuffer.accountants import PrivacyLoss
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.kernel.partitions import PartitionRelease, keep_probability, kept_keys
 from skpuffer.noise import DiscreteLaplaceNoise
 from skpuffer.scenarios import RecordScenario
+from tests.refused import refused
 
 BUDGETS = [(0.1, 1e-6), (1.0, 1e-5), (0.02, 0.1), (3.0, 1e-12), (8.0, 1e-3), (1.0, 0.9)]
 
@@ -37,22 +39,26 @@ def law(counts, epsilon, delta):
     return np.where(sets, p, 1 - p).prod(axis=1)
 
 
-def neighbours(counts, held, relation):
-    """Counts where one unit comes, or is another one."""
+def neighbours(counts, held, relation, differ=1):
+    """Counts where so many units come, go, or are others."""
     units = [u for u in itertools.product([0, 1], repeat=len(counts)) if sum(u) <= held]
-    for unit in units:
-        more = np.add(counts, unit)
-        if relation == "add_remove":
-            yield counts, more
-        else:
-            yield from ((np.add(counts, other), more) for other in units)
+    moves = {tuple(sign * np.array(u)) for u in units for sign in (1, -1)}
+    if relation == "replace":
+        moves = {tuple(np.subtract(u, v)) for u in units for v in units}
+    ends = {tuple(counts)}
+    for _ in range(differ):
+        ends = {tuple(np.add(end, move)) for end in ends for move in moves}
+    yield from ((counts, end) for end in sorted(ends) if min(end) >= 0)
 
 
 def largest_divergence(release, noise, relation, epsilon):
     worst = 0.0
-    for counts in itertools.product(range(4), repeat=3):
-        for pair in neighbours(counts, release.max_keys, relation):
-            first, second = (law(c, 1 / noise.scale, release.delta) for c in pair)
+    one = 1 / noise.scale
+    share = math.expm1(one) / math.expm1(release.max_units * one)
+    delta, held = release.delta * share, release.max_keys
+    for counts in itertools.product(range(4), repeat=2 if release.max_units > 1 else 3):
+        for pair in neighbours(counts, held, relation, release.max_units):
+            first, second = (law(c, one, delta) for c in pair)
             for p, q in ((first, second), (second, first)):
                 apart = np.maximum(p - math.exp(epsilon) * q, 0).sum()
                 worst = max(worst, apart)
@@ -60,15 +66,16 @@ def largest_divergence(release, noise, relation, epsilon):
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
-@pytest.mark.parametrize("held", [1, 2])
-def test_no_neighbour_tells_more_than_the_certificate_says(relation, held):
+@pytest.mark.parametrize("held, differ", [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3)])
+def test_no_neighbour_tells_more_than_the_certificate_says(relation, held, differ):
     """All outcomes of all pairs of small tables, whose keys a unit may hold."""
     delta = 0.15
     moves = held * (1 if relation == "add_remove" else 2)
-    release = PartitionRelease(n_records=9, delta=0.9 * delta / moves, max_keys=held)
-    found = PrivacyLoss(1.0, delta).calibrate(
-        release, RecordScenario(relation=relation)
+    release = PartitionRelease(
+        n_records=9, delta=0.9 * delta / moves, max_keys=held, max_units=differ
     )
+    scenario = RecordScenario(relation=relation, k=differ)
+    found = PrivacyLoss(1.0, delta).calibrate(release, scenario)
     certificate = found.certificate
     assert certificate.relation == relation and certificate.composable
     assert certificate.delta == delta and 0.98 < certificate.epsilon <= 1.0
@@ -83,13 +90,27 @@ def test_no_neighbour_tells_more_than_the_certificate_says(relation, held):
     if moves == 1:
         # less noise, or a larger share of delta, tells more than that
         less = DiscreteLaplaceNoise(0.7 * found.noise.scale)
-        tight = PartitionRelease(n_records=9, delta=delta)
+        tight = PartitionRelease(n_records=9, delta=delta, max_units=differ)
         assert largest_divergence(tight, found.noise, relation, 1.0) > 0.99 * delta
         assert largest_divergence(tight, less, relation, 1.0) > 1.1 * delta
 
 
+def test_more_units_than_are_said_to_differ_are_refused():
+    release = PartitionRelease(n_records=9, delta=1e-6, max_units=2)
+    with refused(UnsupportedError, "partition.several_records_differ", count=3):
+        PrivacyLoss(1.0, 1e-5).calibrate(release, RecordScenario(k=3))
+
+
 def test_keys_are_drawn_by_these_chances():
-    release = PartitionRelease(n_records=9, delta=0.01)
+    _check_drawn(PartitionRelease(n_records=9, delta=0.01), 0.01)
+
+
+def test_keys_that_several_units_move_are_drawn_by_less_likely_ones():
+    share = math.expm1(1.0) / math.expm1(3.0)
+    _check_drawn(PartitionRelease(n_records=9, delta=0.01, max_units=3), 0.01 * share)
+
+
+def _check_drawn(release, delta):
     noise, n, rng = DiscreteLaplaceNoise(1.0), 40_000, np.random.default_rng(1)
 
     def off(noise):
@@ -97,7 +118,7 @@ def test_keys_are_drawn_by_these_chances():
         worst = 0.0
         for count in range(1, 9):
             drawn = kept_keys(release, np.full(n, count), noise, rng).mean()
-            p = float(keep_probability(np.array([count]), 1.0, 0.01)[0])
+            p = float(keep_probability(np.array([count]), 1.0, delta)[0])
             worst = max(worst, abs(drawn - p) / math.sqrt(p * (1 - p) / n + 1e-12))
         return worst
 

@@ -151,7 +151,9 @@ def test_a_unit_counts_once_for_each_of_its_keys():
     assert says(stated, "assume.record_of_units", k=1, unit="id", max_rows=4)
 
 
-@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize(
+    "relation, k", [("add_remove", 1), ("replace", 1), ("add_remove", 3)]
+)
 @pytest.mark.parametrize(
     "accountant",
     [
@@ -161,16 +163,17 @@ def test_a_unit_counts_once_for_each_of_its_keys():
         RenyiDP(0.7, delta=1e-5),
     ],
 )
-def test_one_certificate_is_within_the_budget(relation, accountant):
+def test_one_certificate_is_within_the_budget(relation, k, accountant):
     model = PrivateSummary(
-        RecordScenario(relation=relation), accountant, by="city", **ASKED
+        RecordScenario(relation=relation, k=k), accountant, by="city", **ASKED
     ).fit(TABLE)
     found, epsilon = model.certificate_, 1.0 if accountant is None else 0.7
     assert found.n_releases == 2 and found.delta == 1e-5
     assert 0.8 * epsilon < found.epsilon <= epsilon
     assert model.accountant_.epsilon == epsilon
     moves = 1 if relation == "add_remove" else 2
-    assert says(found.assumptions, "assume.keys_of_units_limited", moves=moves)
+    facts = {"moves": moves, "max_units": k}
+    assert says(found.assumptions, "assume.keys_of_units_limited", **facts)
     assert found.relation == relation
 
 
@@ -227,11 +230,6 @@ def test_behind_a_step_that_mixes_rows_an_estimate_is_left():
             {"accountant": GroupPrivacy(1.0, alpha=math.inf)},
             UnsupportedError,
             "summary.keys_need_delta",
-        ),
-        (
-            {"scenario": RecordScenario(k=2)},
-            UnsupportedError,
-            "summary.keys_of_several_records",
         ),
         (
             {"scenario": DependenceScenario(0.1)},
