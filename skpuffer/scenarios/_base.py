@@ -135,7 +135,7 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def coded_records(
         self, X: Any, y: Any, target_name: Any, **fill: bool
     ) -> tuple[Any, Any]:
-        """Return coded records `X` and `y`, each as one that the coding knows.
+        """Return coded records, each as one that the coding knows.
 
         Parameters
         ----------
@@ -145,6 +145,11 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         target_name : str or None
         **fill : dict of {'fill_rows', 'fill_targets': bool}
             Whether missing values are filled too.
+
+        Returns
+        -------
+        X : data frame
+        y : array-like or None
         """
         return X, y
 

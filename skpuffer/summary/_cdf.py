@@ -49,39 +49,34 @@ if TYPE_CHECKING:
 
 
 class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
-    """Distribution function of each feature, and any number of quantiles off it.
+    """Estimate each feature's distribution function and any number of quantiles.
 
-    Bins of a fine public grid are counted, runs of about 8 of them, runs of 64, and so
-    on up, each count with noise; the distribution function is that of the counts which
-    agree best with all of these. So a cumulative share has the noise of a few counts
-    only, wherever it lies, and quantiles at all levels cost what one does.
+    Bins of a fine public grid and runs of 8 and 64 bins (and so on) are counted with
+    noise. The distribution function is that of the counts which agree best with all of
+    these, so a cumulative share has the noise of a few counts only.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     bins : int or array-like of shape (n_bins + 1,), default=None
-        Public grid: a number of bins of equal width within the bounds of each feature,
-        or edges for all of them, which need no bounds. For whole numbers, edges half
-        way between them tell them apart. None is 512, and 4096 from 50,000 records on,
-        where their number is not private.
+        Public grid: a number of bins of equal width within the bounds, or edges for all
+        features, which need no bounds. None is 512, and 4096 from 50,000 records on if
+        their number is public. For whole numbers, put edges half way between them.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features, as for :class:`PrivateQuantile`.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest. Shares are then those of all weights.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest. Shares are of all
+        weights.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. For dates, results are numbers of units, which
-        :meth:`~skpuffer.schema.Date.present` makes into dates. See
-        :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with its
+        own bounds. Results for dates are numbers of units, which
+        :meth:`~skpuffer.schema.Date.present` makes into dates.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -90,11 +85,10 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
     edges_ : list of ndarray of shape (n_bins + 1,)
         Public grid of each feature.
     levels_ : list of ndarray of shape (n_bins + 1,)
-        Share of records below each edge, from 0 to 1 and non-decreasing; of those that
-        have a value, where a number of the `schema` may be missing.
+        Share of records below each edge, from 0 to 1 and non-decreasing; of those with
+        a value.
     n_answers_ : ndarray of shape (n_features,)
-        Records that have a value, or the sum of their weights: all records without
-        noise, where none is missing, their number is public and weights do not differ.
+        Records that have a value, or the sum of their weights; without noise if public.
     certificate_ : Certificate
         The promise, its notion and its assumptions.
     noise_ : Noise
@@ -102,11 +96,10 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`. Features are all of them but the
-        marks of missing numbers, ``feature_map_.marks``.
+        Public map to the columns that are read; with a `schema`. Features are
+        ``feature_map_.names`` without the marks of missing numbers.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
@@ -116,8 +109,8 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
 
     Notes
     -----
-    Shares need the number of records, which is public by assumption. Where it is
-    private, or records have weights, the sum of noisy bins takes its place.
+    If the number of records is private or records have weights, shares divide by the
+    sum of noisy bins.
 
     References
     ----------
@@ -300,7 +293,7 @@ atol=0.02))
     # -- post-processing ----------------------------------------------------------
 
     def cdf(self, values: ArrayLike) -> Floats:
-        """Share of records up to each value, interpolated between edges.
+        """Return the share of records up to each value, interpolated between edges.
 
         Parameters
         ----------
@@ -310,11 +303,6 @@ atol=0.02))
         -------
         ndarray of shape (n_values, n_features)
             In [0, 1], and non-decreasing in the values of a feature.
-
-        Raises
-        ------
-        ValueError
-            If there is not one column for each feature.
         """
         check_is_fitted(self)
         x = np.asarray(values, dtype=float)
@@ -333,7 +321,7 @@ atol=0.02))
         return np.column_stack(columns)
 
     def quantiles(self, levels: ArrayLike) -> Floats:
-        """Quantiles of each feature.
+        """Return quantiles of each feature.
 
         Parameters
         ----------
@@ -343,12 +331,7 @@ atol=0.02))
         Returns
         -------
         ndarray of shape (n_quantiles, n_features) or (n_features,)
-            Of one dimension if `levels` is a number. Non-decreasing in the levels.
-
-        Raises
-        ------
-        ValueError
-            If a level is not in (0, 1).
+            Non-decreasing in the levels; of one dimension if `levels` is a number.
         """
         check_is_fitted(self)
         for q in np.ravel(np.asarray(levels, dtype=object)).tolist():
@@ -378,8 +361,8 @@ atol=0.02))
         level : float, default=0.95
             Confidence level of each interval by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
-            Whether an interval is for the population that the records were drawn from,
-            independently, or for this very table, read without noise.
+            Whether an interval is for the population of independent records, or for
+            this very table without noise.
         levels : array-like of shape (n_quantiles,), default=(0.25, 0.5, 0.75)
             Levels of the quantiles, in (0, 1).
 
@@ -392,14 +375,8 @@ atol=0.02))
         Raises
         ------
         UnsupportedError
-            If intervals are asked for the population where records have weights, are
-            rows of units or depend on each other by the scenario; or if quantiles of
-            the family of noise are not known.
-
-        Notes
-        -----
-        A quantile lies where the distribution function may be its level, as far as the
-        noise of the counts and the sampling of records go.
+            If records have weights, are rows of units or depend on each other
+            ('population'); or if quantiles of the noise are not known.
 
         Examples
         --------

@@ -52,21 +52,7 @@ _SIGN = Sensitivity(
 def stepwise(
     gaps: Floats, positions: Sequence[int], sensitivity: Sensitivity, norm: float
 ) -> Floats:
-    """Sensitivity of contributions that jump: none where no column they read moves.
-
-    Parameters
-    ----------
-    gaps : ndarray of shape (n, n_features)
-        Largest move of each feature.
-    positions : sequence of int
-        Columns that are read.
-    sensitivity : Sensitivity
-        Sensitivity of the contribution.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Sensitivity of contributions that jump: none where no column they read moves."""
     # A contribution that jumps moves by all of its sensitivity however little the
     # column does, so a smooth bound on moves gains nothing; a column that cannot move
     # gains all.
@@ -81,20 +67,9 @@ def cell_counts(
     n_cells: int,
     weights: Floats | None = None,
 ) -> Floats:
-    """Count records by cell and code.
+    """Count records by cell and code, as an array of shape (n_cells, n_codes).
 
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n,)
-        From 0; a record with a negative one counts as nothing.
-    cells : ndarray of int of shape (n,) or None
-        From 0; None puts all records in one.
-    weights : ndarray of shape (n,) or None
-        Weight of each record; None is one.
-
-    Returns
-    -------
-    ndarray of shape (n_cells, n_codes)
+    Codes and cells count from 0. A negative code counts as nothing.
     """
     # what counts as nothing has a column of its own, which is left out
     places = np.maximum(codes, -1) + 1
@@ -165,9 +140,6 @@ def one_hot(codes: Indices, size: int) -> Floats:
 @dataclass(frozen=True)
 class Signs:
     """Contribution to a rate: plus one where a column is positive, else minus one.
-
-    A rate is the mean of an indicator in [0, 1]: it is centred and scaled as the mean
-    of any bounded column is. A record whose value is missing adds nothing.
 
     Parameters
     ----------

@@ -29,20 +29,7 @@ _FAN_OUT = 8
 
 
 def tree_shape(n_leaves: int) -> tuple[int, int]:
-    """Return the levels and the children of a node of a tree over so many leaves.
-
-    Returns
-    -------
-    n_levels : int
-        The root is none: one for few leaves, which are counted alone.
-    fan_out : int
-
-    Examples
-    --------
-    >>> from skpuffer.summary._count_tree import tree_shape
-    >>> tree_shape(20), tree_shape(100), tree_shape(512)
-    ((1, 20), (2, 10), (3, 8))
-    """
+    """Return the number of levels without the root, and the children of each node."""
     n_levels = max(1, round(math.log(n_leaves, _FAN_OUT)))
     fan_out = math.ceil(n_leaves ** (1 / n_levels) - 1e-9)
     return n_levels, fan_out
@@ -59,14 +46,11 @@ class CountTree:
     ----------
     edges : tuple of float
         Increasing; see :class:`Bins`, also for `mark`.
-    unit : float, default=1
-        Unit of each count: contributions are divided by it, so that noise of one unit
-        for all coordinates of a release is so much larger on these.
+        Unit by which counts are divided, so that their noise is so much larger.
 
     References
     ----------
-    Hay, Rastogi, Miklau and Suciu (2010), Boosting the accuracy of differentially
-    private histograms through consistency; Qardaji, Yang and Li (2013), Understanding
+    Hay, Rastogi, Miklau and Suciu (2010); Qardaji, Yang and Li (2013), Understanding
     hierarchical methods for differentially private histograms, for the fan-out.
     """
 
@@ -183,26 +167,10 @@ def consistent_leaves(
     """Counts of bins that agree best with the noisy counts of all nodes.
 
     The least-squares estimate, given that each node is the sum of its children. From
-    the bottom up, a node is the mean of its own count and of the sum of its children's
-    estimates, weighted by their inverse variances; from the top down, what children
-    lack of their parent is added to them in proportion to their variances. For a full
-    tree these are the weights of Hay et al. (2010), Theorem 3.
-
-    Parameters
-    ----------
-    nodes : ndarray of shape (n_cells, tree.dim)
-        Noisy counts, of the same variance.
-    total : ndarray of shape (n_cells,) or None
-        Number of records, where it is known without noise, in the unit of `nodes`.
-
-    Returns
-    -------
-    ndarray of shape (n_cells, tree.n_leaves)
-        Linear in `nodes` and `total`, and unbiased if these are.
-
-    Notes
-    -----
-    The time is linear in the number of nodes.
+    the bottom up, a node is the mean of its own count and of its children's sum,
+    weighted by inverse variances. From the top down, what children lack of their parent
+    is added in proportion to their variances (Hay et al., 2010, Theorem 3). The result
+    is linear in `nodes` and `total`, and unbiased if these are.
     """
     levels = np.split(nodes, np.cumsum(tree.sizes)[:-1], axis=1)
     spans = tree.spans
@@ -266,11 +234,9 @@ def nearest_counts(
 ) -> tuple[Floats, list[Floats]]:
     """Nearest counts to noisy ones that could be those of a table.
 
-    That is: none is negative, those of the parts of a group sum up to its size, and the
-    sizes of the groups to the number of records; or to no more, where records may be in
-    none. They minimise the sum of squares of the changes. True counts are such counts,
-    and these form a convex set: so, whatever the noise, they are no further from the
-    true ones, all together, than the noisy ones are.
+    None is negative, the parts of a group sum up to its size, and sizes to `total` (or
+    to no more, unless `complete`). They minimise the sum of squares of the changes.
+    True counts form a convex set of such counts, so the result is no further from them.
 
     Parameters
     ----------
@@ -278,15 +244,6 @@ def nearest_counts(
         Noisy; None where none were released.
     parts : sequence of Parts
         Parts of each column, for the same groups, with noise of the same variance.
-    total : float
-        Number of records, without noise.
-    complete : bool
-        Whether every record is in a group.
-
-    Returns
-    -------
-    sizes : ndarray of shape (n_groups,)
-    parts : list of ndarray of shape (n_groups, n_parts)
 
     Examples
     --------

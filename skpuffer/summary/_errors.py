@@ -52,9 +52,7 @@ class Errors:
         Where `sample` is a bound that may be far from attained.
     is_root : bool, default=False
         Whether all of these are of the square of the statistic.
-    above, below : ndarray of shape (n_cells,) or None, default=None
-        Where it is a ratio of two noisy numbers about an `origin`, their deviations in
-        units of the lower one.
+        Deviations of the two parts of a ratio about an `origin`, in units of the lower.
     """
 
     estimate: Floats
@@ -69,16 +67,7 @@ class Errors:
     below: Floats | None = None
 
     def interval(self, level: float, of: str, width: float) -> tuple[Floats, Floats]:
-        """Return the ends of intervals.
-
-        Parameters
-        ----------
-        level : float
-            In (0, 1).
-        of : {'population', 'table'}
-        width : float
-            Half the width of the noise's interval, in its deviations.
-        """
+        """Return the ends of intervals."""
         sample = np.zeros_like(self.sample)
         if of == "population":
             sample = stats.norm.isf((1 - level) / 2) * self.sample
@@ -131,8 +120,8 @@ class Errors:
 class QuantileErrors:
     """Errors of a quantile in each group, by those of the distribution function.
 
-    At the true quantile the function is the level. So the quantile lies between the
-    edges of the grid around those at which the released function is, within its error.
+    At the true quantile the function is the level, so the quantile lies between the
+    edges at which the released function is within its error.
 
     Parameters
     ----------
@@ -172,11 +161,7 @@ class QuantileErrors:
         return first, final
 
     def wide(self, of: str) -> Booleans:
-        """Return where intervals are longer than they need be.
-
-        The grid may be coarse. And a noisy function crosses a level several times, of
-        which an interval holds all.
-        """
+        """Return where intervals are wide, by a coarse grid or a noisy function."""
         first, final = self._within(_ONE, of, 1.0)
         within = self.noise.max(axis=1, initial=0.0, where=self._is_near(first, final))
         noisy = (of == "table") | (within > _NOISY * self.sample)
@@ -203,24 +188,10 @@ def errors_of(
     n_records: int,
     quantiles: bool = True,
 ) -> dict[tuple[Hashable, str], Errors | QuantileErrors]:
-    """Return the errors of all statistics of a summary that have some.
+    """Return the errors of all statistics of a summary that have some, by label.
 
-    Parameters
-    ----------
-    layout : SummaryLayout
-    value, noise_std, n_records : ndarray, ndarray and int
-        As of :meth:`SummaryLayout.read`.
-    quantiles : bool, default=True
-        Whether errors of quantiles are among them.
+    They are in the units of the columns; 'mode' and 'n_unique' have none.
 
-    Returns
-    -------
-    dict of {(column, statistic): Errors or QuantileErrors}
-        In the units of the columns, weights and dates as numbers; without 'mode' and
-        'n_unique'.
-
-    Notes
-    -----
     Sampling errors are of records drawn independently. A variance that was not released
     is bounded by that of a column at both of its bounds, and a fourth moment by the
     variance times the square of the range.
@@ -425,21 +396,8 @@ def quantile_errors(
 ) -> Iterator[QuantileErrors]:
     """Yield the errors of quantiles by those of noisy counts.
 
-    Parameters
-    ----------
-    leaves : callable
-        Returns the counts of bins, of shape (n, n_bins), linear in noisy counts of
-        shape (n, n_nodes) and in totals of shape (n,) or None.
-    nodes, noise : ndarray of shape (n_cells, n_nodes)
-        Noisy counts and the standard deviations of their noise.
-    edges : ndarray of shape (n_bins + 1,)
-    levels : sequence of float
-    estimates : sequence of ndarray of shape (n_cells,)
-        Quantiles, as released.
-    totals : ndarray of shape (n_cells,) or None
-        Numbers of records, where they are not the sums of bins.
-    total_std : float or None
-        Deviation of the noise of these.
+    `leaves` returns counts of bins, linear in noisy counts of shape (n, n_nodes) and in
+    totals of shape (n,) or None.
     """
     rng = np.random.default_rng(0)
     counts = leaves(nodes, totals)

@@ -89,17 +89,6 @@ def split_budget(
         Estimator whose parameter `bounds` is the finder.
     plan : callable
         Returns the plan of one of both, with an accountant.
-
-    Returns
-    -------
-    Parts
-
-    Raises
-    ------
-    UnsupportedError
-        If the budget is no epsilon.
-    ValueError
-        If the bounds alone cost more than the whole.
     """
     scenario, accountant = scenario_and_accountant(estimator)
     most = getattr(accountant, "epsilon", None)
@@ -273,17 +262,7 @@ def _given(
 def fit_within(
     finder: PrivateBounds, estimator: Any, X: Any, y: Any, *beside: Any
 ) -> None:
-    """Release bounds, then what is asked within them, and add both up.
-
-    Parameters
-    ----------
-    finder : PrivateBounds
-    estimator : private estimator
-        Estimator whose parameter `bounds` it is.
-    X, y : table and target
-    *beside : secret, groups, feature_map, approve, given and weights
-        As of its fit.
-    """
+    """Release bounds, then what is asked within them, and add both up."""
     if is_lazy(X):
         raise unsupported_error("bounds.finder_of_lazy")
     secret, groups, feature_map, approve, raw, weights = beside

@@ -98,29 +98,14 @@ class Ones:
 def count_weight(beside: Sensitivity, norm: float) -> float:
     """Weight at which a count of records beside sums does least harm to their ratio.
 
-    Parameters
-    ----------
-    beside : Sensitivity
-        Sensitivity of the sums, in units of the half-range of a column.
-    norm : float
-        In which the noise measures moves; one that `beside` lacks is read as 2.
-
-    Returns
-    -------
-    float
-        See Notes.
-
     Notes
     -----
     A record adds numbers of the norm S at most, and beside them the weight w. Noise in
     proportion to ``(S**p + w**p) ** (1 / p)`` gives the mean of a column, at r
     half-ranges from the middle of its bounds, an error in proportion to that times
     ``sqrt(1 + (r / w)**2)``, to the first order. It is least where ``w ** (p + 2) =
-    r**2 S**p``, which is what is returned for r = 1/2, and S for the maximum norm. For
-    one column and p = 2 the error is then at most 1.5 times that of a public number of
-    records, for all means within half a half-range of the middle, and of k columns
-    ``1 + 1 / (2 sqrt(k))``. No additive noise does better at r: a record at the far end
-    moves the mean 1 + r times as far as it moves the sum.
+    r**2 S**p``, which is returned for r = 1/2, and S for the maximum norm. A norm that
+    `beside` lacks is read as 2.
 
     Examples
     --------
@@ -219,31 +204,8 @@ def gap_weight(
 ) -> float:
     """Largest weight of a gap that adds nothing to the sensitivity of a column.
 
-    Parameters
-    ----------
-    present : Sensitivity
-        Sensitivity of what a record with a value adds, not all of it zero; in `norm`.
-    relation : {'add_remove', 'replace'}
-    norm : float or sequence of float
-        In which the noise measures moves, or may; one that `present` lacks is read
-        as 2.
-    least : float, default=0.0
-        Smallest share of its value that a record has, below one.
-
-    Returns
-    -------
-    float
-        See :func:`with_gaps`, which is right for any weight.
-
-    Examples
-    --------
-    For a mean, whose contributions lie in [-1, 1]:
-
-    >>> from skpuffer.summary._gaps import gap_weight
-    >>> from skpuffer.summary._mean import _SENSITIVITY
-    >>> mean = _SENSITIVITY[1]
-    >>> [round(gap_weight(mean, r, 2.0), 3) for r in ("add_remove", "replace")]
-    [1.0, 1.732]
+    A norm that `present` lacks is read as 2. A record has at least the share `least` of
+    its value. :func:`with_gaps` is right for any weight.
     """
     if not isinstance(norm, float):
         return min(gap_weight(present, relation, one, least) for one in norm)
@@ -268,19 +230,7 @@ def _across(alone: float, apart: float, least: float) -> float:
 def with_count(present: Sensitivity, weight: float, lacks: bool) -> Sensitivity:
     """Sensitivity of what a record adds with its value: a count of such records.
 
-    Parameters
-    ----------
-    present : Sensitivity
-        Sensitivity of the value.
-    weight : float
-        Amount that each record with a value adds to the count.
-    lacks : bool
-        Whether a record may lack its value. It then adds nothing, as one that is not
-        there.
-
-    Returns
-    -------
-    Sensitivity
+    Each adds `weight` to the count. If it may lack its value it then adds nothing.
     """
     held = present.add_remove.items()
     alone = {n: float(np.linalg.norm([v, weight], n)) for n, v in held}
@@ -292,35 +242,20 @@ def with_count(present: Sensitivity, weight: float, lacks: bool) -> Sensitivity:
 def with_gaps(present: Sensitivity, weight: float, least: float = 0.0) -> Sensitivity:
     """Sensitivity of what a record adds to one column: its value, or a gap's weight.
 
-    A record has a value or a gap. So its vector (v, g) is (v, 0) with a norm of v of at
-    most a, or (0, weight), where a and r are the sensitivities of v alone to a record
-    that is added or removed, and to one that is replaced.
+    A record's vector (v, g) is (v, 0) or (0, weight). With a and r the sensitivities of
+    v to a record that is added or removed, and to one that is replaced:
 
-    - *Added or removed*, the sum moves by the vector: by max(a, weight) in any norm.
-    - *Replaced*, two values are r apart at most, two gaps are the same vector, and of a
-      value and a gap the parts are in different coordinates: in the norm of order p
-      they are ``(a**p + weight**p) ** (1 / p)`` apart, in the maximum norm max(a,
-      weight).
+    - *Added or removed*, the sum moves by max(a, weight) in any norm.
+    - *Replaced*, two values are r apart at most; a value and a gap are
+      ``(a**p + weight**p) ** (1 / p)`` apart in the norm of order p, and max(a, weight)
+      in the maximum norm.
 
-    Each bound is attained where a and r are.
-
-    A record may also have a share s of its value and the rest of a gap, ``(s v, (1 - s)
-    weight)`` with s between `least` and one: it is then as above with ``(least v, (1 -
-    least) weight)`` for the gap. Norms are convex, so they are largest where both
-    records have a share of one or of `least`; and v is ``least r + (1 - least) a`` from
-    the `least` share of another at most, by the triangle inequality.
-
-    Parameters
-    ----------
-    present : Sensitivity
-        Sensitivity of v, for both relations, in the same norms.
-    weight : float
-    least : float, default=0.0
-        Least of the shares.
-
-    Returns
-    -------
-    Sensitivity
+    Each bound is attained where a and r are. A record may also have a share s of its
+    value and the rest of a gap, ``(s v, (1 - s) weight)`` with s between `least` and
+    one. The gap is then ``(least v, (1 - least) weight)``. Norms are convex, so they
+    are largest where both records have a share of one or of `least`; and v is ``least r
+    + (1 - least) a`` from the `least` share of another at most, by the triangle
+    inequality.
 
     Examples
     --------
@@ -459,20 +394,8 @@ class ReadMoments(NamedTuple):
 def ratio_std(ratio: Floats, above: Floats, below: Floats, size: Floats) -> Floats:
     """Standard deviation of a ratio of two noisy numbers, by the delta method.
 
-    Parameters
-    ----------
-    ratio : ndarray
-        The ratio as released.
-    above, below : ndarray
-        Standard deviations of the numerator and of the denominator, independent.
-    size : ndarray
-        The denominator.
-
-    Returns
-    -------
-    ndarray
-        To the first order in the noise: it is nearly right where `below` is a small
-        part of `size`.
+    `above` and `below` are the deviations of the independent numerator and denominator,
+    and `size` is the denominator. It is right to the first order in the noise.
     """
     found: Floats = np.hypot(above, ratio * below) / size
     return found
@@ -481,28 +404,12 @@ def ratio_std(ratio: Floats, above: Floats, below: Floats, size: Floats) -> Floa
 def ratio_interval(
     ratio: Floats, above: Floats, below: Floats, sample: Floats, width: float
 ) -> tuple[Floats, Floats]:
-    """Ends of intervals around ratios of two noisy numbers.
+    """Ends of intervals around ratios of two noisy numbers; NaN where nothing is known.
 
-    Parameters
-    ----------
-    ratio : ndarray
-        As released.
-    above, below : ndarray
-        Standard deviations of the numerator and of the denominator, independent, in
-        units of the latter.
-    sample : ndarray
-        Half the width of an interval for what else moves the ratio.
-    width : float
-        Half the width of the noise's interval, in its deviations.
+    `above` and `below` are the independent deviations of both, in units of the
+    denominator, and `sample` is half the width of what else moves the ratio.
 
-    Returns
-    -------
-    low, high : ndarray
-        NaN where nothing is known.
-
-    Notes
-    -----
-    For a ratio r, of deviations t and d, they are the numbers m with
+    For a ratio r of deviations t and d, they are the numbers m with
     ``(r - m)**2 <= width**2 (t**2 + m**2 d**2)`` (Fieller 1954), which hold as often as
     said however noisy the denominator is.
     """
@@ -528,14 +435,7 @@ class MomentsWithGaps(Stacked):
     """
 
     def total(self, value: Floats, noise_std: Floats) -> tuple[Floats, Floats]:
-        """Return the mean weight of records and its deviation: one, or as counted.
-
-        Parameters
-        ----------
-        value, noise_std : ndarray of shape (dim,)
-            Mean contributions in the units of the release, and the standard deviations
-            of their noise.
-        """
+        """Return the mean weight of records and its deviation: one, or as counted."""
         if isinstance(self.blocks[-1], Ones):
             return value[-1], noise_std[-1]
         return np.ones(()), np.zeros(())
@@ -547,16 +447,7 @@ class MomentsWithGaps(Stacked):
         n_records: int,
         total: tuple[Floats, Floats] | None = None,
     ) -> ReadMoments:
-        """Return the moments of each column off the noisy vector.
-
-        Parameters
-        ----------
-        value, noise_std : ndarray of shape (dim,)
-            Mean contributions in the units of the release, and the standard deviations
-            of their noise.
-        total : pair of ndarray, default=None
-            Mean weight of the records and the deviation of its noise; None is one.
-        """
+        """Return the moments of each column off the noisy vector."""
         blocks: tuple[Any, ...] = self.blocks
         counted = isinstance(blocks[-1], Ones)
         *moments, gaps = blocks[:-1] if counted else blocks

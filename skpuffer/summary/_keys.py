@@ -152,11 +152,7 @@ _AS_TEXT = "\u2060"
 
 
 def _written(values: Any) -> tuple[Indices, list[Any]]:
-    """Number of each cell, and what the cells hold; see :func:`distinct_keys`.
-
-    Whoever wrote F beside M, or Y and N, meant a letter. So only words and values of
-    truth are such, as in what readers of files make columns of truth values of.
-    """
+    """Number of each cell, and what the cells hold; see :func:`distinct_keys`."""
     if getattr(values.dtype, "kind", "O") == "O":
         values = np.asarray(values, dtype=object)
         values = object_cells(
@@ -229,15 +225,7 @@ def _entries(schema: Schema) -> dict[Any, Any]:
 
 
 def budgets(accountant: Any, share: float) -> tuple[PrivacyLoss, Any]:
-    """Split a budget between keys and what is asked of them.
-
-    Their epsilons and their deltas add up to those of the whole.
-
-    Raises
-    ------
-    UnsupportedError
-        If there is no epsilon or no delta.
-    """
+    """Split epsilon and delta between keys and what is asked of them."""
     share = check_probability(key_share=share)
     epsilon = getattr(accountant, "epsilon", None)
     delta = getattr(accountant, "delta", None)
@@ -252,15 +240,7 @@ def budgets(accountant: Any, share: float) -> tuple[PrivacyLoss, Any]:
 
 
 def promised_by_keys(summary: Any, X: Any) -> Certificate:
-    """Return what both parts of a fit promise together, whatever groups there are.
-
-    Parameters
-    ----------
-    summary : PrivateSummary
-    X : table
-        Only the names of columns and the number of rows are read, the latter if it is
-        public.
-    """
+    """Return what both parts of a fit promise together, whatever groups there are."""
     scenario, accountant = scenario_and_accountant(summary)
     of_keys, of_values = budgets(accountant, summary.key_share)
     table, by = to_pandas(read_table(X)), as_list(summary.by)

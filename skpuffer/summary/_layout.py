@@ -125,31 +125,26 @@ class ColumnRequest:
 class SummaryLayout:
     """Layout of the vector that a summary releases; all of it is public.
 
-    It is made from parameters, names and types of columns. The reader of the vector has
-    nothing but this layout and the noisy numbers.
+    It is made from parameters, names and types of columns alone.
 
     Parameters
     ----------
     by : tuple of Column
         Categorical; positions are those in the encoded table.
     unit_order : float, default=2
-        Order of the norm in which the noise measures moves: that of a tree of d levels
-        has units of ``d ** (1 / order)``.
+        Order of the norm in which the noise measures moves.
     unit_orders : tuple of float, default=()
-        Orders of all norms in which it may do so. None are the one.
+        Orders of all norms in which it may do so. None is the one.
     relation : {'add_remove', 'replace'}, default='add_remove'
-        How neighbouring tables differ, by which gaps are weighted. The promise holds
-        for either.
+        How neighbouring tables differ, by which gaps are weighted.
     nonnegative : bool, default=False
         Whether counts are read back as the nearest that are not negative and agree.
     clip : bool, default=False
         Whether each statistic is clipped to its public domain.
     weigh : callable, default=None
-        Makes the contribution one of records with weights, given whether what these
-        lack is to be released. None leaves it as it is.
+        Makes the contribution one of records with weights. None leaves it as it is.
     most_records : int, default=None
-        Public bound of the number of records, where that is private. None is where it
-        is public.
+        Public bound of a private number of records. None is where it is public.
     """
 
     columns: tuple[ColumnRequest, ...]
@@ -286,11 +281,7 @@ class SummaryLayout:
         return block if self.weigh is None else self.weigh(block, lacking=lacking)
 
     def made_up_means(self) -> Floats:
-        """Return the mean contribution to a complete table that is made up, in units.
-
-        Records are even over groups and levels; half of each number's values are in the
-        middle of its bounds, the others at the upper one.
-        """
+        """Return the mean contribution to a complete made-up table, in units."""
         sizes = [len(column.levels) for column in self.by]
         n_cells = math.prod(sizes)
         held = [[x for x in c.levels or () if x is not None] for c in self.columns]
@@ -342,19 +333,7 @@ class SummaryLayout:
     def read(
         self, value: Floats, noise_std: Floats, n_records: int
     ) -> dict[tuple[Hashable, str], Floats]:
-        """Read the statistics off the noisy vector.
-
-        Parameters
-        ----------
-        value : ndarray of shape (dim,)
-            Mean contribution, in data units, with noise.
-        noise_std : ndarray of shape (dim,)
-            Standard deviation of that noise.
-
-        Returns
-        -------
-        dict of {(column, statistic): ndarray of shape (n_cells,)}
-        """
+        """Read the statistics off the noisy vector."""
         noisy = self.noisy(value, noise_std, n_records)
         if self.nonnegative:
             self._make_nonnegative(noisy)
@@ -382,23 +361,7 @@ class SummaryLayout:
     def errors(
         self, value: Floats, noise_std: Floats, n_records: int, quantiles: bool = True
     ) -> dict[tuple[Hashable, str], Errors | QuantileErrors]:
-        """Errors of the statistics, by noise and by sampling; see :class:`Errors`.
-
-        Projections are no further from the truth, all together, than what they are
-        projected from, and the errors are those of the latter.
-
-        Parameters
-        ----------
-        value, noise_std, n_records : ndarray, ndarray and int
-            As of :meth:`read`.
-        quantiles : bool, default=True
-            Whether those of quantiles are among them, which take longer.
-
-        Returns
-        -------
-        dict of {(column, statistic): Errors or QuantileErrors}
-            Of all that :meth:`read` gives, but modes and numbers of values.
-        """
+        """Return the errors of what :meth:`read` gives, but of modes and 'n_unique'."""
         exact = replace(self, nonnegative=False, clip=False)
         return {
             key: found.times(self._weight) if _is_count(key[1]) else found
@@ -449,13 +412,7 @@ class SummaryLayout:
     def frame(
         self, found: dict[tuple[Hashable, str], Floats], spread: bool = False
     ) -> pd.DataFrame:
-        """Make a table of statistics as :meth:`read` found them, or of some of them.
-
-        Parameters
-        ----------
-        spread : bool, default=False
-            Whether they are standard deviations of the statistics.
-        """
+        """Make a table of statistics as :meth:`read` found them, or of some of them."""
         by_name = {column.name: column for column in self.columns}
         shown: dict[Any, Any] = {
             key: presented(by_name[key[0]], key[1], values, spread)
@@ -478,17 +435,7 @@ class SummaryLayout:
         n_records: int,
         spread: bool = False,
     ) -> pd.DataFrame:
-        """Make a tidy table, a number a row, of several tables of statistics.
-
-        Parameters
-        ----------
-        tables : dict of {str: dict of {(column, statistic): ndarray}}
-            All of the same statistics, of shape (n_cells,) each.
-        value, noise_std, n_records : ndarray, ndarray and int
-            As of :meth:`read`.
-        spread : bool, default=False
-            Whether all of them are distances, which of dates are no dates.
-        """
+        """Make a tidy table, a number a row, of several tables of statistics."""
         noisy = replace(self, nonnegative=False).noisy(value, noise_std, n_records)
         by_name = {column.name: column for column in self.columns}
         parts = []
@@ -824,18 +771,10 @@ MOST_VALUES = 4096
 
 
 def seen_deviations(n_levels: int) -> float:
-    """Return of how many deviations of its noise a count is of more than nothing.
+    """Return how many deviations of its noise a count must have to be more than noise.
 
-    Such that noise no heavier in its tail than Laplace noise, which is above t
-    deviations in ``exp(-sqrt(2) t) / 2`` of all cases, makes any of `n_levels` empty
-    counts as large with a chance of 5 % at most. Gaussian noise does so too, at two
-    deviations or more.
-
-    Examples
-    --------
-    >>> from skpuffer.summary._layout import seen_deviations
-    >>> [round(seen_deviations(n), 1) for n in (2, 10, 100)]
-    [2.1, 3.3, 4.9]
+    Noise with no heavier tail than Laplace noise, ``exp(-sqrt(2) t) / 2`` above t
+    deviations, exceeds it in any of `n_levels` empty counts with at most 5 %.
     """
     return max(2.0, math.log(10 * n_levels) / math.sqrt(2))
 
@@ -845,13 +784,7 @@ DEFAULT_BINS = 20
 
 
 def quantile_bins(n_records: float) -> int:
-    """Return the number of bins of a grid that quantiles are read off.
-
-    Parameters
-    ----------
-    n_records : float
-        Public number of records that share the grid.
-    """
+    """Return the number of bins of a grid that quantiles are read off."""
     # Between edges, records are taken to lie evenly, which is wrong by the root of
     # their number: eight times as many bins, of eight times less each, cost a fourth
     # level of counts.
@@ -884,13 +817,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def check_summary(summary: Any) -> None:
-    """Check the parameters of a summary before any data is seen.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter.
-    """
+    """Check the parameters of a summary before any data is seen."""
     # Here from the parameters alone: no table has been seen yet, so an error may quote
     # whatever it likes.
     asked = summary.statistics
@@ -953,13 +880,7 @@ def _check_grid(grid):
 
 
 def requested(statistics: Any, column: Column) -> tuple[str, ...]:
-    """Return the statistics asked of a column, as a tuple.
-
-    Raises
-    ------
-    ValueError
-        If one was asked of it by name that it cannot have.
-    """
+    """Return the statistics asked of a column, as a tuple."""
     # A list of statistics is for all columns, and each takes of it what makes sense; a
     # dict names this very column, where what makes none is a mistake.
     kind = _kind(column)
@@ -1007,21 +928,7 @@ def public_bounds(
     context: PublicContext,
     wanted: dict[Hashable, tuple[str, ...]],
 ) -> dict[Hashable, tuple[float, float] | None]:
-    """Return a pair (low, high) for each column, or None where it needs none.
-
-    Parameters
-    ----------
-    task : Task
-        Its `reading` is the encoder, its `X` encoded.
-    context : PublicContext
-        Names of the columns that are read.
-    wanted : dict of {column: tuple of str}
-
-    Raises
-    ------
-    ValueError
-        If a column needs bounds and nobody knows any.
-    """
+    """Return a pair (low, high) for each column, or None where it needs none."""
     columns = task.reading.columns
     # Moments need bounds for their sensitivity to be finite, and a grid whose edges are
     # not given for these to be public; rates and counts need none.
@@ -1081,18 +988,7 @@ def _edges(bins, column):
 
 
 def schema_grids(bins: Any, schema: Schema) -> dict[Hashable, Any]:
-    """Return the grid of each number of a code book, as `bins` has them.
-
-    Parameters
-    ----------
-    bins : int, array-like or dict
-        The parameter of a summary. Its entries for a column by name go first, then
-        those of the code book.
-
-    Returns
-    -------
-    dict of {column: int or array-like}
-    """
+    """Return the grid of each number of a code book, as `bins` has them."""
     named = bins if isinstance(bins, dict) else {}
     usual = DEFAULT_BINS if isinstance(bins, dict) else bins
     found: dict[Hashable, Any] = {}
@@ -1118,19 +1014,7 @@ def public_grid(
     n_quantile_bins: int | None = None,
     number: Number | None = None,
 ) -> tuple[float, ...] | None:
-    """Return the edges of a numeric column's bins as a tuple, or None.
-
-    Parameters
-    ----------
-    wanted : sequence of str
-        Statistics.
-    n_quantile_bins : int or None, default=None
-        Into how many, or nearly as many, bins are cut for quantiles. None is for edges
-        that somebody asked for, and no others.
-    number : Number or None, default=None
-        Entry of a code book for the column: whole numbers are bins of their own where
-        there are no more of them.
-    """
+    """Return the edges of a numeric column's bins as a tuple, or None."""
     if column.levels is not None or column.boolean or not _GRID & set(wanted):
         return None
     # edges from public bounds, never from where the data lie

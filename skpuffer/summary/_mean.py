@@ -232,12 +232,7 @@ def _beside_gaps(
 
 
 def divisor_of(context: Any) -> int:
-    """Return the number that sums over records are divided by: one if none is public.
-
-    Parameters
-    ----------
-    context : PublicContext
-    """
+    """Return the public number that divides sums over records, or one."""
     return 1 if context.size == "private" else context.n_records
 
 
@@ -268,91 +263,68 @@ def without_marks(context: Any) -> list[int]:
 
 
 class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
-    """Mean of each feature.
+    """Estimate the mean of each feature.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
-        Public bounds of the features: numbers, or arrays of shape (n_features,), all
-        lows before all highs; in a dict by name for a data frame, else by position,
-        where keys that are no columns are passed over. (Of two features a list of
-        pairs could be either, and is refused.) What lies outside is clipped. The noise
-        of a feature is in proportion to its range. None takes the range the scenario
-        declares (that of its public prior), as a dict does for columns it lacks;
-        without one the means are released as they are, which only a scenario that
-        knows the output's distributions can account for. ``'empirical'`` reads the
-        range off the private data, warns, and leaves an estimate for a certificate.
-        A :class:`PrivateBounds` releases bounds first, with a part of the budget; they
-        are then in ``found_bounds_``.
+        Public bounds: numbers, arrays of shape (n_features,) or a dict by name (by
+        position for arrays). Values outside are clipped, and noise is in proportion to
+        the range. None takes the scenario's range; without one only a scenario that
+        knows the output's distributions can account. 'empirical' reads the private
+        data and warns. A :class:`PrivateBounds` spends a part of the budget.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. The mean of a number is that of the values that
-        are there. A level becomes a feature, whose mean is its share of all records.
-        Features are those of ``feature_map_.names`` but for the marks of missing
-        numbers, ``feature_map_.marks``. See :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with its
+        own bounds. Means of numbers are of the values that are there. A level becomes a
+        feature, whose mean is its share of all records.
     clip : bool, default=False
-        Whether means are clipped to their public domain: no further
-        from the exact ones, and no longer unbiased, so averages of many are off.
-        The bounds, where there are any.
+        Whether means are clipped to the bounds: closer to the exact ones, but biased.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest, so a few heavy records are paid for by all. Means are then weighted
-        ones, the ratio of two noisy sums of one release.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest. Means are then ratios of
+        two noisy sums.
     weight : {'row', 'unit'}, default='row'
-        Whether a row counts once, or a unit with the mean of its rows, where a scenario
-        is of units of several rows (``RecordScenario(max_rows=)``). The latter has the
-        noise of as many records as there are units.
+        Whether each row counts once, or each unit with the mean of its rows (for
+        ``RecordScenario(max_rows=)``), with the noise of as many records as units.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
-        Noisy means. Unbiased for the clipped data, so with much noise they may lie
-        outside the bounds, unless `clip` says otherwise. Those of numbers that may be
-        missing, and weighted ones, are ratios of two noisy numbers, and NaN where
-        hardly any value is there.
+        Noisy means, unbiased for the clipped data unless `clip`. With missing values or
+        weights they are ratios of two noisy numbers, NaN where hardly any value is.
     n_answers_ : ndarray of shape (n_features,)
-        Noisy number of records that have a value of each feature, without weights; only
-        with a `schema` by which some may be missing.
+        Noisy number of records with a value of each feature; with a `schema` by which
+        some may be missing.
     size_, size_std_ : float
-        Noisy number of records, and the standard deviation of its noise; only where it
-        is private (``size='private'`` in the scenario or the schema). Units are
-        counted, where these count once.
+        Noisy number of records (or units) and its standard deviation; where it is
+        private.
     weight_sum_ : float
         Noisy sum of the weights; only with `weight_bounds` that differ.
     mean_std_ : ndarray of shape (n_features,)
-        Standard deviation that the noise gives `mean_`, exactly, before `clip`; of
-        ratios to the first order (delta method).
+        Standard deviation of the noise of `mean_` before `clip`; of ratios to the first
+        order (delta method).
     certificate_ : Certificate
         The promise, its notion and its assumptions.
     noise_ : Noise
-        The noise that was added to the means, in the units of the data. Where values
-        may be missing it is that of sums over all records: of numbers that never are
-        and of levels first, then of the others, then of the share of gaps. With
-        a private number of records it is that of sums, the last of which counts them.
+        The noise of the means in the units of the data. With missing values or a
+        private number of records it is that of the sums over all records.
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
-
-    See Also
-    --------
-    PrivateSummary : Many statistics of a mixed table, also by group.
 
     Examples
     --------
@@ -415,24 +387,21 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         level : float, default=0.95
             Confidence level of each mean by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
-            Whether an interval is for the mean of the population that the records were
-            drawn from, independently, or for that of this very table, clipped to the
-            bounds. The spread of values is not released, and the former takes the
-            largest that a mean allows within the bounds: that of values at both ends.
-            A :class:`PrivateSummary` of 'mean' and 'std' has shorter ones.
+            Whether an interval is for the mean of the population of independent
+            records, or of this very table, clipped. The former assumes the largest
+            spread within the bounds; a :class:`PrivateSummary` of 'mean' and 'std' has
+            shorter ones.
 
         Returns
         -------
         dict of {str: (low, high)}
-            Of ratios of two noisy numbers, as where values may be missing, by Fieller's
-            theorem; those are the bounds where nothing is known.
+            By Fieller's theorem for ratios; the bounds where nothing is known.
 
         Raises
         ------
         UnsupportedError
-            If intervals are asked for the population where there are no bounds, or
-            records have weights, are rows of units, or depend on each other by the
-            scenario; or if quantiles of the family of noise are not known.
+            If there are no bounds, or records have weights, are rows of units or depend
+            on each other ('population'); or if quantiles of the noise are not known.
         """
         of_table = _plan.confidence_interval(self, level)
         check_option(("population", "table"), of=of)
@@ -532,19 +501,7 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
 
 
 def check_independent(estimator: Any, weights: bool = True) -> None:
-    """Refuse intervals for the population where records are not drawn independently.
-
-    Parameters
-    ----------
-    weights : bool, default=True
-        Whether records with weights are refused too.
-
-    Raises
-    ------
-    UnsupportedError
-        Of records with weights, of rows of units, and of scenarios whose records depend
-        on each other.
-    """
+    """Refuse intervals for the population where records are not drawn independently."""
     scenario = getattr(estimator, "scenario", None) or RecordScenario()
     # sizes that are public are a limit too
     by_units = scenario.reads_sizes or is_limited(scenario)
@@ -646,15 +603,7 @@ class Moments:
         return self.dim + (len(self.marks) if self.order == 2 else 0)
 
     def parts(self, columns: Sequence[Any]) -> list[Part]:
-        """Numbers whose sums are asked of an engine: each u, then each u**2.
-
-        For second moments also which values are missing.
-
-        Parameters
-        ----------
-        columns : sequence
-            Columns of the encoded table: arrays, or expressions of an engine.
-        """
+        """Numbers whose sums are asked of an engine: each u, then each u**2."""
         bounds = zip(self.bounds.middle, self.bounds.half, strict=True)
         # clipped, whatever the record holds: the table of sensitivities rests on [-1,
         # 1]; centred before that, so that no rounding leaves it
@@ -671,18 +620,7 @@ class Moments:
         return [*map(Part, u), *(Part(v * v) for v in u), *missing]
 
     def from_parts(self, sums: Floats, counts: Floats) -> Floats:
-        """Sums of contributions from those of :meth:`parts`.
-
-        Parameters
-        ----------
-        sums : ndarray of shape (n_cells, n_parts)
-        counts : ndarray of shape (n_cells, 1)
-            Number of records.
-
-        Returns
-        -------
-        ndarray of shape (n_cells, dim)
-        """
+        """Sums of contributions from those of :meth:`parts`."""
         first, second, missing = np.split(sums, [len(self.positions), self.dim], axis=1)
         if self.order == 1:
             return first
@@ -696,19 +634,9 @@ class Moments:
         n_cells: int = 1,
         weights: Floats | None = None,
     ) -> Floats:
-        """Sums of contributions over the records of each cell.
+        """Sums of contributions over the records of each cell, of shape (n_cells, dim).
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        cells : ndarray of int of shape (n,), default=None
-            Cell of each record, from 0; None puts all records in one.
-        weights : ndarray of shape (n,), default=None
-            By which contributions are multiplied; None is one.
-
-        Returns
-        -------
-        ndarray of shape (n_cells, dim)
+        Cells count from 0, and None puts all records in one. Weights of None are one.
         """
         n = len(self.positions)
         # what lies column by column is read in long runs of few of them
@@ -768,17 +696,7 @@ class Moments:
         return first if self.order == 1 else np.hstack([first, second - records / 2])
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """Sensitivity of each contribution to moves of its record's features.
-
-        Parameters
-        ----------
-        gaps : ndarray of shape (n, n_features)
-            Largest move of each feature, of all columns of the encoded table.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Sensitivity of each contribution to moves of its record's features."""
         unsure = gaps[:, list(self.marks)] > 0
         # clipping moves no two values apart, and u lies in an interval of length 2
         gaps = np.minimum(gaps[:, list(self.positions)] / self.bounds.half, 2.0)
@@ -806,43 +724,14 @@ class Moments:
 
 
 def row_blocks(n_records: int, width: int, least: int = 1) -> Iterator[slice]:
-    """Yield slices of consecutive rows that fit the cache.
-
-    Parameters
-    ----------
-    width : int
-        Numbers of a row that are read.
-    least : int, default=1
-        Rows of a block at least: entries of what each block adds to the sums.
-
-    Yields
-    ------
-    slice
-        All of one length but the last.
-    """
+    """Yield slices of consecutive rows, at least `least`, that fit the cache."""
     step = max(1, _BLOCK // max(1, width), least)
     for start in range(0, n_records, step):
         yield slice(start, min(start + step, n_records))
 
 
 class _Centred:
-    """Columns of a table less the middle of their bounds, clipped, block by block.
-
-    Parameters
-    ----------
-    bounds : Bounds
-        Bounds of these columns.
-    X : ndarray of shape (n, n_features)
-    least : int
-        Rows of a block at least.
-
-    Attributes
-    ----------
-    half : float or ndarray
-        Half of the range: of all columns, or of each in each row.
-    ones : ndarray
-        A one for each row.
-    """
+    """Columns of a table less the middle of their bounds, clipped, block by block."""
 
     def __init__(
         self, positions: tuple[int, ...], bounds: Bounds, X: Floats, least: int
@@ -865,13 +754,7 @@ class _Centred:
         return rows
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield the rows of each block, and its values: to be used before the next.
-
-        Yields
-        ------
-        slice
-        ndarray of shape (n_rows, n_columns)
-        """
+        """Yield the rows of each block, and its values: to be used before the next."""
         space, low = np.empty(self._shape, order=self._order), -self.half
         for rows in self._blocks:
             u = part = self._X[rows, self._columns]
@@ -927,16 +810,6 @@ def _pair_move(gaps: Floats, norm: float) -> Floats:
     With d = |u - v| the second part moves by d |u + v| <= d (2 - d), which is attained.
     In l2 the norm of both grows with d, in l1 it does up to d = 3/2 and in the maximum
     norm the second part never exceeds the larger of the first and one.
-
-    Parameters
-    ----------
-    gaps : ndarray
-        At most 2.
-
-    Returns
-    -------
-    ndarray
-        As `gaps`.
     """
     # d (2 - d) is largest at d = 1, so a larger move allows for one as large as that
     first, second = gaps, np.where(gaps < 1, gaps * (2 - gaps), 1.0)
@@ -969,27 +842,9 @@ class Averages:
 
 
 def bounded_variance(first: Numbers, second: Numbers, least: ArrayLike = 0.0) -> Floats:
-    """Variance of u in [-1, 1] from noisy moments, projected to what is possible.
+    """Variance of u in [-1, 1] from noisy moments, projected to [least, 1].
 
-    Parameters
-    ----------
-    first : ndarray
-        Mean of u.
-    second : ndarray
-        Mean of ``u**2 - 1/2``.
-    least : float or ndarray, default=0.0
-        Public lower limit, in [0, 1].
-
-    Returns
-    -------
-    variance : ndarray
-        In [least, 1]; NaN stays NaN.
-
-    Examples
-    --------
-    >>> from skpuffer.summary._mean import bounded_variance
-    >>> float(bounded_variance(0.5, 0.0))
-    0.25
+    `first` is the mean of u and `second` that of ``u**2 - 1/2``. NaN stays NaN.
     """
     # E u² - (E u)², and no variance on [-1, 1] exceeds one; noise may leave that range
     return np.clip(second + 0.5 - np.square(first), np.minimum(least, 1.0), 1.0)

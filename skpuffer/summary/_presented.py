@@ -74,12 +74,7 @@ def _edge_texts(number: Number | None, edges: Floats) -> list[str]:
 def plain_table(
     table: dict[Any, Any], names: list[Any], labels: list[str]
 ) -> pd.DataFrame:
-    """Return statistics as rows and columns as columns, NaN where one was not asked.
-
-    Parameters
-    ----------
-    table : dict of {(column, label): object}
-    """
+    """Return statistics as rows and columns as columns, NaN where one was not asked."""
     cells = [[table.get((name, label), np.nan) for name in names] for label in labels]
     kinds = {type(cell) for row in cells for cell in row}
     index, columns = pd.Index(labels, name="statistic"), pd.Index(names, name="column")

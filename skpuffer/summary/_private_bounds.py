@@ -54,58 +54,49 @@ _ONE_CELL = 0.05
 
 
 class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
-    """Bounds of features whose public bounds are far too wide.
+    """Find bounds of features whose public bounds are far too wide.
 
-    The noise of a mean is in proportion to the range of its bounds. Where nobody knows
-    more of a column than that it is a number, this counts the records between powers of
-    two, with noise, and takes the smallest and the largest cell whose count is more
-    than noise. ``PrivateMean(bounds=PrivateBounds())``, and so any estimator with that
-    parameter, releases bounds and what is computed within them under one certificate.
-    As a first step of a :class:`~skpuffer.compose.PrivatePipeline` it maps the columns
-    to [-1, 1] by the bounds that it found.
+    It counts the records between powers of two, with noise, and takes the smallest and
+    the largest cell whose count is more than noise.
+    ``PrivateMean(bounds=PrivateBounds())`` releases bounds and means within them under
+    one certificate, as does any estimator with that parameter. As a first step of a
+    :class:`~skpuffer.compose.PrivatePipeline` it maps the columns to [-1, 1].
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario. As
-        `bounds` of another estimator, None is a part of the budget of that one, by
-        expected error, and its scenario is taken.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise; or, as the
+        `bounds` of another estimator, a part of that one's budget by expected error.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
-        Public range, as wide as can be, as for :class:`PrivateMean`. Values outside are
-        counted in the outermost cells. None takes the range the scenario declares, or
-        else (-2**40, 2**40).
+        Public range, as wide as can be. Values outside are counted in the outermost
+        cells. None takes the range the scenario declares, else (-2**40, 2**40).
     grid : array-like of shape (n_edges,), default=None
-        Public edges of the cells of all features, increasing, instead of `bounds`. None
-        are zero, the ends of the range and the powers of two between them, of either
-        sign, from `resolution` on.
+        Public increasing edges of the cells, instead of `bounds`. None is zero, the
+        ends of the range and the powers of two between, from `resolution` on.
     resolution : float, default=2**-20
         Smallest positive edge.
     coverage : float, default=1.0
         Share of the counted records that the bounds hold, in (0, 1]. Half of the rest
-        may lie beyond either bound, so that of a long tail less is kept. One takes all
-        cells that are not noise.
+        may lie beyond either bound. One takes all cells that are not noise.
     false_positive : float, default=1e-4
-        Probability, in (0, 1), that a bound of any feature is set by the noise of a
-        cell apart from all others. It may be far too wide then.
+        Probability, in (0, 1), that noise alone sets a bound of any feature, which may
+        then be far too wide.
     scale : bool, default=True
         Whether `transform` maps the bounds to [-1, 1] after it has clipped to them.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, and `bounds` are its
-        own. Bounds are found of its numbers. See :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with its
+        own bounds. Bounds are found of its numbers.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     bounds_ : tuple of two ndarray of shape (n_features,)
-        All lows and all highs, edges of the grid: in the form of `bounds` elsewhere. A
-        feature of which no count is more than noise has its whole public range, and a
-        column of a data frame that is no number NaN.
+        All lows and all highs, edges of the grid. A feature of which no count is more
+        than noise has its whole public range; a column that is no number has NaN.
     certificate_ : Certificate
         The promise, its notion and its assumptions.
     noise_ : Noise
@@ -113,29 +104,20 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`. Levels keep their bounds (0, 1).
-        Features are all of them but the marks of missing numbers,
-        ``feature_map_.marks``; `transform` returns these as well.
+        Public map to the columns that are read; with a `schema`. Levels keep their
+        bounds (0, 1). `transform` also returns the marks of missing numbers.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    PrivateQuantile : Quantiles within bounds.
-    skpuffer.preprocessing.PublicMinMaxScaler : Scales by bounds that are given.
-
     Notes
     -----
-    Two thresholds are chosen from the noise alone. One is exceeded by no empty cell of
-    any feature, but with probability `false_positive`. From the cells that clear it the
-    bounds grow outwards, cell by cell, as long as the next count clears a lower one,
-    which the noise of one cell exceeds with probability 0.05. So few records far from
-    all others are not found, and are clipped. Reading bounds off counts is
-    post-processing. A computation with them on the same records is a second release: in
-    one pipeline, or under one ledger, both are added up.
+    Two thresholds follow from the noise alone. An empty cell of any feature exceeds the
+    first with probability `false_positive`. From the cells that clear it the bounds
+    grow outwards while the next count clears a second one, which noise exceeds with
+    probability 0.05. A few records far from all others are not found, and are clipped.
+    A computation with the bounds on the same records is a second release.
 
     Examples
     --------
@@ -310,14 +292,13 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
     # -- post-processing ----------------------------------------------------------
 
     def to_schema(self) -> Schema:
-        """Return the code book with the bounds that were found.
+        """Return the schema with the bounds that were found.
 
         Without a `schema`, one of numbers that are never missing.
 
         Returns
         -------
         Schema
-            For later fits on the same table, under one ledger.
         """
         check_is_fitted(self)
         low, high = self._ranges
@@ -346,7 +327,7 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
         Returns
         -------
         {ndarray, DataFrame} of shape (n_records, n_features)
-            A data frame if some of its columns are no numbers. They stay as they are.
+            A data frame if some of its columns are no numbers, which stay as they are.
         """
         rows = self._read(X)
         low, high = self._ranges
@@ -368,7 +349,6 @@ class PrivateBounds(ColumnwiseMixin, PrivateEstimatorMixin):
         Parameters
         ----------
         X : array-like of shape (n_records, n_features)
-            Means of what `transform` returned, say.
 
         Returns
         -------
@@ -435,17 +415,9 @@ def _narrowed(number: Number, low: float, high: float) -> Number:
 
 
 def upper_quantile(noise: Noise, probability: float) -> float:
-    """Deviations that the noise of one count exceeds at most so likely.
+    """Deviations that a count's noise exceeds with at most this probability.
 
-    Parameters
-    ----------
-    probability : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        By the quantiles of the family, else by Cantelli's inequality.
+    By the quantiles of the family, else by Cantelli's inequality.
     """
     if probability < 0.5:
         try:
@@ -458,28 +430,10 @@ def upper_quantile(noise: Noise, probability: float) -> float:
 def occupied(
     counts: Floats, core: Floats, next_to: Floats, coverage: float
 ) -> tuple[int, int] | None:
-    """Return the first and the last cell that hold records, from noisy counts.
+    """Return the first and the last cell that hold records, or None, from noisy counts.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_cells,)
-    core, next_to : ndarray of shape (n_cells,)
-        Thresholds for a count anywhere, and beside cells that hold records.
-    coverage : float
-        Share of the counted records between the two, in (0, 1].
-
-    Returns
-    -------
-    tuple of int or None
-        None if no count exceeds its threshold.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.summary._private_bounds import occupied
-    >>> counts = np.array([-3.0, 7.0, 40.0, 100.0, 8.0, 2.0, 12.0])
-    >>> occupied(counts, np.full(7, 20.0), np.full(7, 5.0), 1.0)
-    (1, 4)
+    `core` and `next_to` are thresholds for a count anywhere, and beside cells that hold
+    records.
     """
     # as a test: what is no number exceeds nothing
     (cells,) = np.nonzero(counts > core)

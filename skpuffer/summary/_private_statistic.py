@@ -35,46 +35,37 @@ Statistic: TypeAlias = Callable[[Any], Any]
 
 
 class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
-    """Any function of the table, with noise: a statistic of your own.
+    """Release any function of the table with noise: a statistic of your own.
 
-    The function is computed on the private table as it is; what leaves is its value
-    with noise. How far that may move must be known: give a scenario that offers
-    distributions of it or simulates whole tables
-    (:class:`~skpuffer.scenarios.SimulatorScenario`,
-    :class:`~skpuffer.scenarios.AttributeScenario`,
-    :class:`~skpuffer.scenarios.LawsScenario`), or a `sensitivity`.
+    How far the function may move must be known. Give a `sensitivity`, or a scenario
+    that knows its distributions or simulates whole tables, such as
+    :class:`~skpuffer.scenarios.SimulatorScenario`.
 
     Parameters
     ----------
     statistic : callable, default=None
-        Takes the table and returns numbers, an array of any shape that does not depend
-        on the records. The table is a data frame if it was given with names, else an
-        array; of floats, without the secret column. None is the mean and the standard
-        deviation (of the population) of each column, an array of shape (2, n_features).
+        Takes the table and returns an array whose shape does not depend on the records.
+        The table is a data frame or an array of floats, without the secret. None is the
+        mean and the (population) standard deviation of each column.
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     units : array-like of shape (n_outputs,), default=None
-        Public unit of each number, to which its noise is in proportion: half of its
-        range, say. Without, years and rates would get noise of one size. A covariance
-        of the noise is one in these units.
+        Public unit of each number, such as half of its range. Its noise is in
+        proportion to the unit.
     sensitivity : float or Sensitivity, default=None
         How far the numbers move at most when one record changes, in `units`. A number
-        is the l2 norm of the move when a record is replaced, and when one is added or
-        removed; a :class:`~skpuffer.releases.Sensitivity` tells the two, and norms,
-        apart. It is yours to prove: the certificate states it as an assumption.
+        is the l2 norm; a :class:`~skpuffer.releases.Sensitivity` distinguishes
+        relations and norms. The certificate states it as an assumption, which you must
+        prove.
     n_outputs : int, default=None
-        Public number of numbers, where neither `units` nor the scenario says it.
-        Laplace noise needs it, to turn an l2 `sensitivity` into an l1 one, and
-        :class:`~skpuffer.accountants.SlicedWasserstein`, for its directions.
+        Public number of outputs, where neither `units` nor the scenario says it.
+        Laplace noise and :class:`~skpuffer.accountants.SlicedWasserstein` need it.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them. A level becomes a column of zeros and ones, whose mean is its rate;
-        ``feature_map_.names`` says which. See :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read. A level
+        becomes a column of zeros and ones; ``feature_map_.names`` says which.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -91,29 +82,20 @@ class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
-    See Also
-    --------
-    PrivateSummary : Moments, rates and counts, whose sensitivity is known.
-    skpuffer.compose.OutputPerturbation : Parameters of any estimator.
-
     Notes
     -----
-    The function is foreign code on private rows: it is run in silence, and what its
-    errors say is withheld. A random one needs a fixed seed, so that two tables differ
-    in their records only.
+    The function runs without output, and its errors are withheld. A random one needs a
+    fixed seed, so that two tables differ in their records only.
 
     Examples
     --------
-    A mean, a standard deviation and a rate, under the belief that a table is one or the
-    other of two public ones:
-
     >>> import numpy as np
     >>> import pandas as pd
     >>> from skpuffer.accountants import GeneralWasserstein
@@ -211,14 +193,7 @@ class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
 
 
 class _StatisticQuery(VectorQuery):
-    """Query that computes a function of one table.
-
-    Parameters
-    ----------
-    statistic : callable
-    names : sequence of str or None
-        Columns, for a function that reads them by name.
-    """
+    """Query that computes a function of one table."""
 
     _parameter, _source = "statistic", "table"
 
@@ -262,21 +237,7 @@ def usable_counts(counts: ArrayLike, noise_std: ArrayLike) -> Floats:
     """Noisy counts fit to divide by, and NaN for the others.
 
     A count is fit if it is at least one and at least twice the standard deviation of
-    its own noise: below, a ratio would show the noise rather than the group. The rule
-    reads noisy values and public scales only.
-
-    Parameters
-    ----------
-    counts : ndarray
-        Noisy counts, in records.
-    noise_std : float or ndarray
-        Standard deviation of their noise, in records.
-
-    Examples
-    --------
-    >>> from skpuffer.summary._private_statistic import usable_counts
-    >>> usable_counts([40.0, 5.0, -1.0], 4.0)
-    array([40., nan, nan])
+    its own noise. The rule reads noisy values and public scales only.
     """
     # a division by a noisy count close to zero would be unbounded, whatever it divides
     counts = np.asarray(counts, dtype=float)
@@ -285,21 +246,9 @@ def usable_counts(counts: ArrayLike, noise_std: ArrayLike) -> Floats:
 
 
 def monotone_levels(counts: ArrayLike, total: float) -> Floats:
-    """Distribution function at the edges of a noisy histogram.
+    """Distribution function at the edges of a noisy histogram, monotone from 0 to 1.
 
-    Made monotone within [0, 1] by isotonic regression.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_bins,)
-        Noisy, maybe negative.
-    total : float
-        Number of records, in the unit of `counts`.
-
-    Returns
-    -------
-    ndarray of shape (n_bins + 1,)
-        From 0 to 1, non-decreasing.
+    By isotonic regression of `counts` over `total`, in the same unit.
     """
     # Noisy bins may be negative, so their cumulative shares may fall. Take the monotone
     # ones nearest in least squares (pooling adjacent violators): they use all bins,
@@ -317,34 +266,8 @@ def grid_quantiles(
     """Quantiles of a column from its noisy histogram on a public grid.
 
     The noisy distribution function is made monotone and interpolated inside bins by
-    monotone cubic polynomials, over each run of bins of which none is empty: next to
-    one that is, values may begin at once.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_bins,)
-        Noisy, maybe negative.
-    total : float
-        Number of records, in the unit of `counts`; NaN gives NaN.
-    edges : array-like of shape (n_bins + 1,)
-    quantiles : array-like of shape (n_quantiles,)
-        In (0, 1).
-
-    Returns
-    -------
-    ndarray of shape (n_quantiles,)
-        Within the edges, non-decreasing in `quantiles`.
-
-    References
-    ----------
-    Fritsch and Butland (1984), A method for constructing local monotone piecewise
-    cubic interpolants.
-
-    Examples
-    --------
-    >>> from skpuffer.summary._private_statistic import grid_quantiles
-    >>> grid_quantiles([2, 2, 0, 4], 8, [0, 1, 2, 3, 4], [0.25, 0.5])
-    array([1., 2.])
+    monotone cubic polynomials (Fritsch and Butland, 1984), over each run of bins of
+    which none is empty. A total of NaN gives NaN.
     """
     if np.isnan(total):
         return np.full(np.shape(quantiles), np.nan)
@@ -352,20 +275,7 @@ def grid_quantiles(
 
 
 def level_quantiles(levels: Floats, edges: ArrayLike, quantiles: ArrayLike) -> Floats:
-    """Quantiles of a distribution function by its levels at edges.
-
-    As :func:`grid_quantiles`, of `levels` as :func:`monotone_levels` returns them.
-
-    Parameters
-    ----------
-    levels : ndarray of shape (n_bins + 1,)
-    edges : array-like of shape (n_bins + 1,)
-    quantiles : array-like of shape (n_quantiles,)
-
-    Returns
-    -------
-    ndarray of shape (n_quantiles,)
-    """
+    """Quantiles by `levels` at edges; see :func:`grid_quantiles`."""
     edges, quantiles = np.asarray(edges, dtype=float), np.asarray(quantiles, float)
     # the first edge at which the level is reached; the bin below it has mass
     upper = np.clip(np.searchsorted(levels, quantiles), 1, len(levels) - 1)
@@ -382,21 +292,7 @@ def level_quantiles(levels: Floats, edges: ArrayLike, quantiles: ArrayLike) -> F
 
 
 def level_values(levels: Floats, edges: ArrayLike, values: ArrayLike) -> Floats:
-    """Distribution function at any values, by its levels at edges.
-
-    The inverse of :func:`level_quantiles`.
-
-    Parameters
-    ----------
-    levels : ndarray of shape (n_bins + 1,)
-    edges : array-like of shape (n_bins + 1,)
-    values : array-like of shape (n_values,)
-
-    Returns
-    -------
-    ndarray of shape (n_values,)
-        In [0, 1], non-decreasing in `values`.
-    """
+    """Distribution function at any values: the inverse of :func:`level_quantiles`."""
     edges = np.asarray(edges, dtype=float)
     x = np.clip(np.asarray(values, dtype=float), edges[0], edges[-1])
     bins = np.clip(np.searchsorted(edges, x), 1, len(edges) - 1) - 1

@@ -66,18 +66,7 @@ class Halving(NamedTuple):
 
 
 def halvings(levels: tuple[float, ...]) -> list[list[Halving]]:
-    """Return which quantiles are chosen in which round, so that each halves the rest.
-
-    Parameters
-    ----------
-    levels : tuple of float
-        In (0, 1), increasing.
-
-    Returns
-    -------
-    list of list of Halving
-        The logarithm of the number of levels, to the base of two, rounded up.
-    """
+    """Return the `Halving`s of each round, so that each choice halves the rest."""
     ends = [0.0, *levels, 1.0]  # of the place p the one at p + 1
     rounds, open_ranges = [], [(-1, len(levels))]
     while open_ranges:
@@ -98,15 +87,12 @@ class RankScores:
     """Scores of the values of a column as its quantiles.
 
     With L records below a value and G above it, its score for the quantile at the
-    level q is minus ``max((1 - q) L - q (n - L), q G - (1 - q) (n - G), 0)``, with n
-    the records of the table at hand: how many it is away from the rank of the quantile.
-    Values between two records share a score. The candidates are the ends of 2**40 equal
-    steps between the bounds, and records are rounded to these. So what is chosen is a
-    public number, whose last digits say nothing of a record. With a resolution, only
-    its multiples from the lower bound are candidates.
-
-    The middle one of several quantiles is chosen first, and those on either side of it
-    in later rounds, each among the records between two that were chosen before.
+    ``max((1 - q) L - q (n - L), q G - (1 - q) (n - G), 0)``, with n the records of the
+    table at hand: the distance to the quantile's rank. Candidates are the ends of 2**40
+    equal steps between the bounds, or the multiples of a resolution from the lower
+    bound; records are rounded to these. The middle one of several quantiles is chosen
+    first, and those on either side in later rounds, among the records between earlier
+    choices.
 
     Parameters
     ----------
@@ -127,27 +113,23 @@ class RankScores:
     -----
     A record that is added or removed moves ``(1 - q) L - q (n - L)`` by 1 - q or -q,
     and ``q G - (1 - q) (n - G)`` by q or -(1 - q). So no score moves by more than
-    max(q, 1 - q), and the range is at most twice that; it is attained by a record on
-    the far side of the quantile from the longer tail. For the median it is one: what
+    max(q, 1 - q), and the range is at most twice that. For the median it is one: what
     scores lose on one side of the record they gain on the other. If a record is
     replaced, either moves by one at most, and the range is at most two. The number of
-    records need not be known, nor public, for any of this. A record whose
-    value is missing is no record of the column. A record of a weight s moves by s times
-    as much when it is added or removed. When another takes its place, the move is
-    linear in both weights, and largest where each is zero or one.
+    records need not be public. A record of weight s moves by s times as much when it is
+    added or removed; when replaced, the move is linear in both weights, and largest
+    where each is zero or one.
 
-    Given the choices of earlier rounds, those of one are made on disjoint records: one
-    that is added or removed is among those of one choice only. One that is replaced may
-    be taken from those of one and added to those of another, and then both move.
+    Given the choices of earlier rounds, those of one are made on disjoint records. A
+    record that is added or removed is among those of one choice only. One that is
+    replaced may move two choices.
 
     With several levels, or no resolution, records of a multiple are spread evenly over
-    the cell about it, and what is chosen between records is read as the nearest
-    multiple: so records of one value may lie on both sides of a quantile.
+    the cell about it, and what is chosen is read as the nearest multiple.
 
     References
     ----------
-    Kaplan, Schnapp and Stemmer (2022), Differentially private approximate quantiles,
-    for choices that halve the rest, and records spread to tell them apart.
+    Kaplan, Schnapp and Stemmer (2022), Differentially private approximate quantiles.
 
     Examples
     --------
@@ -304,67 +286,53 @@ def grid_size(low: float, high: float, resolution: float) -> int:
 
 
 class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
-    """Quantiles of each feature, chosen by noisy ranks; the median by default.
+    """Choose quantiles of each feature by noisy ranks; the median by default.
 
-    The release is a value for each quantile, chosen by how many records lie on the
-    wrong side of it. Its error is about the logarithm of the range over epsilon, in
-    ranks, so it falls with the number of records and with the budget. The value is an
-    end of one of 2**40 equal steps between the bounds, or a multiple of `resolution`.
-    So its last digits say nothing of a record.
+    Each value is chosen by how many records lie on the wrong side of it. Its error in
+    ranks is about the logarithm of the range over epsilon. The value is an end of one
+    of 2**40 equal steps between the bounds, or a multiple of `resolution`.
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted: :class:`~skpuffer.accountants.PrivacyLoss` or
-        :class:`~skpuffer.accountants.RenyiDP`;
-        :class:`~skpuffer.accountants.GroupPrivacy` for a pure promise
-        (``alpha=float("inf"), noise="laplace"``); or
-        :class:`~skpuffer.accountants.Best`, which asks these. Scores have noise of
-        their own, Gumbel or exponential, whatever noise is asked for. None is (1,
-        1e-5)-differential privacy by the first under a `RecordScenario`, the same
-        numbers by the last otherwise.
+        :class:`~skpuffer.accountants.PrivacyLoss`,
+        :class:`~skpuffer.accountants.RenyiDP` or :class:`~skpuffer.accountants.Best`;
+        or, for pure differential privacy, ``GroupPrivacy(alpha=float("inf"),
+        noise="laplace")``. Scores have Gumbel or exponential noise. None is (1,
+        1e-5)-differential privacy by `PrivacyLoss` under a `RecordScenario`, and the
+        same budget by `Best` otherwise.
     quantiles : float or array-like of float, default=0.5
-        Levels in (0, 1). Choices for k levels of a feature cost what those of log2(k +
-        1) medians do, rounded up. For many, :class:`PrivateCDF` may cost less.
+        Levels in (0, 1). k levels of a feature cost what log2(k + 1) medians do,
+        rounded up. For many, :class:`PrivateCDF` may cost less.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
-        Public bounds of the features: numbers, or arrays of shape (n_features,), all
-        lows before all highs; in a dict by name for a data frame, else by position.
-        Values outside are clipped. They may be wide: their logarithm counts. None takes
-        the range the scenario declares (that of its public prior). ``'empirical'``
-        reads the range off the private data, warns, and leaves an estimate for a
-        certificate. A :class:`PrivateBounds` releases bounds first, with a part of the
-        budget; they are then in ``found_bounds_``.
+        Public bounds: numbers, arrays of shape (n_features,) or a dict by name (by
+        position for arrays). Values outside are clipped. They may be wide: their
+        logarithm counts. None takes the scenario's range. 'empirical' reads the private
+        data and warns. A :class:`PrivateBounds` spends a part of the budget.
     resolution : float or array-like of shape (n_features,), default=None
         Public distance of the values that a feature can have, from its lower bound: 1
-        for whole numbers. One of these is released, whatever lies between them. None is
-        1 for the whole numbers of a `schema` (``integer=True``), if their bounds hold
-        2**24 of them at most. Otherwise it is a 2**40th of the bounds: a value that
-        many records share is found where their number is some thirty times the scale
-        of the noise or more. A step that holds about two of the scale's ranks errs less
-        than that, by an eighth; how wide that is depends on the density there, which is
-        not public.
+        for whole numbers. None is 1 for the whole numbers of a `schema` with at most
+        2**24 values, else a 2**40th of the bounds. A coarser step, of about two ranks
+        of the noise's scale, errs up to an eighth less.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest. Quantiles are then those
-        of weighted records: half of all weights lie below a median.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest. Half of all weights then
+        lie below a median.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. For dates, results are numbers of units, which
-        :meth:`~skpuffer.schema.Date.present` makes into dates. See
-        :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with its
+        own bounds. Results for dates are numbers of units, which
+        :meth:`~skpuffer.schema.Date.present` makes into dates.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     quantiles_ : ndarray of shape (n_quantiles, n_features) or (n_features,)
-        Within the bounds, and of each feature in the order of the levels, as
-        :func:`numpy.quantile` has them; of one dimension if `quantiles` is a number.
+        Within the bounds, in the order of the levels; of one dimension if `quantiles`
+        is a number.
     certificate_ : Certificate
         The promise, its notion and its assumptions.
     noise_ : GumbelNoise or ExponentialNoise
@@ -372,11 +340,10 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`. Features are all of them but the
-        marks of missing numbers, ``feature_map_.marks``.
+        Public map to the columns that are read; with a `schema`. Features are
+        ``feature_map_.names`` without the marks of missing numbers.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
@@ -389,15 +356,12 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     -----
     *Mechanism.* Between records it is the exponential mechanism (Gumbel noise on
     scores). On a resolution, a single quantile is chosen by permute-and-flip
-    (exponential noise), which errs less at the same scale, wherever the accountant sets
-    a scale that is about as small: for few features, or a pure promise.
+    (exponential noise) where the accountant's scale for it is about as small.
 
     *Several quantiles* of one feature are chosen in rounds: the middle one first, then
-    those on either side of it, each among the records between two that were chosen
-    before. Records of one round are disjoint, so that it costs what one choice does,
-    and the quantiles are in order. The difference of two of them, such as that between
-    the quartiles, is private as they are. Records of one value are told apart at
-    random.
+    those on either side, among the records between earlier choices. Records of one
+    round are disjoint, so a round costs what one choice does, and quantiles are in
+    order.
 
     *Quantiles near the ends* cost more where records are added or removed: the range of
     the scores is ``2 max(q, 1 - q)`` then, and two where one is replaced.
@@ -405,9 +369,8 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     References
     ----------
     Smith (2011), Privacy-preserving statistical estimation with optimal convergence
-    rates, for the exponential mechanism over intervals between records; Kaplan, Schnapp
-    and Stemmer (2022), Differentially private approximate quantiles, for rounds;
-    McKenna and Sheldon (2020), for permute-and-flip.
+    rates; Kaplan, Schnapp and Stemmer (2022), Differentially private approximate
+    quantiles (rounds); McKenna and Sheldon (2020), Permute-and-flip.
 
     Examples
     --------

@@ -48,17 +48,7 @@ class ColumnwiseMixin(
     """Mixin for transformers that map each column by itself, by what was released."""
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of the columns that `transform` makes.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the columns given, a secret column among them or not.
-
-        Returns
-        -------
-        ndarray of str
-        """
+        """Return the names of the columns that `transform` makes."""
         if hasattr(self, "feature_map_"):
             made: Array = self.feature_map_.names.copy()
             return made
@@ -93,45 +83,32 @@ class PrivateStandardScaler(ColumnwiseMixin, PrivateEstimatorMixin):
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
-        Public bounds of the features: numbers, or arrays of shape (n_features,), all
-        lows before all highs; in a dict by name for a data frame, else by position,
-        where keys that are no columns are passed over. (Of two features a list of
-        pairs could be either, and is refused.) What lies outside is clipped in `fit`,
-        not in `transform`. None takes the range the scenario declares (that of its
-        public prior), as a dict does for columns it lacks; without one the means and
-        standard deviations are released as they are, which only a scenario that knows
-        the output's distributions (all means, then all deviations) can account for.
-        ``'empirical'`` reads the range off the private data, warns, and leaves an
-        estimate for a certificate.
+        Public bounds: numbers, arrays of shape (n_features,) or a dict by name (by
+        position for arrays). Values outside are clipped in `fit`, not in `transform`.
+        None takes the scenario's range; without one only a scenario that knows the
+        distributions of all means, then all deviations, can account. 'empirical' reads
+        the private data and warns.
     with_mean : bool, default=True
         Whether to centre.
     with_std : bool, default=True
-        Whether to scale. If not, second moments are not released, which leaves more
-        of the budget to the means.
+        Whether to scale. If not, second moments are not released.
     schema : Schema, default=None
-        Public code book of the table: raw columns are read by it, texts and gaps among
-        them, and `bounds` are its own. Moments of a number are those of the values that
-        are there. A level becomes a column, whose mean is its rate, and so do gaps of a
-        number that may be missing; ``feature_map_.names`` says which. See
-        :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, with its
+        own bounds. A level becomes a column, whose mean is its rate, and so do the
+        marks of missing numbers; see ``feature_map_.names``.
     clip : bool, default=False
-        Whether means are clipped to their public domain: no further
-        from the exact ones, and no longer unbiased, so averages of many are off.
+        Whether means are clipped to the bounds: closer to the exact ones, but biased.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, with which `fit` takes a `sample_weight`; see
-        :class:`PrivateMean`.
+        Public bounds of weights; see :class:`PrivateMean`.
     weight : {'row', 'unit'}, default='row'
-        Whether a row or a unit counts once, where a scenario is of units of several
-        rows; see :class:`PrivateMean`. Variances of units are those of a row of a unit,
-        each of its rows taken alike.
+        Whether each row or each unit counts once; see :class:`PrivateMean`. Variances
+        of units are those of a random row of a unit.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -140,41 +117,35 @@ class PrivateStandardScaler(ColumnwiseMixin, PrivateEstimatorMixin):
     mean_ : ndarray of shape (n_features,)
         Noisy means.
     size_, size_std_ : float
-        Noisy number of records, and the standard deviation of its noise; only where it
-        is private.
+        Noisy number of records and its standard deviation; where it is private.
     weight_sum_ : float
         Noisy sum of the weights; only with `weight_bounds` that differ.
     mean_std_ : ndarray of shape (n_features,)
-        Standard deviation that the noise gives `mean_`, exactly, before `clip`; of
-        numbers that may be missing, whose means are ratios, to the first order (delta
-        method).
+        Standard deviation of the noise of `mean_` before `clip`; of ratios to the first
+        order (delta method).
     var_ : ndarray of shape (n_features,) or None
-        Noisy variances, between the floor below and the squared half-range; None
-        without `with_std`.
+        Noisy variances, between the floor below and the squared half-range, or None.
     scale_ : ndarray of shape (n_features,) or None
         Square roots of `var_`: positive.
     certificate_ : Certificate
         The promise, its notion and its assumptions.
     noise_ : Noise
-        The noise that was added: to the means, in the units of the data, and then to
-        the second moments, in their squares. Where values may be missing it is that of
-        sums, of numbers that never are and of levels first, then of the others, then of
-        the share of gaps.
+        The noise of the means in the units of the data, then of the second moments in
+        their squares. With missing values it is that of sums.
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : Encoding
-        Public map from raw columns to those that are read, whose names are
-        ``feature_map_.names``; only with a `schema`.
+        Public map to the columns that are read, ``feature_map_.names``; with a
+        `schema`.
     n_features_in_ : int
-        Number of features, the secret column not counted.
+        Number of features without the secret column.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
     Notes
     -----
-    A variance below the standard deviation of its own noise says nothing, and dividing
-    by its root would blow up the feature. Variances are therefore floored at that
-    deviation, and at 1e-6 of the squared half-range. Both are public.
+    Variances are floored at the standard deviation of their own noise, and at 1e-6 of
+    the squared half-range. Both are public.
 
     Examples
     --------

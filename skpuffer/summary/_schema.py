@@ -101,35 +101,16 @@ class TableEncoder:
     strict: bool = False
 
     def is_identity(self, named: bool) -> bool:
-        """Whether the columns that are read reach the query as they are.
-
-        Parameters
-        ----------
-        named : bool
-            Whether columns are found by name, so that leaving some out changes nothing.
-        """
+        """Whether the columns that are read reach the query as they are."""
         plain = all(column.levels is None for column in self.columns)
         # positions are those of the whole table, so leaving columns out would move them
         whole = named or len(self.columns) == self.n_columns
         return self.before is None and plain and whole
 
     def __call__(self, X: Table) -> Floats:
-        """Encode a table.
+        """Encode a table as an array of shape (n, len(columns)).
 
-        Parameters
-        ----------
-        X : {data frame, array-like}
-            The whole table, or a frame of the columns that are read.
-
-        Returns
-        -------
-        ndarray of shape (n, len(columns))
-
-        Raises
-        ------
-        ValueError
-            If a number is missing, or not one. The message quotes no value: it may be
-            private.
+        A missing number raises a ValueError that quotes no value.
         """
         # Row by row and by public levels only: no row's code depends on another's, or
         # one record would move the contributions of others.
@@ -188,17 +169,7 @@ class TableEncoder:
 
 
 def column_kinds(X: Table) -> dict[Hashable, str]:
-    """Kind of each column by its dtype: 'number', 'boolean' or 'other'.
-
-    Parameters
-    ----------
-    X : {data frame, ndarray}
-
-    Returns
-    -------
-    dict of {str or int: str}
-        An object column counts as numeric until its values say otherwise.
-    """
+    """Kind of each column by its dtype: 'number', 'boolean' or 'other'."""
     # by dtype alone: a kind that depended on values would tell of the rows
     if not is_frame(X):
         kind = {"b": "boolean", "U": "other", "S": "other"}.get(X.dtype.kind, "number")
@@ -219,13 +190,7 @@ def _kind(dtype):
 
 
 def check_levels(name: Hashable, levels: Any) -> tuple[Any, ...]:
-    """Return public levels as a tuple of plain values, missing ones as None.
-
-    Raises
-    ------
-    ValueError
-        If there are none, or one is listed twice.
-    """
+    """Return public levels as a tuple of plain values, missing ones as None."""
     # a string would be taken for the list of its letters
     if isinstance(levels, str) or not np.iterable(levels):
         raise value_error("summary.levels_not_listed", name=name, levels=levels)
@@ -300,9 +265,8 @@ def _other(levels):
 class SchemaEncoder:
     """Public encoding of the columns of a code book, as one array of floats.
 
-    As :class:`TableEncoder`, but for a table that its code book reads: numbers within
-    their bounds, levels as codes, what is missing as the code book says. Behind these
-    columns there is one for each number that may be missing: one where it is.
+    As :class:`TableEncoder`, for a table that its schema reads. Behind the columns
+    there is one for each number that may be missing: one where it is.
 
     Parameters
     ----------
@@ -342,13 +306,7 @@ class SchemaEncoder:
         return tuple(found)
 
     def cell_ranges(self, name: Hashable) -> Floats:
-        """How far each column of the array may move where one raw column does.
-
-        Returns
-        -------
-        ndarray of shape (n_columns of the array,)
-            Zero for columns that are made of others, infinite for levels and dates.
-        """
+        """How far each column of the array may move where one raw column does."""
         found = np.zeros(len(self.columns) + len(self._with_gaps))
         for column in self.columns[: len(self.schema)]:
             if column.name == name:
@@ -363,19 +321,7 @@ class SchemaEncoder:
         return found
 
     def known_numbers(self, table: Floats, name: Hashable) -> Floats:
-        """Return the cells of a column of numbers or dates that are there.
-
-        Parameters
-        ----------
-        table : ndarray of shape (n, n_columns of the array)
-            As encoded.
-        name : str
-
-        Returns
-        -------
-        ndarray of shape (n_known,)
-            In the order of the rows; empty for a column of levels.
-        """
+        """Return the cells of a column of numbers or dates that are there."""
         for column in self.columns[: len(self.schema)]:
             if column.name == name and column.number is not None:
                 known = (

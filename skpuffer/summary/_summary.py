@@ -68,125 +68,86 @@ if TYPE_CHECKING:
 
 
 class PrivateSummary(PrivateEstimatorMixin):
-    """Counts, means, spreads, rates, quantiles and histograms of a mixed table.
+    """Release counts, means, spreads, rates, quantiles and histograms of a mixed table.
 
-    Everything asked for is one release: one calibration covers all statistics of all
-    columns and groups. Groups are disjoint, so however many there are, they cost what
-    one costs (parallel composition).
+    All statistics of all columns and groups are one release with one calibration.
+    Groups are disjoint, so they cost what one costs (parallel composition).
 
     Parameters
     ----------
     scenario : Scenario, default=None
-        The secret to protect. None is one record, added or removed: differential
-        privacy.
+        The secret. None is one record added or removed (differential privacy).
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
-        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+        Budget and accounting. None is (1, 1e-5)-differential privacy by `PrivacyLoss`
+        under a `RecordScenario`, and the same budget by `Best` otherwise.
     statistics : list of str, or dict of {column: list of str}, \
             default=('count', 'mean', 'std')
-        Any of 'count', 'size', 'mean', 'sum', 'std', 'var', 'rate', 'histogram',
-        'quantile', 'median', 'min', 'max', 'mode' and 'n_unique'. A list is for all
-        columns, and each takes of it what it can have: categorical ones 'count',
-        'size', 'rate', 'histogram', 'mode' and 'n_unique'; boolean ones all but
-        quantiles and extremes; numeric ones all but 'mode' and 'n_unique', unless a
-        `schema` says that they hold whole numbers, 4096 of them at most; dates and
-        times also no 'sum', 'var' and 'rate'. The size is the number of records, the
-        count that of records with a value of the column. The rate of a numeric or
-        boolean column is the share of values that are positive; of a categorical one,
-        the share of each level among the records that have one. See the notes on 'min',
-        'max', 'mode' and 'n_unique'.
+        A list is for all columns, and each takes what it can have. Categorical columns
+        have 'count', 'size', 'rate', 'histogram', 'mode' and 'n_unique'. Numeric ones
+        have 'count', 'size', 'mean', 'sum', 'std', 'var', 'rate', 'histogram',
+        'quantile', 'median', 'min' and 'max'; whole numbers of a `schema` also 'mode'
+        and 'n_unique'. See the notes.
     by : str, int or list of these, default=None
         Columns that span the groups. With public `categories` of each, every
-        combination is a row of the result, whether or not there are such records. If
-        one has none, the combinations that enough records have are released first,
-        and are the rows. With a `schema`, also parts of a
-        :class:`~skpuffer.schema.Date` or a :class:`~skpuffer.schema.Time`: 'year',
-        'quarter', 'month', 'day', 'month_of_year', 'weekday' or 'hour' where one
-        column alone has such parts, ``'day.month'`` for the months of the column
-        'day'. See the notes.
+        combination is a row of the result. Otherwise the combinations that enough
+        records have are released first. With a `schema` also parts of dates, such as
+        'month' or ``'day.month'``. See the notes.
     columns : list, default=None
-        Columns to summarise: names, or positions in an array (counted without a secret
-        column). None takes all but those of `by`, or the keys of `statistics`.
+        Columns to summarise, by name or position (without a secret column). None takes
+        all but those of `by`, or the keys of `statistics`.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
-        Public bounds of numeric columns: numbers, or arrays with an entry for each
-        column of the table, all lows before all highs. (Of two columns a list of pairs
-        could be either, and is refused.) What lies outside is clipped. Columns without
-        one take the range the scenario declares (that of its public prior).
-        ``'empirical'`` reads them off the private data, warns, and leaves an estimate
-        for a certificate. Boolean columns need none, and keys that are no columns are
-        passed over.
-        A :class:`PrivateBounds` releases bounds first, with a part of the budget; they
-        are then in ``found_bounds_``.
+        Public bounds of numeric columns: numbers, arrays with an entry for each column,
+        or a dict. Values outside are clipped. Other columns take the scenario's range;
+        boolean ones need none. 'empirical' reads the private data and warns. A
+        :class:`PrivateBounds` spends a part of the budget.
     categories : dict of {column: list}, default=None
-        Public levels of categorical columns; keys that are no columns of the table are
-        passed over, so that a whole code book may be given. None among them is the
-        level of missing values and of all that is not listed. Boolean columns in `by`
-        need none.
+        Public levels of categorical columns; other keys are ignored. None among them is
+        the level of missing and unlisted values. Boolean columns in `by` need none.
     bins : int, array-like or dict of {column: int or array-like}, default=20
-        Public grid of histograms and quantiles: a number of bins of equal width within
-        the bounds, or edges, which need no bounds; of dates, edges are dates. A
-        `schema` that says how a number is
-        cut goes before a number for all, and amounts are cut by their logarithm. For a
-        column whose quantiles are asked, but no histogram, the bins are cut into 512
-        or nearly as many (4096 from 50,000 records for each group on), unless edges
-        were given. Whole numbers of a `schema` are a bin each, if they are no more.
+        Public grid of histograms and quantiles: a number of bins of equal width, or
+        edges, which need no bounds. A `schema` that says how a number is cut goes
+        before a number. Without a histogram, quantiles use about 512 bins (4096 from
+        50,000 records a group on). Whole numbers of a `schema` are a bin each, if
+        fewer.
     quantiles : tuple of float, default=(0.25, 0.5, 0.75)
         Levels of the statistic 'quantile', in (0, 1).
     nonnegative : bool, default=False
         Whether counts are the nearest to the noisy ones that could be those of a table:
-        none negative, bins and levels of a column summing up to the size of their
-        group, and groups to the number of records (or to no more, where a value may
-        count as nothing). Together they are never further from the true counts, but
-        they are no longer unbiased: small ones tend to be too large.
+        none negative, and sums agree. They are never further from the true counts, all
+        together, but biased: small ones tend to be too large.
     schema : Schema, default=None
-        Public code book of the table, instead of `bounds` and `categories`: raw columns
-        are read by it, texts and gaps among them. A missing number is no answer, unless
-        its column has a `fill`; a missing level is the level None, where there is one.
-        The target is a column like the others where it is named. See
-        :class:`~skpuffer.schema.Schema`.
+        Public :class:`~skpuffer.schema.Schema` by which raw columns are read, instead
+        of `bounds` and `categories`. A missing number is left out, unless its column
+        has a `fill`; a missing level is the level None. The target is a column too if
+        named.
     clip : bool, default=False
-        Whether counts are clipped to between zero and the number of records, rates to
-        [0, 1] and means to their bounds: each no further from the exact one, and no
-        longer unbiased, so averages of many are off. See `nonnegative` for counts that
-        agree.
+        Whether counts, rates and means are clipped to their ranges: closer to the exact
+        ones, but biased.
     key_share : float, default=0.25
-        Share of epsilon and of delta, in (0, 1), for which groups there are, where
-        `categories` do not say so.
+        Share of epsilon and of delta, in (0, 1), for finding the groups where
+        `categories` do not list them.
     weight_bounds : pair (low, high), default=None
-        Public bounds of weights, ``0 <= low <= high``, with which `fit` takes a
-        `sample_weight`. Weights are clipped to them, and noise covers a record of the
-        largest. Counts are then sums of weights, and means, rates, spreads and
-        quantiles those of weighted records. Without groups the sum of all weights is a
-        noisy number as well.
+        Public bounds of weights, ``0 <= low <= high``, to which a `sample_weight` of
+        `fit` is clipped. Noise covers a record of the largest. Statistics are then
+        those of weighted records, and counts are sums of weights.
     weight : {'row', 'unit'}, default='row'
-        Whether a row or a unit counts once, where a scenario is of units of several
-        rows (``RecordScenario(max_rows=)``). With 'unit' each statistic takes the mean
-        of what the rows of a unit add, counts are of units, and the noise is that of as
-        many records as there are units.
+        Whether each row counts once, or each unit with the mean of what its rows add
+        (for ``RecordScenario(max_rows=)``), with the noise of as many records as units.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
     result_ : pandas.DataFrame
-        The statistics, whatever kind of frame was given. Without `by`: statistics as
-        rows, columns as columns, NaN where a statistic was not asked. With `by`: groups
-        as rows, pairs (column, statistic) as columns; group sizes that means and rates
-        divide by come with them, as ``('records', 'count')`` unless 'count' is asked.
-        The 'count' of values of a column comes too where some may be missing, unless
-        none of its statistics needs it. Statistics of a :class:`~skpuffer.schema.Date`
-        are timestamps; a mean is that of the moments to the second, whatever the `unit`
-        of the column. Those of a :class:`~skpuffer.schema.Time` lengths since midnight,
-        their 'std' is a length of time; columns of `result_` then hold objects, unless
-        there are groups.
+        The statistics. Without `by`: statistics as rows, columns as columns, NaN where
+        not asked. With `by`: groups as rows, pairs (column, statistic) as columns, and
+        the divisors of means and rates as ``('records', 'count')``. Statistics of dates
+        are timestamps, those of times and all 'std' of both are lengths of time.
     result_std_ : pandas.DataFrame
-        Standard deviation that the noise gives `result_`, without quantiles and modes:
-        exactly of what is affine in it, to the first order (delta method) of spreads
-        and of ratios of two noisy numbers, as in groups or where values may be missing.
-        For counts that `nonnegative` makes agree, that of the noisy ones. Lengths of
-        time for dates and times.
+        Standard deviation of the noise of `result_`, without quantiles and modes; of
+        spreads and ratios to the first order (delta method), and of counts before
+        `nonnegative`.
     certificate_ : Certificate
         The promise, its notion and its assumptions.
     noise_ : Noise
@@ -194,8 +155,7 @@ class PrivateSummary(PrivateEstimatorMixin):
     accountant_ : Accountant
         The accountant that set it.
     feature_map_ : callable
-        Public map from raw columns to numbers and codes; only with a `schema`, which
-        is ``feature_map_.schema``.
+        Public map from raw columns to numbers and codes; with a `schema`.
     n_features_in_ : int
         Number of columns of the table, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -205,80 +165,56 @@ class PrivateSummary(PrivateEstimatorMixin):
     --------
     PrivateMean : Means of numeric features.
     PrivateQuantile : Quantiles without a grid, whose error falls with the budget.
-    PrivateStandardScaler : Means and standard deviations, as a transformer.
 
     Notes
     -----
-    *The release.* Sums over records, divided by the public number of records: of each
-    bounded column mapped to u in [-1, 1] (for means), of u and u^2 - 1/2 (for standard
-    deviations and variances), of indicators as plus or minus one (for rates of numeric
-    columns), and of ones by bin or level (for the rest). Each coordinate gets the same
-    noise in these units, so a column's noise is in proportion to its range. Statistics
-    of one column share what they can: 'mean' and 'sum' come for free with 'std', and
-    the median and other quantiles are read off the counts of its histogram, where that
-    is asked.
+    *The release* are sums over records, divided by the public number of records: of
+    each bounded column mapped to u in [-1, 1] (means), of u and u^2 - 1/2 (spreads), of
+    indicators as plus or minus one (rates of numeric columns), and of ones by bin or
+    level (the rest). Each coordinate gets the same noise in these units. 'mean' and
+    'sum' come for free with 'std', and quantiles with a histogram.
 
-    *Extremes.* No private number is near the one value at the end. 'min' and 'max' are
-    the quantiles at 0.01 and 0.99.
+    *Statistics.* 'size' is the number of records, 'count' of those with a value. The
+    rate of a numeric column is the share of positive values. 'min' and 'max' are the
+    quantiles at 0.01 and 0.99. Dates and times have no 'sum', 'var' and 'rate'; boolean
+    columns no quantiles and extremes. Up to 4096 whole numbers have a 'mode'.
 
-    *Levels.* 'mode' and 'n_unique' are read off noisy counts of each level, or of each
-    whole number, the level None apart. A level counts as met where its count is above a
-    half and above ``max(2, log(10 k) / sqrt(2))`` standard deviations of the noise,
-    with k levels. So with a chance of 5 % at most any level that nobody has is counted
-    (of Laplace and Gaussian noise), and levels of few records are left out: n_unique
-    tends to be too small. The mode is the level of the largest count; it is missing
-    where no level counts as met, and another one may be as frequent but for the noise.
+    *Levels.* 'mode' and 'n_unique' are read off noisy counts of each level, the level
+    None apart. A level counts as met where its count is above a half and above ``max(2,
+    log(10 k) / sqrt(2))`` standard deviations of the noise, with k levels. With a
+    chance of 5 % at most any level that nobody has is counted (Laplace and Gaussian
+    noise), and n_unique tends to be too small. Without a level met the mode is missing.
 
-    *Quantiles* without a histogram are read off a fine grid: bins, runs of 8 of them
-    and runs of 64 are counted, and the counts that agree best with all of these are
-    taken, so that a cumulative count has little more noise than one of few bins. The
-    noise of these counts is so much larger that other statistics have no more of it.
+    *Quantiles* without a histogram are read off a fine grid, as in :class:`PrivateCDF`.
+    Other statistics have no more noise for it.
 
-    *Counts.* Without `by` the number of records is public by assumption, and the
-    statistic 'size' says it without noise, as 'count' does of a column of which no
-    value is missing. With ``size='private'`` in the scenario or the schema it leaves
-    with noise beside the sums, and the table is read as a group is. Counts of groups
-    and bins are noisy. They are neither rounded nor clipped, and so unbiased, but for
-    `nonnegative` and `clip`; so are means and rates without `by`, which may fall
-    outside their range where the noise is large. Variances are clipped to what is
-    possible.
+    *Counts.* Without `by` the number of records is public by assumption, and 'size' has
+    no noise. With ``size='private'`` in the scenario or the schema it is released with
+    noise. Counts of groups and bins are neither rounded nor clipped, and unbiased, but
+    for `nonnegative` and `clip`. Means, deviations and rates of a group divide by its
+    noisy size, and are NaN where that is below one or below twice the deviation of its
+    noise.
 
-    *Groups.* Means, deviations and rates of a group divide by its noisy size. They are
-    NaN where that is below one, or below twice the standard deviation of its noise.
+    *Parts of dates.* Years, quarters, months and days are those between the public
+    bounds of the column. A date outside is in the nearest one, a missing one in the
+    level None or at the `fill`; in no group where the column declares that none is
+    missing. Dates themselves are summarised only where `columns` or `statistics` name
+    them.
 
-    *Parts of dates.* Years, quarters, months and days are all those between the public
-    bounds of the column, in order, as periods of pandas; months of the year, weekdays
-    and hours are all there are. A date outside the bounds is in the nearest one, a
-    missing one in the level None, or at the `fill`. Where the column declares that none
-    is missing, such a record is in no group. A column that has the name of a part goes
-    first. The dates themselves are summarised only where `columns` or a dict of
-    `statistics` names them.
-
-    *Groups that nobody listed.* Which groups there are tells of records: one may be
-    alone in its group. So a group is released with a probability that grows with its
-    number of records, as fast as an epsilon and a delta allow (`key_share` of both): at
-    the defaults hardly ever below 30 records, and nearly always from 60 on. No more is
-    told of the others. Rows of `result_` are sorted and named by what was written in
-    the cells: truth values are 1 and 0, a missing value is NaN. This is two releases,
-    under one certificate; a ledger hears of both. It takes a
+    *Groups that nobody listed* are released with a probability that grows with their
+    number of records: at the defaults hardly ever below 30 records, and nearly always
+    from 60 on. This is two releases under one certificate. It takes a
     :class:`~skpuffer.scenarios.RecordScenario` with ``k=1`` and an accountant with a
-    delta: a pure promise lets no group out. Under ``relation='replace'`` a record moves
-    two groups, and each costs half as much. `max_rows` groups of each unit with several
-    rows are counted, each once.
+    delta. Under ``relation='replace'`` a record moves two groups, and each costs half
+    as much. `max_rows` groups of each unit are counted, each once.
 
-    *Missing values* of categorical columns, and values that `categories` does not list,
-    have the level None where it is listed, as it is by a `schema` unless that says
-    ``missing_level=False``. The level None is a group, and a histogram has its number
-    of records. It is no answer: 'count' leaves it out, and rates divide by the others,
-    whose number is noisy. Without that level such records count as nothing. They are in
-    no group of that column and in no count of its levels, but in the number of records
-    that rates divide by. Statistics of numbers that a `schema` says may be missing are
-    of the values that are there, as in SQL and pandas: a record adds a value or a gap,
-    never both, and both are released at once. So means, rates and deviations divide by
-    a noisy number of values, and are NaN where that is mostly noise. A histogram has no
-    bin for what is missing. Without a `schema` missing numbers are refused; the refusal
-    depends on the data and is not covered by the promise, it is for the eyes of the
-    curator.
+    *Missing values.* The level None is a group and a bin of a histogram, but 'count'
+    and rates leave it out. Without that level such records are in no group of the
+    column, but in the number that rates divide by. Statistics of numbers that a
+    `schema` says may be missing are of the values that are there, as in SQL and pandas:
+    they divide by a noisy number, and are NaN where that is mostly noise. Without a
+    `schema` missing numbers are refused; the refusal depends on the data and is not
+    covered by the promise.
 
     References
     ----------
@@ -754,31 +690,27 @@ class PrivateSummary(PrivateEstimatorMixin):
     def confidence_interval(
         self, level: float = 0.95, *, of: str = "population"
     ) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
-        """Return intervals around the statistics.
-
-        It is post-processing and costs no budget.
+        """Return intervals around the statistics; it costs no budget.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence level of each entry by itself, in (0, 1).
         of : {'population', 'table'}, default='population'
-            Whether an interval is for the population that the records were drawn from,
-            independently, or for this very table, read without noise. For counts, the
-            former is their expected number among as many records.
+            Whether an interval is for the population of independent records, or for
+            this very table without noise.
 
         Returns
         -------
         dict of {str: (low, high)}
-            Two tables as `result_`, without 'mode' and 'n_unique'. Where nothing is
-            known of an entry, the ends are those of what it can be.
+            Two tables as `result_`, without 'mode' and 'n_unique'; the widest interval
+            where nothing is known.
 
         Raises
         ------
         UnsupportedError
-            If intervals are asked for the population where records have weights, are
-            rows of units, or depend on each other by the scenario; or if quantiles of
-            the family of noise are not known.
+            If records have weights, are rows of units or depend on each other
+            ('population'); or if quantiles of the noise are not known.
         """
         check_is_fitted(self)
         found = self._errors(level, of)
@@ -820,16 +752,10 @@ class PrivateSummary(PrivateEstimatorMixin):
         Returns
         -------
         pandas.DataFrame
-            With the columns of `by`, if any, then 'column', 'statistic', 'estimate',
-            'std_error', 'low', 'high', 'n' and 'wide'. The number of records `n` is the
-            noisy one that was released, or the public one; NaN where neither is there.
-            An interval is marked as wide where a bound stands for a spread that was not
-            released, or is noise, and of a quantile where the grid is coarse.
-
-        Raises
-        ------
-        UnsupportedError
-            As :meth:`confidence_interval`.
+            With the columns of `by`, 'column', 'statistic', 'estimate', 'std_error',
+            'low', 'high', 'n' and 'wide'. `n` is the noisy or public number of records,
+            else NaN. An interval is wide where a bound stands for a spread that was not
+            released or is noise, and of a quantile where the grid is coarse.
         """
         check_is_fitted(self)
         layout, _, held = self._held
@@ -838,9 +764,7 @@ class PrivateSummary(PrivateEstimatorMixin):
     def compare(
         self, against: Hashable, level: float = 0.95, *, of: str = "population"
     ) -> pd.DataFrame:
-        """Return how the other groups differ from one, as a tidy table with errors.
-
-        It is post-processing and costs no budget.
+        """Return how other groups differ from one, as a tidy table; it costs no budget.
 
         Parameters
         ----------
@@ -855,26 +779,13 @@ class PrivateSummary(PrivateEstimatorMixin):
         -------
         pandas.DataFrame
             As of :meth:`to_frame`: 'estimate' is the statistic of a group less that of
-            `against`. Statistics that add up over groups, such as counts and sums, are
-            left out.
-
-        Raises
-        ------
-        ValueError
-            If there are no groups, or `against` is none of them.
-        UnsupportedError
-            As :meth:`confidence_interval`.
+            `against`. Statistics that add up over groups, such as counts, are left out.
 
         Notes
         -----
-        Groups hold different records and have noise of their own, so that their errors
-        are independent. The interval is made of those of both groups. Where the noise
-        of groups is correlated, half widths are added up, which is never too short.
-
-        References
-        ----------
-        Zou and Donner (2008), Construction of confidence limits about effect measures:
-        a general approach.
+        Errors of groups are independent, and intervals are made of those of both groups
+        (Zou and Donner, 2008). Where the noise of groups is correlated, half widths are
+        added up.
 
         Examples
         --------
@@ -962,27 +873,19 @@ class PrivateSummary(PrivateEstimatorMixin):
         statistic : str, default='count'
             As in the columns of `result_`.
         column : str or int, default=None
-            The column summarised. None will do for counts, and where only one column
-            has the statistic.
+            The column summarised. None is for counts, or where one column has the
+            statistic.
         margins : bool, default=False
-            Whether sums of rows and of columns are added, as 'All': of counts, sizes,
-            sums and histograms alone. They agree with the cells, and have the noise of
-            all that they add up. With `nonnegative` the last of them is the number of
-            records, where that is public and each is in a cell.
+            Whether sums of rows and columns are added, as 'All': of counts, sizes, sums
+            and histograms alone. They agree with the cells, and have the noise of all
+            of them.
         deviations : bool, default=False
-            Whether the standard deviations by noise are arranged instead, of margins
-            too; those of `result_std_`.
+            Whether the standard deviations of `result_std_` are arranged instead.
 
         Returns
         -------
         pandas.DataFrame
             The first column of `by` as rows, the others as columns.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer than two columns in `by`, or the statistic is not there,
-            not unique, or none that adds up.
         """
         check_is_fitted(self)
         if len(as_list(self.by)) < 2:

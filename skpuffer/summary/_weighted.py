@@ -23,10 +23,8 @@ class Weighted:
     """Contribution of a record times its weight, in units of the largest.
 
     The last two columns of a table are the weight of each row, and what it lacks of the
-    largest. The total that all lack is released as well, as gaps are: ratios are taken
-    of a public number of records, less that. With the weight s a record adds
-    ``(s v, (1 - s) lack)``, between what one of the largest weight adds and a gap; see
-    :func:`with_gaps` for how far that moves.
+    largest. The total that all lack is released as well. With the weight s a record
+    adds ``(s v, (1 - s) lack)``; see :func:`with_gaps` for how far that moves.
 
     Parameters
     ----------
@@ -34,9 +32,8 @@ class Weighted:
         Contribution of a record of the largest weight.
     weighting : Weighting
     lack : float or None, default=None
-        Amount that a record without any weight adds to the last coordinate. None
-        releases none, as where weights are all the same, or where the block counts
-        records: its count is then of their weights.
+        Amount that a record without weight adds to the last coordinate. None releases
+        none.
     """
 
     block: Any
@@ -92,14 +89,7 @@ class Weighted:
         return np.append(found, self.lack * X[:, -1].sum())
 
     def total(self, value: Floats, noise_std: Floats) -> tuple[Floats, Floats]:
-        """Return the mean weight, in units of the largest, and its deviation.
-
-        Parameters
-        ----------
-        value, noise_std : ndarray of shape (dim,)
-            Mean contributions in the units of the release, and the standard deviations
-            of their noise.
-        """
+        """Return the mean weight, in units of the largest, and its deviation."""
         if self.lack is None:
             counted: MomentsWithGaps = self.block
             return counted.total(value, noise_std)
@@ -122,19 +112,7 @@ def weighted(
     norm: float,
     lacking: bool = True,
 ) -> Weighted:
-    """Return a contribution times weights.
-
-    Parameters
-    ----------
-    block : contribution
-    weighting : Weighting
-    relation : {'add_remove', 'replace'}
-        How tables differ, and
-    norm : float
-        in which norm: what is lacking gets as much as adds nothing to the sensitivity.
-    lacking : bool, default=True
-        Whether what is lacking is released, if weights differ.
-    """
+    """Return a contribution times weights."""
     lack = None
     if lacking and weighting.varies:
         lack = gap_weight(block.sensitivity, relation, norm, weighting.least)
