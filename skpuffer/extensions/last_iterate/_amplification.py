@@ -67,9 +67,8 @@ def largest_batch(release: GradientRelease) -> int | None:
 class IteratedSteps(GradientSteps, kind=None):
     """The steps of a training run, accounted for by its last iterate.
 
-    Batches are drawn without a look at the records, so that the worst of all batches
-    bounds what any of them cost. Tables are told apart by a Gaussian mechanism of some
-    mu at most, in inverse proportion to the scale of the noise.
+    The worst of all batches bounds the cost, which is that of a Gaussian mechanism of
+    some mu at most, in inverse proportion to the scale of the noise.
     """
 
     def check(self) -> None:
@@ -148,10 +147,7 @@ class IteratedSteps(GradientSteps, kind=None):
 
     @property
     def _parts(self) -> tuple[float, ...]:
-        """How far batches move together at worst, in clip norms, the most first.
-
-        One for every step; of batches that are dealt, those of an epoch.
-        """
+        """Return how far batches move together, in clip norms, the most first."""
         release, k, moves = self.release, self.count, self.moves
         size = largest_batch(release) or 0
         scheme = type(release.sampling)
@@ -198,12 +194,11 @@ class IteratedSteps(GradientSteps, kind=None):
         return best
 
     def _dealt_late(self) -> tuple[Floats, bool]:
-        """Sums' moves where each epoch's are in its last batches; whether that is so.
+        """Return sums' moves if each epoch's are in its last batches, and whether they
+        are.
 
-        Seen from the last iterate a move counts times what its step is, and what the
-        later ones leave of it. Where these factors fall within an epoch, its largest
-        ones take the places of the last. The cost rises with each move, and as moves of
-        one sum come later (fewer steps cover them), so this is the worst deal or worse.
+        The cost rises with each move, and as moves of one sum come later: this is the
+        worst.
         """
         n_steps, length = self.release.n_steps, self.release.steps_per_epoch
         late = np.log(self._steps) + np.cumsum(np.log(self._contractions)[::-1])[::-1]
@@ -259,27 +254,23 @@ class IteratedSteps(GradientSteps, kind=None):
 
 
 class IterationAmplification(_CompositionAccountant):
-    """Noise for a training run of which nothing but its last iterate leaves.
+    """Noise for a training run of which only the last iterate is released.
 
-    A short step of gradient descent on a smooth convex loss brings two iterates no
-    further apart, and one with a penalty brings them nearer. So the noise of later
-    steps covers what was done at earlier ones too, and a long run costs less than its
-    steps added up: with a penalty on every parameter, or a projection onto a ball, no
-    more than some number of steps, however long it is. With neither, runs of shuffled
-    epochs gain, and runs of full batches cost what their steps add up to.
+    The noise of later steps covers the moves of earlier ones too. So a long run costs
+    less than its steps added up. With a penalty on every parameter, or a projection
+    onto a ball, the cost levels off. With neither, only runs of shuffled epochs gain.
 
-    It reads off a gradient release whether this is so, and names the setting that would
-    do where it is not:
+    A release must meet these conditions, or the error names the setting to change:
 
     - ``published='result'``, and an optimiser without momentum and averages;
     - gradients of a linear model with a smooth loss, clipped whole in l2: with one
       score a record (two classes, regression) at any clip norm, with one for each class
       at a norm that clips nothing;
     - no step longer than two over the curvature of the mean loss, in the largest batch
-      there may be. A Poisson batch may hold all records, whatever it is divided by.
+      there may be. A Poisson batch may hold all records.
 
-    Under this accountant, the linear models trained by gradients make such releases by
-    default, and their penalty is for the intercept as well.
+    The linear models trained by gradients make such releases under this accountant by
+    default, and penalise the intercept as well.
 
     Parameters
     ----------
@@ -292,30 +283,26 @@ class IterationAmplification(_CompositionAccountant):
 
     See Also
     --------
-    PrivacyLoss : For runs of which all is seen, and for batches that are hidden.
+    PrivacyLoss : For runs whose iterates are all seen, and for batches that are hidden.
     skpuffer.privacy.iteration_cost : The cost of given shifts.
 
     Notes
     -----
     *Cost.* At fixed tables and batches the last iterates are no easier to tell apart
-    than two unit Gaussians at a distance mu, the sum of whose squares over the steps is
-    least by the best allocation of each step's shift to its noise and to that of later
-    steps; see :func:`~skpuffer.privacy.allocate_shifts`. With a constant step that
+    than two unit Gaussians at a distance mu. The sum of its squares over the steps is
+    that of :func:`~skpuffer.privacy.allocate_shifts`. With a constant step that
     contracts by c, T steps cost ``(1 + c)/(1 - c) * (1 - c**T)/(1 + c**T)`` times a
-    single one, in place of T. The epsilon of a mu at a delta is exact.
+    single one.
 
-    *Batches.* They are drawn without a look at the records: what holds for the worst
-    of them holds. It is every record that differs at every step, except where they are
-    dealt: then, in the last batches of each epoch. Hidden batches as such gain nothing
-    here, and few small batches are better off with :class:`PrivacyLoss`.
+    *Batches.* The worst batch has every differing record at every step; dealt ones, in
+    the last batches of each epoch. Hidden batches gain nothing here: few small batches
+    are better off with :class:`PrivacyLoss`.
 
-    *Contraction.* Clipped gradients of one score are those of a convex loss, whose
-    slope is cut off. Those of several scores are not, nor are parts of a gradient that
-    are clipped apart: two iterates may be driven apart then by such steps.
+    *Contraction.* Clipped gradients of one score are those of a convex loss. Those of
+    several scores are not, nor are parts of a gradient that are clipped apart.
 
-    *Other releases.* The certificate is one number for the run, and adds up with those
-    of other releases under the same coupling. Where an iterate, a loss or a mean of
-    iterates has been seen as well, it promises nothing.
+    *Other releases.* The certificate adds up with others under the same coupling. It
+    promises nothing once an iterate, a loss or a mean of iterates has been seen.
 
     References
     ----------
@@ -326,26 +313,24 @@ class IterationAmplification(_CompositionAccountant):
 
     Examples
     --------
-    >>> from skpuffer.accountants import IterationAmplification, PrivacyLoss
+    >>> from skpuffer.accountants import IterationAmplification
     >>> from skpuffer.releases import GradientRelease, Optimiser
     >>> from skpuffer.scenarios import RecordScenario
     >>> from skpuffer.training import Logistic, RecordGradient
+    >>> record = RecordGradient(
+    ...     loss=Logistic(), data_norm=1.0, intercept=0.0, n_classes=2
+    ... )
     >>> release = GradientRelease(
     ...     n_records=1000,
     ...     n_steps=1000,
     ...     sampling="full_batch",
     ...     published="result",
-    ...     record=RecordGradient(
-    ...         loss=Logistic(), data_norm=1.0, intercept=0.0, n_classes=2
-    ...     ),
+    ...     record=record,
     ...     optimiser=Optimiser(learning_rate=8.0, l2=0.01),
     ... )
-    >>> last = IterationAmplification(epsilon=1.0, delta=1e-5)
-    >>> round(last.calibrate(release, RecordScenario()).noise.scale, 1)
+    >>> accountant = IterationAmplification(epsilon=1.0, delta=1e-5)
+    >>> round(accountant.calibrate(release, RecordScenario()).noise.scale, 1)
     19.0
-    >>> every = PrivacyLoss(epsilon=1.0, delta=1e-5)
-    >>> round(every.calibrate(release, RecordScenario()).noise.scale, 1)
-    118.0
     """
 
     reads: ClassVar = {GradientRelease: GRADIENT_FIELDS}
@@ -376,17 +361,7 @@ class IterationAmplification(_CompositionAccountant):
             raise value_error("iteration.alpha_infinite")
 
     def longest_step(self, release: GradientRelease) -> float:
-        """Longest step that brings no two runs apart, zero if none is known.
-
-        Parameters
-        ----------
-        release : GradientRelease
-            Its optimiser is not read.
-
-        Returns
-        -------
-        float
-        """
+        """Return the longest step that brings no two runs apart, zero if unknown."""
         largest = largest_batch(release)
         if largest is None or not hasattr(release.record, "curvature"):
             return 0.0
@@ -461,13 +436,7 @@ class IterationAmplification(_CompositionAccountant):
 
 
 def check_hidden(release: GradientRelease) -> None:
-    """Refuse runs of which more than the last iterate leaves.
-
-    Raises
-    ------
-    UnsupportedError
-        With a clause that names the setting that would do.
-    """
+    """Refuse runs of which more than the last iterate leaves."""
     if release.published != "result":
         raise unsupported_error("iteration.iterates_may_be_seen")
     optimiser = release.optimiser
@@ -485,17 +454,8 @@ def check_hidden(release: GradientRelease) -> None:
 def check_contracts(release: GradientRelease, largest_batch: int) -> None:
     """Refuse runs whose steps may bring two iterates further apart.
 
-    Parameters
-    ----------
-    release : GradientRelease
-        Release of which `check_hidden` holds.
-    largest_batch : int
-        How many records a batch may hold at most.
-
-    Raises
-    ------
-    UnsupportedError
-        With a clause that names the setting that would do.
+    The release has passed `check_hidden`; a batch holds `largest_batch` records at
+    most.
     """
     if release.clip_order != 2:
         raise unsupported_error(
@@ -532,17 +492,10 @@ def check_contracts(release: GradientRelease, largest_batch: int) -> None:
 
 
 def longest_step(release: GradientRelease, largest_batch: int) -> float:
-    """Step beyond which two runs on the same batches may come further apart.
+    """Return the step beyond which two runs on the same batches may come further apart.
 
-    Parameters
-    ----------
-    release : GradientRelease
-        With a `record`.
-
-    References
-    ----------
-    Baillon and Haddad (1977): the gradient of a convex b-smooth function is
-    1/b-cocoercive, so that a step of at most 2/b is 1-Lipschitz.
+    The gradient of a convex b-smooth function is 1/b-cocoercive, so that a step of at
+    most 2/b is 1-Lipschitz (Baillon and Haddad, 1977).
     """
     # of a sum of convex functions, each clipped gradient being that of one
     curvature = release.record.curvature * largest_batch / release.divisor

@@ -304,6 +304,7 @@ class PAC(_InformationAccountant):
     budget : float, default=0.5
         Mutual information of table and output, in nats.
     method : {'waterfill', 'closed_form', 'proportional', 'efficient', 'confidence', \
+            'algorithm1'}, default='waterfill'
         - 'waterfill': the least total variance that keeps the budget.
         - 'closed_form': standard deviations in proportion to the fourth roots of the
           variances along the principal axes; spends less than the budget.

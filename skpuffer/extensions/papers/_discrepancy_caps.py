@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 class MonteCarloCaps(NamedTuple):
     """Caps of a batch's discrepancy from draws.
 
-    Parameters
-    ----------
-    slack : float
-        By which a mean or a probability of the draws may be off.
+    `slack` is by how much a mean or a probability of the draws may be off.
     """
 
     mean_square: float
@@ -57,8 +54,8 @@ def monte_carlo_caps(
     Parameters
     ----------
     draws : array-like of shape (n_draws,) or (n_pairs, n_draws)
-        How many of a batch's records differ, at each draw; for several pairs of
-        secrets, one in each row, the largest cap counts.
+        How many of a batch's records differ, at each draw. Of several pairs of secrets,
+        one in each row, the largest cap counts.
     batch_size : int
     tail : float
         Probability by which the discrepancy may exceed the second cap; in (0, 1).
@@ -70,16 +67,14 @@ def monte_carlo_caps(
     Returns
     -------
     MonteCarloCaps
-        A named tuple: `mean_square`, the cap of the mean of its square, no more than
-        the square of the batch size; `tail`, the number that it exceeds with
-        probability `tail` at most; `slack`, by which either was raised; `confidence`,
-        one less the failure.
+        A named tuple: `mean_square`, the cap of the mean of its square; `tail`, the
+        number that it exceeds with probability `tail` at most; `slack`, by which either
+        was raised; `confidence`, one less the failure.
 
     Notes
     -----
-    A diagnostic: draws average over the coupling, and a promise is about its worst
-    pair of tables. The excess over a tail counts against a delta, never at a Rényi
-    order; see :func:`tail_route_epsilon`.
+    A diagnostic: draws average over the coupling, and a promise is about its worst pair
+    of tables. The excess over a tail counts against a delta, never at a Rényi order.
 
     References
     ----------
@@ -126,7 +121,7 @@ def tail_cap(
     ----------
     batch_size : int
     chance : float
-        That one record differs; in (0, 1).
+        Probability that one record differs; in (0, 1).
     tail : float
         Probability of more than the cap; in (0, 1).
     exact : bool, default=True
@@ -162,10 +157,10 @@ def mismatch_mean_square(
     ----------
     batch_size : int
     chance : float
-        That one record differs; in (0, 1).
+        Probability that one record differs; in (0, 1).
     n_records : int, default=None
-        Size of the table that batches are drawn from with replacement: a record that is
-        drawn again differs again. None is a batch of different records.
+        Size of the table that batches are drawn from with replacement. None is a batch
+        of different records.
 
     Returns
     -------
@@ -173,9 +168,9 @@ def mismatch_mean_square(
 
     Notes
     -----
-    A diagnostic: the mean is over the tables too, and a promise is about the worst pair
-    of these. The published formula is that of different records, and given for draws
-    with replacement.
+    A diagnostic: the mean is over the tables too, and a promise is about the worst
+    pair. The published formula is that of different records, not of draws with
+    replacement.
 
     References
     ----------
@@ -186,8 +181,6 @@ def mismatch_mean_square(
     >>> from skpuffer.papers import mismatch_mean_square
     >>> round(mismatch_mean_square(20, 0.1), 3)
     5.8
-    >>> round(mismatch_mean_square(20, 0.1, n_records=100), 3)
-    6.142
     """
     size, chance = check_count(batch_size=batch_size), check_probability(chance=chance)
     both = chance**2
@@ -212,13 +205,11 @@ def realised_mean_square(n_records: int, count: int, rate: float) -> float:
     Returns
     -------
     float
-        Empty batches count as nothing. Divide by the probability of one that is not
-        empty where those are drawn again.
+        Empty batches count as nothing.
 
     Notes
     -----
-    A formula only: no run here divides by the size that was drawn, which tells of the
-    table.
+    A formula only: no run here divides by the size that was drawn, which is secret.
 
     References
     ----------
@@ -259,13 +250,12 @@ def tail_route_epsilon(
     Returns
     -------
     float
-        Of an (epsilon, delta) Pufferfish promise, if the caps are right: those of draws
-        are with their confidence only.
+        Of an (epsilon, delta) Pufferfish promise, if the caps are right.
 
     References
     ----------
-    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix D, with the event
-    of a cap exceeded taken off delta, and Mironov (2017), Proposition 3, for the rest.
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix D; Mironov (2017),
+    Proposition 3.
 
     Examples
     --------
@@ -296,20 +286,9 @@ _RARE = math.log(1e-20)
 def samplers(
     pair: ShiftPair | PoissonPair, beta: float, u: float
 ) -> tuple[Sampler, ...]:
-    """Samplers of one step's privacy loss, one for each direction.
+    """Return samplers of one step's privacy loss, one for each direction.
 
-    Parameters
-    ----------
-    pair : ShiftPair or PoissonPair
-        The dominating pair of the step; the two directions of a shift are the same.
-    beta : float
-        Shape of the generalised Gaussian noise.
-    u : float
-        Shift at scale one.
-
-    Returns
-    -------
-    tuple of callable of (n, rng)
+    `u` is the shift at scale one, `beta` the shape of the noise.
     """
     unit = GeneralizedGaussianNoise(1.0, beta=beta)
     q = pair.rate if type(pair) is PoissonPair else 1.0
@@ -345,14 +324,7 @@ def width_for(losses: Floats, n_steps: int) -> float:
 class EmpiricalLosses:
     """Distribution on the points ``offset + mesh * i``, i = -m ... m, and infinity.
 
-    Parameters
-    ----------
-    mesh : float
-        Distance of the points, in nats.
-    masses : ndarray of shape (2 m + 1,)
-        Given that the loss is finite.
-    infinity : float
-        Mass at infinity.
+    `masses` (2 m + 1,) are given that the loss is finite.
     """
 
     mesh: float

@@ -55,12 +55,8 @@ class SampledPrivacyLoss(Accountant):
 
     The published method for generalised Gaussian noise, for comparison:
     :class:`~skpuffer.accountants.PrivacyLoss` finds the same number exactly, and
-    faster. The losses of one step are sampled, their empirical distribution is put on a
-    grid and composed by Fourier transforms, in both directions of neighbouring tables.
-    Its certificates are labelled as estimates and refuse to be added up.
-
-    It answers for runs of one coordinate (``GradientRelease(dim=1, ...)``): the
-    loss of one fixed shift says nothing of other directions.
+    faster. Its certificates are labelled as estimates and refuse to be added up. It
+    answers for runs of one coordinate (``GradientRelease(dim=1, ...)``).
 
     Parameters
     ----------
@@ -74,37 +70,28 @@ class SampledPrivacyLoss(Accountant):
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     n_samples : int, default=1_000_000
-        Losses that make the empirical distribution; as many more correct its mean.
+        Losses of the empirical distribution; as many more correct its mean.
     half_width : float, default=None
-        The grid ends at plus and minus this many nats; losses beyond are rejected,
-        and the part that was counts against delta. None takes what the samples need.
+        Bound of the grid, in nats; losses beyond are rejected, and their share counts
+        against delta. None takes what the samples need.
     mesh : float, default=None
         Distance of the grid's points, in nats. None is at most 0.001.
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the sampled losses, which are no noise of a release.
 
-    See Also
-    --------
-    skpuffer.accountants.PrivacyLoss : The exact account of the same steps.
-
     Notes
     -----
-    As printed, the algorithm cannot be run: the grid's two requirements exclude each
-    other, the correction of the mean can only go upwards, and what is rejected is
-    forgotten. Here the half width is an odd number of half meshes, the correction goes
-    either way, and a rejected loss counts as infinite. The bound on the error that is
-    published with it, :meth:`error_bound`, is vacuous at sample sizes that a computer
-    can hold.
+    The algorithm as printed cannot be run. Here the half width is an odd number of half
+    meshes, the correction of the mean goes either way, and a rejected loss counts as
+    infinite. The published :meth:`error_bound` is vacuous at feasible sample sizes.
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian:
-    exploring the generalized Gaussian mechanism for private machine learning,
+    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
     Algorithms 5 and 6 and Theorem 6.
 
     Examples
     --------
-    >>> from skpuffer.accountants import PrivacyLoss
     >>> from skpuffer.papers import SampledPrivacyLoss
     >>> from skpuffer.noise import GeneralizedGaussianNoise
     >>> from skpuffer.releases import GradientRelease
@@ -117,8 +104,6 @@ class SampledPrivacyLoss(Accountant):
     >>> certificate = sampled.certify(noise, release, RecordScenario())
     >>> certificate.certified, round(certificate.epsilon, 1)
     (False, 3.1)
-    >>> round(PrivacyLoss().certify(noise, release, RecordScenario()).epsilon, 4)
-    3.1206
     """
 
     needs = (Adjacency,)
@@ -199,25 +184,8 @@ class SampledPrivacyLoss(Accountant):
 
         Notes
         -----
-        The bound is evaluated as it is printed. It is not proved: it takes a distance
-        in total variation for one in nats, and what may go wrong with the samples for
-        a part of delta.
-
-        References
-        ----------
-        Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and
-        Gaussian, Theorem 6.
-
-        Examples
-        --------
-        Ten million losses of a single step leave delta uncertain by a tenth:
-
-        >>> from skpuffer.papers import SampledPrivacyLoss
-        >>> eta, tau = SampledPrivacyLoss.error_bound(
-        ...     1, 1e-3, 10, 1e7, slack=5e-3, deviation=2e-2
-        ... )
-        >>> round(eta, 4), round(tau, 4)
-        (0.1032, 0.9407)
+        The bound is as printed, and not proved: it takes a distance in total variation
+        for one in nats, and a failure of the samples for a part of delta.
         """
         k = check_count(n_steps=n_steps)
         h, width = check_positive(mesh=mesh), check_positive(half_width=half_width)

@@ -76,13 +76,12 @@ def hardmax_utility(votes: ArrayLike, noise: GeneralizedGaussianNoise) -> Floats
     Returns
     -------
     utility : ndarray of shape (n_queries,)
-        By quadrature, to about 1e-6 and better for few classes: no draws are needed.
+        By quadrature, to about 1e-6 and better for few classes.
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian:
-    exploring the generalized Gaussian mechanism for private machine learning, Appendix
-    D, where it is simulated.
+    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
+    Appendix D, where it is simulated.
 
     Examples
     --------
@@ -124,10 +123,9 @@ def hardmax_auc(
     n_gaps : int, default=16
         Nodes of the Gauss-Legendre rule over the gaps.
     n_histograms : int, default=100
-        Histograms at each gap, where there are more than three classes; fewer leave no
-        choice.
+        Histograms at each gap, where there are more than three classes.
     random_state : int, RandomState instance, Generator or None, default=0
-        Seed of the made-up histograms: they are public, not noise.
+        Public seed of the made-up histograms.
 
     Returns
     -------
@@ -172,9 +170,8 @@ def make_vote_histograms(
 ) -> Floats:
     """Make up histograms of votes whose runner-up is behind by a given part.
 
-    The first class leads, the second has ``1 - gap / 100`` times its votes, the third
-    95 % of the second's, and the others share the rest in any way, all ways that give
-    none of them more than the third being equally likely.
+    The second class has ``1 - gap / 100`` times the votes of the first, the third 95 %
+    of the second's. The others share the rest, no more than the third each, uniformly.
 
     Parameters
     ----------
@@ -187,18 +184,17 @@ def make_vote_histograms(
     n_histograms : int, default=1
         Number of histograms.
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the histograms: they are public, not noise.
+        Public seed of the histograms.
 
     Returns
     -------
     votes : ndarray of shape (n_histograms, n_classes)
-        Each row adds up to `n_votes`. Whole numbers if there are more than two classes,
-        what cannot be shared out going to the leader; with two, the gap is exact.
+        Each row adds up to `n_votes`, in whole numbers for more than two classes.
 
     References
     ----------
     Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
-    Appendix D.1, as their programs have it: the text leaves out the third class.
+    Appendix D.1, with the third class of their programs.
 
     Examples
     --------
@@ -313,8 +309,8 @@ _MOVES = {"replace_vote": 2, "add_remove_vote": 1}
 class VoteUtilityDisplay:
     """Probability that a noisy vote names the leader, against the noise's shape.
 
-    A curve for each number of queries that share one budget. It is recommended to make
-    one by :meth:`from_budget`. All parameters are stored as attributes.
+    A curve for each number of queries that share one budget. Make one by
+    :meth:`from_budget`. All parameters are stored as attributes.
 
     Parameters
     ----------
@@ -342,36 +338,25 @@ class VoteUtilityDisplay:
 
     See Also
     --------
-    skpuffer.extensions.papers.hardmax_utility : The probability for given votes.
     skpuffer.inspection.EquivalentNoiseDisplay : The noises themselves.
 
     Notes
     -----
-    Utilities are computed for made-up votes, without simulation of the noise. For one
-    query Laplace noise is best; for many the budget is spent on a sum of privacy
-    losses, which is nearly Gaussian, and shapes about 2 are best. To say which shape is
-    best therefore says nothing until the number of queries is said as well.
+    Laplace noise is best for one query, and shapes about 2 for many, whose summed
+    privacy losses are nearly Gaussian. So the best shape depends on the number of
+    queries.
 
     References
     ----------
-    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian:
-    exploring the generalized Gaussian mechanism for private machine learning, Figures
-    7 and 8.
+    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian,
+    Figures 7 and 8.
 
     Examples
     --------
     >>> from skpuffer.papers import VoteUtilityDisplay
     >>> display = VoteUtilityDisplay.from_budget(
-    ...     epsilon=1.0,
-    ...     delta=1e-5,
-    ...     betas=[1, 1.5, 2],
-    ...     n_queries=[1, 100],
-    ...     n_votes=[1000, 3333],
-    ...     relation="add_remove_vote",
+    ...     betas=[1, 1.5, 2], n_queries=[1, 100], n_votes=[1000, 3333]
     ... )
-    >>> display.utilities.round(3)
-    array([[0.985, 0.973, 0.958],
-           [0.842, 0.874, 0.876]])
     >>> display.best_betas_
     array([1., 2.])
     """
@@ -428,21 +413,19 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
         n_queries : int or array-like of shape (n_curves,), default=(1, 100)
             Queries under the promise, one curve for each number.
         n_votes : int or array-like of shape (n_curves,), default=1000
-            Votes in a query, the same for each curve or one number for each. To compare
-            shapes rather than budgets let it grow with the square root of `n_queries`.
+            Votes in a query, for all curves or each. To compare shapes rather than
+            budgets let it grow with the square root of `n_queries`.
         n_classes : int, default=2
             At least 2.
         relation : {'replace_vote', 'add_remove_vote'}, default='replace_vote'
-            Whether a voter whose data changes votes otherwise, so that two counts move,
-            or joins or leaves. As in :class:`~skpuffer.releases.VoteRelease`.
+            Whether a voter changes the vote or joins or leaves; see
+            :class:`~skpuffer.releases.VoteRelease`.
         gaps : float or (float, float), default=(0.0, 10.0)
-            Part by which the runner-up is behind, in percent: the utility at one gap,
-            or its mean over a range.
+            Part by which the runner-up is behind, in percent: one gap, or a range.
         n_histograms : int, default=100
             Made-up histograms at each gap, where there are more than three classes.
         random_state : int, RandomState instance, Generator or None, default=0
-            Seed of the made-up histograms; they are the same for all noises if it is a
-            seed.
+            Public seed of the made-up histograms.
         ax : matplotlib Axes, default=None
             Axes to draw on. None makes a figure.
         line_kw : dict, default=None
@@ -451,11 +434,6 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
         Returns
         -------
         display : VoteUtilityDisplay
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
         """
         pyplot(f"{cls.__name__}.from_budget")
         check_option(tuple(_MOVES), relation=relation)

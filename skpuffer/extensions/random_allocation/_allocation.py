@@ -65,18 +65,7 @@ _BINS = (FreshBinsSampling, BallsInBinsSampling, FullBatchSampling)
 
 
 def check_bins(release: GradientRelease, count: int) -> None:
-    """Refuse a run whose records draw no bins, or a group of records.
-
-    Parameters
-    ----------
-    count : int
-        How many records differ.
-
-    Raises
-    ------
-    UnsupportedError
-        With a clause that gives the reason and the remedy.
-    """
+    """Refuse a run whose records draw no bins, or a group of `count` records."""
     if type(release.sampling) not in _BINS:
         raise unsupported_error(
             "allocation.scheme_draws_no_bins",
@@ -101,12 +90,7 @@ def strategy_of(release: GradientRelease) -> NoiseStrategy:
 class AllocationSteps(GradientSteps, kind=None):
     """The steps of a run whose records draw bins; see :class:`GradientSteps`.
 
-    Parameters
-    ----------
-    method : str
-        Which bound.
-    target : float or None
-        Delta for which it is, if it is for one.
+    `method` is the bound, and `target` the delta for which it is, if it is for one.
     """
 
     release: GradientRelease
@@ -157,9 +141,8 @@ class RandomAllocation(PrivacyLoss):
 
     Each record draws one of the batches of an epoch, anew in each (``'fresh_bins'``) or
     once for the run (``'balls_in_bins'``), and the Gaussian noise may be correlated
-    across steps; full batches are one bin. :class:`PrivacyLoss` accounts for the same
-    by the best bound that is known: this accountant takes the one that is asked for,
-    and its certificate names the one that was the least in each direction.
+    across steps. :class:`PrivacyLoss` takes the best known bound; this accountant takes
+    the one that you name. Its certificate names the least bound in each direction.
 
     Parameters
     ----------
@@ -172,13 +155,13 @@ class RandomAllocation(PrivacyLoss):
         - 'best': the least of all that are known, by direction and epsilon.
         - 'exact': of independent noise only.
         - 'chain': Markov chains whose covariance is no less than that of the bins.
-        - 'blocks': independent blocks of bins, which is quicker than chains and looser.
+        - 'blocks': independent blocks of bins; quicker than chains and looser.
         - 'closed': Jensen's inequality where a record is added, known bins where one is
           removed.
-        - 'renyi': Rényi divergences by sums over counts where a record is removed,
-          'closed' where one is added.
-        - 'conditional': conditional composition, step by step, as a baseline: looser
-          than chains, slower, for this `delta` alone, and no part of 'best'.
+        - 'renyi': Rényi divergences where a record is removed, 'closed' where one is
+          added.
+        - 'conditional': conditional composition as a baseline: looser than chains,
+          slower, for this `delta` alone, and no part of 'best'.
         - 'unamplified': as if it were known which bin a record is in.
     max_memory : float, default=500
         MiB that a grid may take where epochs are composed.
@@ -190,17 +173,16 @@ class RandomAllocation(PrivacyLoss):
 
     Notes
     -----
-    Neighbouring tables differ in one record that is added, removed or replaced; of a
-    replaced one, 'blocks', 'closed', 'renyi' and 'conditional' say nothing and refuse.
-    Groups of records have no bound here. Where bins are drawn anew, noise may be
-    correlated within epochs only, and 'conditional' is for one epoch at most.
+    Neighbouring tables differ in one record that is added, removed or replaced. For a
+    replaced one, 'blocks', 'closed', 'renyi' and 'conditional' refuse. Groups of
+    records have no bound here. Where bins are drawn anew, noise may be correlated
+    within epochs only, and 'conditional' is for one epoch at most.
 
     References
     ----------
     Schuchardt and Kalinin (2026), Sampling-free privacy accounting for matrix
-    mechanisms under random allocation; Choquette-Choo, Ganesh, Haque, Steinke and
-    Thakurta (2025), Near exact privacy amplification for matrix mechanisms; Feldman and
-    Shenfeld (2025), Privacy amplification by random allocation.
+    mechanisms under random allocation. Feldman and Shenfeld (2025), Privacy
+    amplification by random allocation.
 
     Examples
     --------
@@ -319,15 +301,7 @@ _STRATEGIES = (Toeplitz, InverseToeplitz, BufferedToeplitz, BandedRows, PrefixSu
 
 
 class KeptBins(NamedTuple):
-    """Steps for which records keep the bins they drew.
-
-    Parameters
-    ----------
-    strategy : NoiseStrategy
-        Strategy of their noise, which is independent of that of other steps.
-    times : int
-        How many such parts the run has.
-    """
+    """Steps for which records keep the bins they drew, `times` such parts in a run."""
 
     strategy: NoiseStrategy
     n_steps: int
@@ -335,18 +309,7 @@ class KeptBins(NamedTuple):
 
 
 def check_correlated(release: GradientRelease) -> None:
-    """Refuse a run whose noise is correlated in a way that has no account.
-
-    Parameters
-    ----------
-    release : GradientRelease
-        With a strategy.
-
-    Raises
-    ------
-    UnsupportedError
-        With a clause that gives the reason and the remedy.
-    """
+    """Refuse a run whose noise is correlated in a way that has no account."""
     scheme = release.sampling
     # by exact type: what a subclass does with its bins is not known
     if type(scheme) not in _ACCOUNTED:
@@ -376,17 +339,7 @@ def _begins_with_bins(release: GradientRelease) -> bool:
 def bins_of(release: GradientRelease, strategy: NoiseStrategy) -> tuple[KeptBins, ...]:
     """Return the parts of a run in each of which records keep their bins.
 
-    Parameters
-    ----------
-    release : GradientRelease
-        Release whose records draw bins.
-    strategy : NoiseStrategy
-        Strategy of its noise.
-
-    Returns
-    -------
-    tuple of KeptBins
-        At most two: all whole epochs, and the last one if it is cut short.
+    There are at most two: all whole epochs, and the last one if it is cut short.
     """
     n_steps, n_batches = release.n_steps, release.steps_per_epoch
     if type(release.sampling) is not FreshBinsSampling or n_steps <= n_batches:
@@ -404,26 +357,9 @@ def correlated_pairs(
     method: str = "best",
     target: float | None = None,
 ) -> tuple[tuple[tuple["ShiftPair | CorrelatedAllocationPair", int], ...], Statement]:
-    """Return what dominates a run of correlated noise, and where that is proved.
+    """Return (pair, count) for a run of correlated noise, and where that is proved.
 
-    Parameters
-    ----------
-    steps : GradientSteps
-        Checked.
-    method : str, default='best'
-        Bound of records in bins.
-    target : float, default=None
-        Delta for which it is, if it is for one.
-
-    Returns
-    -------
-    pairs : tuple of (pair, int)
-    source : Statement
-
-    Raises
-    ------
-    UnsupportedError
-        If the noise is not Gaussian.
+    `method` is the bound of records in bins, `target` the delta it may be for.
     """
     release = steps.release
     once = steps.curve_of(noise, 1)
@@ -462,14 +398,9 @@ def _longest(strategy: NoiseStrategy, n_batches: int, n_steps: int) -> float:
 
 
 def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
-    """Say which bound was the least, by direction.
+    """Say which bound was the least, by direction, for steps of correlated noise.
 
-    Returns
-    -------
-    tuple of Statement
-        None unless all steps are of correlated noise. For a run of several parts, each
-        with bins of its own, the bound of the longest at the epsilon of the run: what
-        is composed is the least at every loss, which need not be the same one.
+    For a run of several parts it is the bound of the longest at the run's epsilon.
     """
     pairs: list[Any] = [pair for pair, _ in curve.steps]
     of_bins = all(hasattr(pair, "winner") for pair in pairs)
@@ -492,13 +423,7 @@ def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[Statement, ...]:
 def correlation_statement(
     steps: GradientSteps, strategy: NoiseStrategy, noise: Noise
 ) -> Statement:
-    """Say how much noise there is, for what a record adds to C @ sums.
-
-    Parameters
-    ----------
-    noise : Noise
-        Gaussian.
-    """
+    """Say how much noise there is, for what a record adds to C @ sums."""
     release = steps.release
     longest = _longest(strategy, release.steps_per_epoch, release.n_steps)
     # of noise in proportions, the scale in one unit that hides a record as well

@@ -54,11 +54,10 @@ class SampledAllocation(Accountant):
     """Monte Carlo of the privacy loss of records in bins: estimates by default.
 
     For runs whose records draw one of several bins and keep it, with noise that is
-    independent or correlated across steps in any way. No bound is as near to the truth,
-    and none of it is a promise: certificates are labelled as estimates and refuse to be
-    added up. With ``abstain=True`` noise is verified by a fresh sample before anything
-    is read of the data, and the release is refused if that fails; then delta covers the
-    chance of an error, and the certificate is a promise.
+    independent or correlated across steps in any way. Certificates are labelled as
+    estimates and refuse to be added up. With ``abstain=True`` a fresh sample verifies
+    the noise before any data is read, and the release is refused if that fails. Then
+    delta covers the chance of an error, and the certificate is a promise.
 
     Parameters
     ----------
@@ -67,25 +66,19 @@ class SampledAllocation(Accountant):
     delta : float, default=1e-5
         In (0, 1).
     n_samples : int, default=100_000
-        Independent draws for each direction of neighbouring tables. To abstain takes
-        some multiple of ``1 / delta``.
+        Independent draws for each direction. To abstain takes some multiple of ``1 /
+        delta``.
     confidence : float, default=0.99
         Probability in (0, 1) with which an estimated epsilon is large enough.
     abstain : bool, default=False
         Whether to verify the noise and to refuse the release if that fails.
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the sampled losses, which are no noise of a release. None draws fresh
-        entropy in each call, which a promise needs: all else makes `abstain` an
-        estimate too.
+        Seed of the sampled losses, not of the release's noise. None draws fresh entropy
+        in each call, which a promise needs: any other makes `abstain` an estimate too.
 
     See Also
     --------
     RandomAllocation : Upper bounds, which hold for certain.
-
-    Notes
-    -----
-    The losses are sampled in as many dimensions as there are bins, with a tilt towards
-    large ones.
 
     References
     ----------

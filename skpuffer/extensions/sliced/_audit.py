@@ -91,18 +91,16 @@ class SliceDivergences:
 def slice_divergences(
     outputs: Any, noise: Noise | Calibration, profile: SliceProfile, *, alpha: float
 ) -> SliceDivergences:
-    """Measure the Rényi divergence of each projection of what is released.
+    """Measure the Rényi divergence of each projection of a release.
 
-    For outputs that are made of atoms, with Gaussian noise, each projection is a
-    mixture of Gaussians on a line, of which the divergence is found by quadrature. It
-    is what a sliced budget bounds: the averaged one is at most that of an averaged
-    promise, the joint one at most that of a joint promise.
+    For outputs made of atoms, with Gaussian noise, by quadrature. An averaged or a
+    joint sliced promise bounds the averaged or the joint divergence.
 
     Parameters
     ----------
     outputs : array-like, sequence of Distribution, OutputDistributions or OutputSamples
         The output under two secrets, as in :func:`map_attack`. The divergence is that
-        of the first from the second; exchange them for the other one.
+        of the first from the second.
     noise : Noise or Calibration
         Gaussian, of any covariance.
     profile : SliceProfile
@@ -119,29 +117,22 @@ def slice_divergences(
     UnsupportedError
         If the profile is not finite, or as :func:`map_attack`.
     ValueError
-        If a parameter is out of range; there are more than two secrets; some direction
-        has no noise; or moves are so long beside the noise that no grid resolves them.
+        If there are more than two secrets, some direction has no noise, or moves are
+        too long beside the noise for any grid.
 
     References
     ----------
-    Zhang and Vorobeychik (2025), Sliced Rényi Pufferfish Privacy, Definitions 4.1 and
-    4.3.
+    Zhang and Vorobeychik (2025), Sliced Rényi Pufferfish Privacy, Definitions 4.1, 4.3.
 
     Examples
     --------
     >>> from skpuffer.audit import slice_divergences
     >>> from skpuffer.noise import GaussianNoise
     >>> from skpuffer.transport import SliceProfile
-    >>> found = slice_divergences(
-    ...     [[0, 0, 0], [3, 4, 0]],
-    ...     GaussianNoise((50 / 3) ** 0.5),
-    ...     SliceProfile.basis(3),
-    ...     alpha=4,
-    ... )
-    >>> found.values.round(6).tolist()
-    [1.08, 1.92, 0.0]
-    >>> round(found.averaged, 6), round(found.joint, 6)
-    (1.0, 1.580562)
+    >>> outputs, noise = [[0, 0], [3, 4]], GaussianNoise(5.0)
+    >>> found = slice_divergences(outputs, noise, SliceProfile.basis(2), alpha=2)
+    >>> found.values.round(2).tolist(), round(found.averaged, 2)
+    ([0.36, 0.64], 0.5)
     """
     given = read_outputs(outputs)
     if len(given.distributions) != 2:

@@ -1,8 +1,4 @@
-"""Costs of moves along slices, their curves, and the theorems of the mechanism.
-
-Each kind makes the curve of noise of some variance along the slices, and brackets the
-variance that a budget takes.
-"""
+"""Costs of moves along slices, their curves, and the theorems of the mechanism."""
 
 from __future__ import annotations
 
@@ -66,10 +62,7 @@ _LOG_ORDERS = np.linspace(math.log(1e-3), math.log(1e6), 125)
 class SlicedCurve(Plain):
     """Base of curves of sliced promises: of Gaussian noise, at every finite order.
 
-    Parameters
-    ----------
-    vector : curve or None
-        Curve of the whole noisy output, of which slices say nothing.
+    `vector` is the curve of the whole noisy output, of which slices say nothing.
     """
 
     vector: PrivacyCurve | None = None
@@ -81,18 +74,9 @@ class SlicedCurve(Plain):
         """Return the sliced divergence at an order, in nats."""
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest sliced epsilon at `delta`, over all orders.
+        """Return the smallest sliced epsilon at a delta in (0, 1), over all orders.
 
-        Parameters
-        ----------
-        delta : float
-            In (0, 1).
-
-        Returns
-        -------
-        float
-            Of one random projection, or the mean over slices of each one's epsilon, as
-            the divergence is.
+        It is of one random projection, or the mean over slices, as the divergence is.
         """
         delta = check_probability(delta=delta)
         # slices that do not move at all
@@ -137,13 +121,8 @@ class SlicedCurve(Plain):
 class MeanSquareCurve(SlicedCurve, kind="mean_square_of_slices"):
     """Cost of a mean square move: of slices on average, or of the worst one.
 
-    Parameters
-    ----------
-    square : float
-        Squared move in standard deviations of the noise: the mean over the profile, or
-        the largest, or a bound of it.
-    vector : curve or None
-        As in :class:`SlicedCurve`.
+    `square` is the squared move in standard deviations of the noise: the mean over the
+    profile, or the largest, or a bound of it.
 
     References
     ----------
@@ -171,7 +150,7 @@ class JointSlicedCurve(SlicedCurve, kind="joint_slices"):
     weights : array-like of shape (n_slices,)
         Positive, summing to one.
     vector : curve or None
-        As in :class:`SlicedCurve`.
+        See :class:`SlicedCurve`.
 
     References
     ----------
@@ -233,12 +212,12 @@ class SampledSlicesCurve(JointSlicedCurve, kind="sampled_joint_slices"):
     Parameters
     ----------
     squares : array-like of shape (n_pairs, n_slices)
-        As in :class:`JointSlicedCurve`, along directions drawn from the profile.
+        See :class:`JointSlicedCurve`, along directions drawn from the profile.
     weights : array-like of shape (n_slices,)
     most : array-like of shape (n_pairs,)
         Bound of the squared move along any direction, of each pair.
     shortfall : float
-        By how much the mean over all directions of what is in [0, 1] may exceed that
+        By how much the mean over all directions of values in [0, 1] may exceed that
         over those drawn, with the stated confidence (Hoeffding's inequality).
 
     References
@@ -275,12 +254,7 @@ class SampledSlicesCurve(JointSlicedCurve, kind="sampled_joint_slices"):
 class ShiftedSphereCurve(SlicedCurve, kind="shift_over_sphere"):
     """Joint sliced cost of one move, over all directions uniformly.
 
-    Parameters
-    ----------
-    square : float
-        Squared length of the move in standard deviations of the noise.
-    vector : curve or None
-        As in :class:`SlicedCurve`.
+    `square` is its squared length in standard deviations of the noise.
     """
 
     square: float
@@ -302,25 +276,13 @@ class SliceCosts(ABC):
 
     @abstractmethod
     def curve(self, variances: Floats) -> SlicedCurve:
-        """Return the curve of noise of a variance along each slice.
-
-        Parameters
-        ----------
-        variances : ndarray of shape (n_slices,) or (1,)
-        """
+        """Return the curve of noise of variances (n_slices,) or (1,) along slices."""
 
     @abstractmethod
     def bracket(self, variances: Floats) -> Floats:
         """Return two mean squares between which that of the curve lies.
 
-        Parameters
-        ----------
-        variances : ndarray of shape (n_slices,) or (1,)
-
-        Returns
-        -------
-        ndarray of shape (2,)
-            The divergence of order alpha is between alpha halves of these.
+        The divergence of order alpha is between alpha halves of these.
         """
 
 
@@ -328,10 +290,7 @@ class SliceCosts(ABC):
 class WorstSlice(SliceCosts):
     """The worst slice for all: a joint promise in closed form (Theorem 4.6).
 
-    Parameters
-    ----------
-    squares : float or ndarray of shape (n_slices,)
-        Largest squared move along each slice.
+    `squares` are the largest squared moves along each slice.
     """
 
     squares: float | Floats
@@ -352,13 +311,7 @@ class WorstSlice(SliceCosts):
 
 @dataclass(frozen=True)
 class UniformAverage(SliceCosts):
-    """One displacement, averaged over all directions.
-
-    Parameters
-    ----------
-    square : float
-        Squared length of the longest.
-    """
+    """One displacement, averaged over all directions; `square` bounds its square."""
 
     square: float
     dim: int
@@ -399,8 +352,7 @@ class AveragedSlices(SliceCosts):
     most : float
         Squared move of the whole output, no less than along any direction.
     shortfall : float
-        By how much the mean over all directions of what is in [0, 1] may exceed that
-        over those drawn; zero for a profile in its own right.
+        As in :class:`SampledSlicesCurve`; zero for a profile in its own right.
     """
 
     squares: Floats = field(repr=False)
@@ -464,7 +416,7 @@ def sliced_variance(
     slice_weights: ArrayLike | None = None,
     bound: str = "joint",
 ) -> float:
-    """Return the variance of the noise that sliced Rényi Pufferfish privacy asks for.
+    """Return the published variance of the noise of sliced Rényi Pufferfish privacy.
 
     Parameters
     ----------
@@ -478,13 +430,13 @@ def sliced_variance(
         Equal if None.
     bound : {'joint', 'averaged', 'exact'}, default='joint'
         The worst slice of each step; their weighted mean; or the joint divergence of
-        the summed caps itself.
+        the summed caps.
 
     Returns
     -------
     float
-        As published. Where caps differ from slice to slice it holds for runs that do
-        not read their own history, which no training run is: see
+        As published. **Where caps differ from slice to slice it does not hold** for
+        runs that read their own history, as training runs do: see
         :class:`~skpuffer.accountants.HistoryUniformCap`.
 
     References
@@ -536,7 +488,7 @@ class GroupPrivacyCosts(NamedTuple):
 def group_privacy_costs(
     scale: float, rate: float, count: int, alpha: float, *, n_steps: int = 1
 ) -> GroupPrivacyCosts:
-    """Return Rényi costs of a group that comes or goes, in Poisson batches.
+    """Return Rényi costs of a group that is added or removed, in Poisson batches.
 
     Parameters
     ----------
@@ -545,7 +497,7 @@ def group_privacy_costs(
     rate : float
         Probability that a record is in a batch; in (0, 1).
     count : int
-        Records that come, or that go. One that is replaced does both.
+        Records that are added, or removed. A replaced one counts twice.
     alpha : float
         Rényi order, at least 2.
     n_steps : int, default=1
@@ -554,14 +506,13 @@ def group_privacy_costs(
     -------
     GroupPrivacyCosts
         A named tuple: `naive`, all of them in every batch; `subsampled`, as many as a
-        batch draws, the larger of both directions; `converted`, that of one record at
-        a higher order by the conversion to groups.
+        batch draws, in the worse direction; `converted`, from one record at a higher
+        order.
 
     References
     ----------
-    Mironov (2017), Rényi differential privacy, Proposition 2, for the conversion;
-    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix G, for the group
-    as a baseline.
+    Mironov (2017), Rényi differential privacy, Proposition 2. Zhang and Vorobeychik,
+    Sliced Rényi Pufferfish privacy, Appendix G.
 
     Examples
     --------

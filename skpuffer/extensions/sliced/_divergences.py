@@ -36,15 +36,14 @@ _ROUND_OFF = 1e-14
 def averaged_divergence(
     divergences: ArrayLike, weights: ArrayLike | None = None
 ) -> float:
-    r"""Average sliced Rényi divergence :math:`\sum_l w_l D_l`.
+    r"""Return the average sliced Rényi divergence :math:`\sum_l w_l D_l`.
 
     Parameters
     ----------
     divergences : array-like of shape (n_slices,)
         Rényi divergences of the projections, of one order.
     weights : array-like of shape (n_slices,), default=None
-        Weights of the slices, summing to one; equal if None. Slices without weight do
-        not count.
+        Weights of the slices, summing to one; equal if None.
 
     Returns
     -------
@@ -70,28 +69,25 @@ def averaged_divergence(
 def joint_divergence(
     divergences: ArrayLike, weights: ArrayLike | None = None, *, alpha: float
 ) -> float:
-    r"""Joint sliced Rényi divergence.
+    r"""Return the joint sliced Rényi divergence.
 
     .. math:: \frac{1}{\alpha - 1} \log \sum_l w_l e^{(\alpha - 1) D_l}
 
-    That of one direction, drawn by its weight and revealed, with the projection along
-    it.
+    It is that of one direction, drawn by its weight and revealed, with its projection.
 
     Parameters
     ----------
     divergences : array-like of shape (n_slices,)
         Rényi divergences of the projections, of order `alpha`.
     weights : array-like of shape (n_slices,), default=None
-        Weights of the slices, summing to one; equal if None. Slices without weight do
-        not count.
+        Weights of the slices, summing to one; equal if None.
     alpha : float
         Order, at least 1. At 1 it is the average, at infinity the largest.
 
     Returns
     -------
     divergence : float
-        In nats. No less than the average, and no more than the Rényi divergence of the
-        vectors themselves.
+        In nats. It lies between the average and the divergence of the vectors.
 
     References
     ----------
@@ -132,7 +128,7 @@ def sliced_gaussian_divergences(
     alpha: float,
     profile: SliceProfile,
 ) -> Floats:
-    """Rényi divergences between the projections of two Gaussian distributions.
+    """Return Rényi divergences between the projections of two Gaussian distributions.
 
     Parameters
     ----------
@@ -188,14 +184,16 @@ def sliced_gaussian_divergences(
 def averaged_shift_divergence(
     length: float, scale: float, dim: int, alpha: float
 ) -> float:
-    r"""Average sliced divergence of a Gaussian and its shift, over all directions.
+    r"""Return the average sliced divergence of a Gaussian and its shift.
 
     .. math:: \frac{\alpha r^2}{2 \sigma^2 d}
+
+    The average is over all directions uniformly.
 
     Parameters
     ----------
     length : float
-        Length of the shift, in Euclidean norm.
+        Euclidean length of the shift.
     scale : float
         Standard deviation of each coordinate.
     dim : int
@@ -220,13 +218,12 @@ def averaged_shift_divergence(
 def joint_shift_divergence(
     length: float, scale: float, dim: int, alpha: float
 ) -> float:
-    r"""Joint sliced divergence of a Gaussian and its shift, over all directions.
+    r"""Return the joint sliced divergence of a Gaussian and its shift.
 
     .. math:: \frac{1}{\alpha - 1} \log {}_1F_1\Big(\frac12; \frac d2;
               \frac{\alpha (\alpha - 1) r^2}{2 \sigma^2}\Big)
 
-    as the squared cosine of a uniform direction with the shift has the distribution
-    Beta(1/2, (d - 1)/2).
+    The direction is uniform: its squared cosine with the shift is Beta(1/2, (d - 1)/2).
 
     Parameters
     ----------
@@ -253,8 +250,6 @@ def joint_shift_divergence(
     >>> from skpuffer.privacy_loss import joint_shift_divergence
     >>> round(joint_shift_divergence(1.0, 1.0, dim=2, alpha=4), 6)
     1.528436
-    >>> joint_shift_divergence(1.0, 1.0, dim=1, alpha=4)
-    2.0
     """
     whole, dim = _whole(length, scale, alpha), check_count(dim=dim)
     # all directions of a line are one, and at order infinity the worst one counts
@@ -268,16 +263,14 @@ def joint_shift_divergence(
 
 
 def shift_divergence_bound(averaged: float, profile: SliceProfile) -> float:
-    """Bound on the divergence of a Gaussian and its shift, from its sliced average.
+    """Bound the divergence of a Gaussian and its shift by its sliced average.
 
-    Along the direction that a profile looks along least, it sees as much of a squared
-    shift as the least eigenvalue of its frame.
+    A profile sees at least the least eigenvalue of its frame of a squared shift.
 
     Parameters
     ----------
     averaged : float
-        Average sliced divergence, in nats: of a shift of one Gaussian, and of nothing
-        else.
+        Average sliced divergence, in nats, of a shift of one Gaussian only.
     profile : SliceProfile
 
     Returns
@@ -319,11 +312,10 @@ def _whole(length: float, scale: float, alpha: float) -> float:
 
 
 def _log_kummer(dim: int, z: float) -> float:
-    """Logarithm of 1F1(1/2; dim/2; z) for z above zero, rounded up.
+    """Return the logarithm of 1F1(1/2; dim/2; z) for z above zero, rounded up.
 
-    The mean of ``exp(z B)`` for a Beta variable B, by its series, whose terms are all
-    positive. The ratio of two terms is nearly ``z / (k + dim / 2)``: the largest is at
-    about ``z - dim / 2``, the standard deviation around it ``sqrt(z)``.
+    The mean of ``exp(z B)`` for a Beta variable B, by its series around ``z - dim /
+    2``.
     """
     if z > _LONGEST:
         return z

@@ -39,7 +39,7 @@ def sliced_distribution_distances(
     units: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Floats:
-    """W_inf distances between projections, or certified upper bounds on them.
+    """Return W_inf distances between projections, or certified upper bounds on them.
 
     Parameters
     ----------
@@ -48,21 +48,14 @@ def sliced_distribution_distances(
     profile : SliceProfile
         Finite.
     units : array-like of shape (dim,), default=None
-        Unit of each coordinate: outputs are divided by it before they are projected.
+        Unit of each coordinate, by which outputs are divided first.
     n_jobs : int, default=None
         Threads.
 
     Returns
     -------
     distances : ndarray of shape (n_pairs, n_slices)
-        Infinite where no bound holds, as between Gaussians whose projections have
-        unequal variances.
-
-    Raises
-    ------
-    ValueError
-        If the profile is not finite, or a distribution has another number of
-        coordinates.
+        Infinite where no bound holds, as for Gaussian projections of unequal variances.
 
     References
     ----------
@@ -189,14 +182,7 @@ _Pair = tuple[Distribution, Distribution]
 
 @dataclass(frozen=True)
 class SampledWorlds:
-    """Independent draws of the output, and the pairs to compare.
-
-    Parameters
-    ----------
-    draws : tuple of ndarray of shape (n_draws, dim)
-    pairs : tuple of (int, int)
-        Indices into `draws`.
-    """
+    """Independent draws of the output (n_draws, dim), and pairs of them to compare."""
 
     draws: tuple[Floats, ...]
     pairs: tuple[tuple[int, int], ...]
@@ -209,20 +195,10 @@ class SampledWorlds:
         confidence: float,
         n_jobs: int | None,
     ) -> Floats:
-        """Bound the moves along each slice of what was drawn from.
+        """Bound the moves along each slice of what was drawn from, (n_pairs, n_slices).
 
-        Parameters
-        ----------
-        profile : SliceProfile
-            Finite.
-        support : Ball or Box
-            In which the output stays.
-        confidence : float
-            Probability that no bound is too small.
-
-        Returns
-        -------
-        ndarray of shape (n_pairs, n_slices)
+        The output stays in `support`; no bound is too small with probability
+        `confidence`.
         """
         return dkw_sliced_distances(
             self.draws,
@@ -239,17 +215,9 @@ class SampledWorlds:
 def moves_along(
     fact: Fact, release: QueryRelease, profile: SliceProfile, n_jobs: int | None
 ) -> Floats:
-    """Bound how far the output moves along each slice, for each pair of secrets.
+    """Bound how far the output moves along each slice, (n_pairs, n_slices).
 
-    Parameters
-    ----------
-    profile : SliceProfile
-        Finite.
-
-    Returns
-    -------
-    ndarray of shape (n_pairs, n_slices)
-        In the units of the release, without its `slack`.
+    In the units of the release, without its `slack`.
     """
     raise type_error("sliced.moves_unknown", fact_type=type(fact).__name__)
 
@@ -284,12 +252,9 @@ def _(
 
 @singledispatch
 def shift_lengths(fact: Fact, release: QueryRelease) -> Floats | None:
-    """Lengths of the moves if each pair differs by one displacement and no more.
+    """Return the lengths (n_pairs,) of moves if each pair differs by one displacement.
 
-    Returns
-    -------
-    ndarray of shape (n_pairs,) or None
-        None if some pair is not known to.
+    None if some pair is not known to.
     """
     return None
 
@@ -319,18 +284,7 @@ def _(fact: CoupledSamples, release: QueryRelease) -> Floats | None:
 
 
 def sampled_worlds(fact: Fact, release: QueryRelease) -> SampledWorlds | None:
-    """Return the draws of a fact that rests on nothing but independent ones.
-
-    Returns
-    -------
-    SampledWorlds or None
-        None if the fact is known, or an estimate of another kind.
-
-    Raises
-    ------
-    UnsupportedError
-        If there are draws, of which no confidence follows.
-    """
+    """Return the draws of a fact that rests on independent ones alone, or None."""
     if fact.certified or fact.reads_private_rows:
         return None
     if isinstance(fact, CoupledSamples):

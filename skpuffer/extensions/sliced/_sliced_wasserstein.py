@@ -71,19 +71,7 @@ _SLICES, _SLICES_PER_DIM = 200, 4
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of the moves of one release.
-
-    Parameters
-    ----------
-    costs : SliceCosts
-        What noise of a variance along each slice costs.
-    directions : ndarray of shape (n_slices, dim) or None
-        Of the costs' slices; None is all directions.
-    profile : SliceProfile
-        That the promise is about.
-    radius : float
-        Bound of the move of the whole output, in its units.
-    """
+    """What is known of the moves of one release."""
 
     costs: SliceCosts
     directions: Floats | None
@@ -98,11 +86,11 @@ class _Known:
 class SlicedWasserstein(Accountant):
     """Gaussian noise that covers W_inf along the slices of a profile.
 
-    The sliced Wasserstein mechanisms. Each direction of the profile is covered by how
-    far the output moves along it, and the costs of the directions are averaged. The
-    promise is about one direction at a time: an observer of the whole vector may learn
-    far more. That is bounded by `rpp_epsilon`, which every certificate states and
-    shows; for one displacement and all directions equally it is `dim` times the budget.
+    The noise covers how far the output moves along each direction of the profile, and
+    the costs of the directions are averaged. **The promise is about one direction at a
+    time.** An observer of the whole vector may learn far more: `rpp_epsilon` of every
+    certificate bounds that. For one displacement and all directions it is `dim` times
+    the budget.
 
     Parameters
     ----------
@@ -112,30 +100,27 @@ class SlicedWasserstein(Accountant):
         Rényi order, in (1, inf).
     aggregation : {'average', 'joint'}, default='average'
         - 'average': the mean over slices of each one's divergence.
-        - 'joint': the divergence of one projection, along a direction that is drawn
-          and revealed. Rare directions that tell much count for more.
+        - 'joint': the divergence of one projection, along a direction that is drawn and
+          revealed, so that rare directions with a large divergence count for more.
     method : {'closed', 'exact'}, default=None
-        Method for the joint promise: 'closed' covers the worst slice, and 'exact' finds
-        the least noise. None is 'exact' for it, and 'closed' for the average, whose
-        closed form is exact.
+        'closed' covers the worst slice, 'exact' finds the least noise. None is 'exact'
+        for the joint promise, and 'closed' for the average, where it is exact.
     per_pair : bool, default=True
         Whether slices are taken together for each pair of secrets. If not, the largest
-        move of any pair along each slice is taken first, as published, for no less
-        noise.
+        move of any pair along each slice is taken first, as published, with more noise.
     profile : SliceProfile or {'basis', 'uniform'}, default=None
         Directions and their weights. None draws ``max(200, 4 dim)`` of them with the
-        public seed 0: a profile in its own right. 'uniform' is all directions equally:
-        in closed form where each pair of secrets differs by one displacement (points,
-        Gaussians of one covariance), otherwise by directions that are drawn and
+        public seed 0. 'uniform' is all directions equally: in closed form where each
+        pair of secrets differs by one displacement, otherwise by drawn directions and
         `confidence`.
     confidence : float, default=None
-        Probability that the promise holds, for 'uniform' by directions that are drawn,
-        and for outputs known by independent draws alone. Those need the `support` too.
+        Probability that the promise holds, for 'uniform' by drawn directions, and for
+        outputs known by independent draws alone. Those need the `support` too.
     support : Box or Ball, default=None
-        In which every output is known to stay, whatever the table; of
-        :mod:`skpuffer.transport`. Mass that was not drawn may be anywhere in it.
+        Range of every output, whatever the table; of :mod:`skpuffer.transport`, in the
+        units of the output.
     n_slices : int, default=None
-        How many directions are drawn, where they are. None is ``max(200, 4 dim)``.
+        Number of drawn directions. None is ``max(200, 4 dim)``.
     n_jobs : int, default=None
         Threads for the distances.
 
@@ -145,21 +130,16 @@ class SlicedWasserstein(Accountant):
 
     Notes
     -----
-    Slices are of the release in its units, and so is `support` in those of the output
-    itself. No promise of this accountant adds up with any other, nor converts into an
-    (epsilon, delta) one about the output; see
-    :meth:`~skpuffer.privacy.Certificate.to_sliced_approximate` and
-    :meth:`~skpuffer.privacy.Certificate.after_processing`.
-
-    A release that does not move along any slice is refused: it may tell the secret all
-    the same, along none of them.
+    Slices are of the release in its units. The promise does not add up with any other,
+    nor convert into an (epsilon, delta) one about the output; see
+    :meth:`~skpuffer.privacy.Certificate.to_sliced_approximate`. A release that does not
+    move along any slice is refused.
 
     References
     ----------
-    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy: tractable privatization
-    mechanism and private learning with gradient clipping, Theorems 4.5 to 4.8. Draws
-    are bounded by both orders of a pair and with the declared support, without which
-    the published estimate is no bound.
+    Zhang and Vorobeychik (2025), Sliced Rényi Pufferfish privacy, Theorems 4.5 to 4.8.
+    The published estimate from draws is no bound; here both orders of a pair and the
+    declared support are used.
 
     Examples
     --------
@@ -169,21 +149,10 @@ class SlicedWasserstein(Accountant):
     >>> from skpuffer.scenarios import LawsScenario
     >>> release = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=4, dim=3)
     >>> scenario = LawsScenario([(PointMass([0, 0, 0]), PointMass([3, 4, 0]))])
-    >>> for aggregation, method in (
-    ...     ("average", "closed"),
-    ...     ("joint", "exact"),
-    ...     ("joint", "closed"),
-    ... ):
-    ...     accountant = SlicedWasserstein(
-    ...         1.0, 4.0, aggregation, method, profile="basis"
-    ...     )
-    ...     noise, certificate, *_ = vars(
-    ...         accountant.calibrate(release, scenario)
-    ...     ).values()
-    ...     print(round(noise.variance(), 4), round(certificate.rpp_epsilon, 4))
-    16.6667 3.0
-    24.514 2.0397
-    32.0 1.5625
+    >>> accountant = SlicedWasserstein(1.0, 4.0, profile="basis")
+    >>> found = accountant.calibrate(release, scenario)
+    >>> round(found.noise.variance(), 4), round(found.certificate.rpp_epsilon, 4)
+    (16.6667, 3.0)
     """
 
     needs = (OutputDistributions, CoupledSamples)
@@ -494,18 +463,7 @@ class SlicedWasserstein(Accountant):
 
     @staticmethod
     def _variances(noise: Noise, known: _Known, release: QueryRelease) -> Floats:
-        """Variance of the noise along each slice, in the units of the release.
-
-        Returns
-        -------
-        ndarray of shape (n_slices,)
-            Of all directions, the least variance alone.
-
-        Raises
-        ------
-        UnsupportedError
-            If it is not Gaussian noise, or none along some direction.
-        """
+        """Variance of the noise along each slice, in the units of the release."""
         # by exact type: another Gaussian noise may have another covariance
         if type(noise) not in (GaussianNoise, CorrelatedGaussianNoise):
             raise unsupported_error("sliced.noise_not_gaussian", family=noise.family)
@@ -538,11 +496,10 @@ class SlicedWasserstein(Accountant):
 class SinkhornWasserstein(_AdditiveAccountant):
     """Noise that covers an entropic W_inf between output distributions of secrets.
 
-    The distance is the least of a radius plus a price for each nat by which a coupling
-    within the radius differs from the product: what Sinkhorn scaling computes. It is
-    never below W_inf, so the promise is that of the general Wasserstein mechanism, at
-    more noise. Feasible radii are found by an exact flow, so that nothing rests on how
-    far the scaling went.
+    The distance is the least radius plus a price for each nat by which a coupling
+    within the radius differs from the product. It is never below W_inf, so the promise
+    is that of the general Wasserstein mechanism, with more noise. Use it for comparison
+    only.
 
     Parameters
     ----------
@@ -552,47 +509,40 @@ class SinkhornWasserstein(_AdditiveAccountant):
         Rényi order, greater than 1; 2 if neither it nor `delta` is given. Infinity asks
         for a pure promise, which Gaussian noise cannot keep.
     entropy : float, default=0.1
-        Price of a nat, above zero, in the units of the release. The smaller, the nearer
-        to W_inf.
+        Price of a nat, above zero, in the units of the release. Zero would be W_inf.
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one. Not together with `alpha`.
     noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
 'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
-        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
-        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
-        mean square error over all coordinates, by public facts alone; the certificate's
-        `choice` says which. Where the prior is only sampled, it is Gaussian noise.
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes
+        the one of least mean square error of Gaussian, Laplace and (for integers)
+        discrete Laplace noise, by public facts alone. Where the prior is only sampled,
+        it is Gaussian.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
 
     See Also
     --------
     GeneralWasserstein : Covers W_inf itself: less noise, and less to compute.
-    skpuffer.transport.wasserstein_distance : The distance without entropy.
 
     Notes
     -----
-    For comparison, and never recommended. The distance mixes units: it does not scale
-    with the output unless `entropy` does, and two secrets of one distribution are apart
-    by as much as a coupling of it with itself costs.
+    The distance mixes units: it does not scale with the output unless `entropy` does.
 
     References
     ----------
-    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, appendix A.5, equations 22
-    to 25.
+    Zhang and Vorobeychik (2025), Sliced Rényi Pufferfish privacy, equations 22 to 25.
 
     Examples
     --------
-    >>> from skpuffer.accountants import GeneralWasserstein, SinkhornWasserstein
+    >>> from skpuffer.accountants import SinkhornWasserstein
     >>> from skpuffer.releases import QueryRelease
     >>> from skpuffer.distributions import Discrete
     >>> from skpuffer.scenarios import LawsScenario
     >>> scenario = LawsScenario([(Discrete([0, 1, 2]), Discrete([0.5, 1.5, 3]))])
     >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
-    >>> for accountant in (GeneralWasserstein(), SinkhornWasserstein(entropy=0.1)):
-    ...     found = accountant.calibrate(release, scenario)
-    ...     print(round(found.certificate.sensitivity, 6))
-    1.0
+    >>> found = SinkhornWasserstein(entropy=0.1).calibrate(release, scenario)
+    >>> round(found.certificate.sensitivity, 6)
     1.109861
     """
 

@@ -23,17 +23,16 @@ from ._recursion import (
 def renyi_circulant(
     lags: Any, n_batches: int, orders: Any, cyclic: bool = True
 ) -> Floats:
-    """Rényi divergence in the direction "remove", from the entries of a Gram matrix.
+    """Return the Rényi divergence in the direction "remove", from a banded Gram matrix.
 
-    A bin is empty, or in a cluster: that starts with the first bin of some count after
-    n_lags - 1 empty ones and ends with the next n_lags - 1 empty ones. Clusters do not
-    interact, so sums over counts renew themselves after each.
+    Clusters of bins between gaps of n_lags - 1 empty ones do not interact, so sums over
+    counts renew themselves after each.
 
     Parameters
     ----------
     lags : array-like of shape (n_lags,)
-        Entries ``gram[i, i + h]`` for h = 0, 1, ..., and zero beyond, in units of the
-        noise's variance; or upper bounds on them.
+        Entries ``gram[i, i + h]`` for h = 0, 1, ..., zero beyond, or upper bounds on
+        them, in units of the noise's variance.
     n_batches : int
         Number of bins.
     orders : float or array-like
@@ -50,8 +49,7 @@ def renyi_circulant(
     Raises
     ------
     ValueError
-        If the bins are cyclic and so few that some tuple of `order` bins leaves no gap
-        of n_lags - 1 empty ones: such tuples would not be counted.
+        If the bins are cyclic and too few to leave gaps between clusters.
     """
     lags = check_finite(lags=lags)
     if lags.ndim != 1 or not lags.size or np.any(lags < 0):
@@ -73,15 +71,7 @@ def circulant_divergences(
 ) -> Floats:
     """Return the divergences at the orders 2, 3, ..., `order`; see the function above.
 
-    Parameters
-    ----------
-    lags : ndarray of shape (n_lags,)
-    order : int
-        Below n_bins / (n_lags - 1) where the bins are cyclic.
-
-    Returns
-    -------
-    ndarray of shape (order - 1,)
+    `order` is below n_bins / (n_lags - 1) where the bins are cyclic.
     """
     top = float(lags.max())
     clusters = _clusters(lags, order, top)
@@ -129,16 +119,10 @@ def _clusters(lags: Floats, order: int, top: float) -> Floats:
 def envelope(gram: Floats, n_lags: int, cyclic: bool) -> tuple[Floats, float]:
     """Return upper bounds of a Gram matrix, the same along each diagonal.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n_bins, n_bins)
-    cyclic : bool
-        Whether the first bin is next to the last.
-
     Returns
     -------
     lags : ndarray of shape (n_lags,)
-        Excess over the second one.
+        Excess over `shared`.
     shared : float
         The largest entry beyond the lags.
     """
@@ -244,17 +228,7 @@ class Band(NamedTuple):
         return total
 
     def _rest(self, fixed: Floats, order: int, top: float) -> Floats:
-        """Sums over the counts of all other bins, of a total of at most `order`.
-
-        Parameters
-        ----------
-        fixed : ndarray of shape (n, n_first)
-            Counts of the first bins, of one common total.
-
-        Returns
-        -------
-        ndarray of shape (order + 1,)
-        """
+        """Sums over the counts of all other bins, of a total of at most `order`."""
         n_first, n_last = fixed.shape[1], self.width - 1
         last = states(n_last, order)
         placed = fixed[0].sum()
@@ -291,11 +265,7 @@ class Band(NamedTuple):
 class Renewal:
     """Upper bounds of a Gram matrix that are the same along each diagonal.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n_bins, n_bins)
-    width : int
-        Number of diagonals that are kept apart from the rest.
+    `width` diagonals are kept apart from the rest.
     """
 
     def __init__(self, gram: Floats, width: int) -> None:

@@ -23,8 +23,8 @@ class Window(NamedTuple):
     size : int
         Number of bins m.
     lags : ndarray of shape (size,)
-        At index h, the largest entry of the Gram matrix between two bins h apart in any
-        window of this size.
+        Entry h is the largest of the Gram matrix between two bins h apart in any
+        window.
     """
 
     size: int
@@ -32,32 +32,12 @@ class Window(NamedTuple):
 
 
 def linear_lags(gram: Floats) -> Floats:
-    """Return the largest entries by distance, bins in a row.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n_bins, n_bins)
-
-    Returns
-    -------
-    ndarray of shape (n_bins,)
-        At index h, the largest ``gram[i, i + h]``.
-    """
+    """Return the largest entries ``gram[i, i + h]`` by h, bins in a row."""
     return np.array([np.diagonal(gram, h).max() for h in range(len(gram))])
 
 
 def cyclic_lags(gram: Floats) -> Floats:
-    """Return the largest entries by distance, bins in a circle.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n_bins, n_bins)
-
-    Returns
-    -------
-    ndarray of shape (n_bins,)
-        At index h, the largest ``gram[i, (i + h) % n_bins]``.
-    """
+    """Return the largest entries ``gram[i, (i + h) % n_bins]`` by h, in a circle."""
     lags = linear_lags(gram)
     # those of i + h >= n_bins are, by symmetry, n_bins - h apart in a row
     circle: Floats = np.maximum(lags, np.concatenate([lags[:1], lags[:0:-1]]))
@@ -65,21 +45,11 @@ def cyclic_lags(gram: Floats) -> Floats:
 
 
 def windows(gram: Floats) -> list[Window]:
-    """Return windows of consecutive bins, each of which bounds the whole.
+    """Return windows of consecutive bins, all bins first; each bounds the whole.
 
-    With a record equally likely in all bins the likelihood ratio is the mean over the
-    bins, so also the mean, over all rotations of a window, of the mean over the window.
+    The likelihood ratio is the mean over all rotations of a window of the mean over it.
     By convexity a divergence is at most the largest over the rotations, and all of
     these have at most the lags of the circle.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n_bins, n_bins)
-
-    Returns
-    -------
-    list of Window
-        The first has all bins, in a row: of it there is one rotation alone.
     """
     bins = len(gram)
     row, circle = linear_lags(gram), cyclic_lags(gram)
@@ -131,10 +101,9 @@ class Bins(Plain, kind="bins"):
         return _gram(self)
 
     def stand_out(self, variance: float) -> bool:
-        """Whether noise of a variance, in clip norms squared, is next to none.
+        """Whether noise of a variance is so little that all bins are told apart anyway.
 
-        All bins are told apart anyway, and the masses of laws leave the range of
-        floats.
+        Masses of laws would then leave the range of floats.
         """
         return bool(self.gram.max() > _LOUDEST * variance)
 
@@ -173,16 +142,7 @@ class Cover:
     """Covariance ``sum_c scales[c] * decays[c] ** |i - j| + own * (i == j)``.
 
     It is that of a sum of independent stationary first-order autoregressions and of
-    independent noise. A decay of one is a factor common to all bins.
-
-    Parameters
-    ----------
-    scales : tuple of float
-        Non-negative, at most two.
-    decays : tuple of float
-        In [0, 1], as many.
-    own : float
-        Non-negative.
+    independent noise. At most two scales and `own` are not negative, decays in [0, 1].
     """
 
     scales: tuple[float, ...]
@@ -229,17 +189,7 @@ class Cover:
 
 
 def check_cover(cover: Cover, lags: Floats) -> Cover:
-    """Return a cover that is nowhere less than the lags.
-
-    Parameters
-    ----------
-    lags : ndarray of shape (size,)
-
-    Raises
-    ------
-    ValueError
-        If it is less somewhere: what is computed from it would be no bound.
-    """
+    """Return a cover that is nowhere less than the lags."""
     short = np.flatnonzero(~(cover.lags(len(lags)) >= lags))
     if len(short):
         raise value_error(
@@ -252,10 +202,7 @@ def check_cover(cover: Cover, lags: Floats) -> Cover:
 
 
 def _fitted(lags: Floats, common: float) -> tuple[Floats, Floats, Floats]:
-    """Least scales, of each decay, that cover the lags beside what all have in common.
-
-    Then what is left for single bins, and how good the covers look.
-    """
+    """Return, by decay, least scales beside a common factor, the rest, and a score."""
     left = np.maximum(lags - common, 0.0)
     far = np.flatnonzero(left[1:]) + 1
     scales = np.zeros_like(_DECAYS)
@@ -271,20 +218,10 @@ def _fitted(lags: Floats, common: float) -> tuple[Floats, Floats, Floats]:
 
 
 def geometric_covers(lags: Floats) -> Iterator[tuple[float, Cover]]:
-    """Yield likely good covers of lags, each with the least scale it can have.
+    """Yield likely good covers of lags (size,), each with the least scale it can have.
 
-    Parameters
-    ----------
-    lags : ndarray of shape (size,)
-        Non-negative; at index h, the largest covariance of two bins h apart.
-
-    Yields
-    ------
-    score : float
-        The smaller, the tighter a bound is likely to be.
-    cover : Cover
-        An autoregression, and one beside a factor common to all bins, which has some
-        share of the first lag.
+    The smaller the score, the tighter a bound is likely to be. Covers are an
+    autoregression, and one beside a factor common to all bins.
     """
     size = len(lags)
     if not lags[1:].any():

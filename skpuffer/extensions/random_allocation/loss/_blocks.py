@@ -45,16 +45,8 @@ _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 class Blocks(NamedTuple):
     """Independent blocks of bins, and a covariance no less than that within each.
 
-    Parameters
-    ----------
-    number : int
-        Number of blocks.
-    size : int
-        Bins of each.
-    common : float
-        Covariance of any two bins of a block.
-    own : float
-        Variance of a bin beyond that.
+    There are `number` blocks of `size` bins. Two bins of a block have the covariance
+    `common`, and each has the variance `own` beyond that.
     """
 
     number: int
@@ -71,16 +63,8 @@ class Blocks(NamedTuple):
 def blocks_of(gram: Floats) -> list[Blocks]:
     """Return ways to leave bins out until what is left falls into independent blocks.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n_bins, n_bins)
-        Not negative.
-
-    Returns
-    -------
-    list of Blocks
-        Each bounds all bins, as a set of bins does whose rotations have no more in
-        common; the last has all bins in one block.
+    Each bounds all bins, as a set of bins does whose rotations have no more in common.
+    The Gram matrix is not negative; the last way has all bins in one block.
     """
     bins, row, circle = len(gram), linear_lags(gram), cyclic_lags(gram)
     # bins that are further apart on the circle have nothing in common
@@ -108,16 +92,13 @@ def block_law(blocks: Blocks, reach: float, nodes: int, points: int) -> ChainLaw
         In units of the noise's variance.
     reach : float
         Largest strike that is asked for.
-    nodes : int
-        Nodes of the factor that a block has in common.
-    points : int
-        Points of the lattice of the sum, up to the reach.
+    nodes, points : int
+        Nodes of a block's common factor, and points of the lattice of the sum.
 
     Returns
     -------
     ChainLaw
-        Of both directions, whose divergences are means of put options on the ratio. Its
-        mean is that before the splits.
+        Of both directions, with the mean before the splits.
 
     Notes
     -----
@@ -203,14 +184,8 @@ def _split_term(factor: float, own: float, sums: Floats) -> Floats:
 def block_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> Floats:
     """Bound the hockey-stick divergence in one direction by independent blocks.
 
-    It takes no grid of states, and is looser than a Markov chain's bound.
-
-    Parameters
-    ----------
-    variance : float
-        Variance of the noise, in clip norms squared.
-    epsilon : ndarray
-        Non-negative.
+    It takes no grid of states, and is looser than a Markov chain's bound. `variance` is
+    that of the noise, in clip norms squared.
     """
 
     def law_at(epsilon: Floats, rung: float) -> ChainLaw:
@@ -233,12 +208,7 @@ def _reach(rung: float, adding: bool) -> float:
 def block_plan(bins: Bins, variance: float, epsilon: float, adding: bool) -> Blocks:
     """Choose the size of blocks by the bounds that coarse lattices give.
 
-    Every choice is a bound.
-
-    Parameters
-    ----------
-    variance, epsilon : float
-        About those at which the bound will be asked for.
+    Every choice is a bound. It is tight near the given variance and epsilon.
     """
     at = np.array([epsilon])
 

@@ -32,10 +32,8 @@ class Accuracy(NamedTuple):
 
     Parameters
     ----------
-    nodes : int
-        Nodes of the faster autoregression.
-    second : int
-        Nodes of the slower one, where there are two.
+    nodes, second : int
+        Nodes of the faster autoregression, and of the slower one if there are two.
     points : int
         Points of the grid of the sum.
     tilt : float
@@ -61,11 +59,7 @@ _EXPONENTS = {"remove": 0.0, "add": 1.0, "replace": -1.0}
 def chain_state(cover: Cover, direction: str, accuracy: Accuracy) -> State:
     """Return a chain's state, split so that the bound of a direction is one.
 
-    Parameters
-    ----------
-    cover : Cover
-        In units of the noise's variance.
-    direction : {'remove', 'add', 'replace'}
+    The cover is in units of the noise's variance.
     """
     axes = []
     grids = (
@@ -92,11 +86,10 @@ def _dense_within(low: float, high: float, count: int) -> Floats:
 
 
 def _growth(part: Axis, size: int, sign: int) -> tuple[Floats, Floats, Floats]:
-    """Means, given a state, of what later likelihood ratios owe to the next state.
+    """Return means, given a state, of what later ratios owe to the next state.
 
-    With c_h = loading * decay**h that is ``exp(sign c_h x - c_h²/2)``; of shapes
-    (n + 1, size), given each node, and in the last row for the first state: exactly,
-    of the part of the exact law above the nodes, and of the law split on the nodes.
+    With c_h = loading * decay**h: ``exp(sign c_h x - c_h²/2)``, (n + 1, size), the last
+    row for the first state; exactly, of the exact law above the nodes, and as split.
     """
     load = part.loading * np.power(part.decay, np.arange(size), dtype=float)
     if part.loading == 0:
@@ -121,17 +114,10 @@ def _growth(part: Axis, size: int, sign: int) -> tuple[Floats, Floats, Floats]:
 
 
 def outside(state: State, size: int, signs: tuple[tuple[int, float], ...]) -> float:
-    """Bound on what it costs to move paths down to the last nodes.
+    """Bound what it costs, in the mean over the bins, to move paths down to the last
+    nodes.
 
-    Parameters
-    ----------
-    signs : tuple of (int, float)
-        Signs of the exponents, and weights: ``((1, 1.0),)`` for the likelihood ratio.
-
-    Returns
-    -------
-    float
-        Of the mean over the bins.
+    `signs` are the exponents' signs and weights: ``((1, 1.0),)`` for the ratio itself.
     """
     later = np.zeros(1)
     for sign, weight in signs:
@@ -165,18 +151,14 @@ class ChainLaw(NamedTuple):
 
     Parameters
     ----------
-    step : float
-        Step of the grid of the mean.
-    reach : float
-        Largest strike.
+    step, reach : float
+        Step of the grid of the mean, and the largest strike.
     mean : float
         Mean of the split law, with all that lies beyond the grid.
     below, moment : ndarray of shape (n_points + 1,)
         Sums of masses, and of these times their places.
-    outside : float
-        Amount added for paths outside the nodes.
-    error : float
-        Amount added for rounding.
+    outside, error : float
+        Amounts added for paths outside the nodes, and for rounding.
     """
 
     step: float
@@ -256,9 +238,9 @@ def chain_law(
 
 
 def _split_terms(ratio: Floats, own: float, grid: Floats) -> Floats:
-    """Masses of ``ratio exp(sqrt(own) z - own/2)`` on a grid from zero, means kept.
+    """Return masses of ``ratio exp(sqrt(own) z - own/2)`` on a grid from zero.
 
-    What lies above the grid is left out.
+    Means are kept, and the masses above the grid left out.
     """
     width = grid[1]
     masses = np.zeros((*ratio.shape[:2], len(grid)))
@@ -291,26 +273,9 @@ def by_marks(
 ) -> Floats:
     """Bound a divergence at epsilons, each of which takes long.
 
-    Parameters
-    ----------
-    delta_at : callable
-        Upper bound of a hockey-stick divergence at one epsilon.
-    epsilon : ndarray
-        Non-negative.
-    least : float
-        Divergence for less than which no further bound is found.
-
-    Returns
-    -------
-    ndarray
-        One or two are found as such. Many are read off the line, as a function of
-        exp(epsilon), between two bounds: the divergence is convex in that, so that it
-        lies below.
-
-    Raises
-    ------
-    ValueError
-        If an epsilon is negative.
+    One or two are found by `delta_at`. Many are read off the line between two bounds,
+    as a function of exp(epsilon), in which the divergence is convex. Below the
+    divergence `least` no further bound is found.
     """
     if np.any(epsilon < 0):
         raise value_error("allocation.epsilon_negative", least=epsilon.min())
@@ -338,14 +303,9 @@ _WINDOW = 4
 
 
 class Replaced(NamedTuple):
-    """Bound on a divergence, and what of it was charged.
+    """Bound `delta` on a divergence, all charges included.
 
-    Parameters
-    ----------
-    delta : float
-        All charges included.
-    outside, error : float
-        For paths outside the grids, and for rounding.
+    `outside` and `error` are those for paths outside the grids and for rounding.
     """
 
     delta: float
@@ -366,7 +326,7 @@ def chain_replaced(
     size : int
         Number of bins.
     spread : float, default=3.0
-        How far the grid of a term reaches, in means of the sum at most.
+        Largest reach of the grid of a term, in means of the sum.
 
     Notes
     -----
@@ -444,9 +404,9 @@ def _split_step(
 
 
 def _tail(state: State, masses: Floats, grid: Floats, size: int, end: float) -> float:
-    """Bound on the mean, over bins, of sums beyond the window's end.
+    """Bound the mean, over bins, of sums beyond the window's end by a Chernoff bound.
 
-    By a Chernoff bound: beyond w, s <= w exp(t (s - w)) for t w >= 1.
+    Beyond w, s <= w exp(t (s - w)) for t w >= 1.
     """
     best = math.inf
     for power in range(9):
@@ -505,11 +465,9 @@ class Plan(NamedTuple):
 
 
 def _tilted(accuracy: Accuracy, reach: float, adding: bool) -> Accuracy:
-    """Tilt for a reach.
+    """Return the tilt for a reach: larger wraps less around, smaller rounds less.
 
-    Larger tilts keep more of what lies beyond the window from being wrapped around,
-    which only adds, and smaller ones keep rounding small, which grows like
-    exp(tilt (1 - 1 / reach)).
+    Rounding grows like exp(tilt (1 - 1 / reach)).
     """
     if adding:
         return accuracy._replace(tilt=11.5, window=2)
@@ -520,7 +478,7 @@ def _tilted(accuracy: Accuracy, reach: float, adding: bool) -> Accuracy:
 def delta_of_law(law: ChainLaw, epsilon: Floats, adding: bool) -> Floats:
     """Bound the hockey-stick divergence by a law that serves these epsilons.
 
-    Never less than ten times what is charged for rounding: less is not certified.
+    Never less than ten times the charge for rounding.
     """
     factor = np.exp(epsilon)
     if adding:
@@ -552,12 +510,7 @@ def _law(
 def chain_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> Floats:
     """Bound the hockey-stick divergence in one direction by a Markov chain.
 
-    Parameters
-    ----------
-    variance : float
-        Variance of the noise, in clip norms squared.
-    epsilon : ndarray
-        Non-negative.
+    `variance` is that of the noise, in clip norms squared.
     """
 
     def law_at(epsilon: Floats, rung: float) -> ChainLaw:
@@ -575,15 +528,7 @@ def laws_by_rungs(
 ) -> Floats:
     """Bound the hockey-stick divergence by laws each of which serves many epsilons.
 
-    Parameters
-    ----------
-    variance : float
-        Variance of the noise, in clip norms squared.
-    epsilon : ndarray
-        Non-negative.
-    law_at : callable
-        Law for some epsilons that a rung is for: not above it, or not below if
-        `adding`.
+    `law_at` gives the law for epsilons not above a rung, or not below it if `adding`.
     """
     if np.any(epsilon < 0):
         raise value_error("allocation.epsilon_negative", least=epsilon.min())
@@ -612,17 +557,7 @@ def laws_by_rungs(
 def chain_replaced_delta(bins: Bins, variance: float, epsilon: Floats) -> Floats:
     """Bound the hockey-stick divergence where a record is replaced, by a Markov chain.
 
-    Parameters
-    ----------
-    variance : float
-        Variance of the noise, in clip norms squared.
-    epsilon : ndarray
-        Non-negative.
-
-    Returns
-    -------
-    ndarray
-        Many are bounded by few; see :func:`by_marks`.
+    Many epsilons are bounded by few; see :func:`by_marks`.
     """
     if bins.stand_out(variance):
         return np.ones(epsilon.shape)
@@ -672,20 +607,8 @@ def chain_plan(
 ) -> Plan:
     """Choose window and cover by the bounds that coarse grids give.
 
-    Every choice is a bound, so that a rough one costs tightness and nothing else.
-
-    Parameters
-    ----------
-    variance, epsilon : float
-        About those at which the bound will be asked for.
-    direction : {'remove', 'add', 'replace'}, default='remove'
-        The best cover of one is not that of another: a factor common to all bins costs
-        a replaced record much.
-
-    Returns
-    -------
-    Plan
-        Its cover is verified, entry by entry, against the window's lags.
+    Every choice is a bound, so a rough one costs tightness only. The best cover depends
+    on the direction. It is verified, entry by entry, against the window's lags.
     """
     tried = sorted(
         (

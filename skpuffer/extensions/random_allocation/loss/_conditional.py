@@ -39,11 +39,7 @@ _NOTHING = _Mixture(0.0, np.zeros(0), np.zeros(0))
 class StepPair:
     """The mixture of N(u, 1) over some means u, and N(0, 1).
 
-    Parameters
-    ----------
-    weights, means : tuple of float
-        Parameters of the components: weights that sum to one, and means, increasing and
-        not negative.
+    Weights sum to one; means increase and are not negative.
     """
 
     weights: tuple[float, ...]
@@ -151,8 +147,7 @@ def conditional_epsilon(
     share : float, default=0.5
         Share of `delta` that pays for pasts on which the weights do not hold.
     temperatures : tuple of float
-        Temperatures of further laws over which the bounds on the posterior are
-        optimised. None (``()``) is faster.
+        Temperatures of further laws that tighten the bounds. None (``()``) is faster.
 
     Returns
     -------
@@ -166,12 +161,10 @@ def conditional_epsilon(
 
     Notes
     -----
-    The rows may be taken in any order; the natural and the reversed one are tried.
-
-    Differences from the paper, all for soundness: the reference of the direction
-    "remove" is the mixture over all bins, not over those from the position on; and the
-    probability of failure is split over all bounds of all rows, while the largest of
-    the bounds of an epoch, each at the level of one, fails more often than that.
+    The natural and the reversed order of the rows are tried. Unlike the paper, and for
+    soundness: the reference of the direction "remove" is the mixture over all bins, not
+    over those from the position on, and the probability of failure is split over all
+    bounds of all rows.
 
     References
     ----------
@@ -180,8 +173,6 @@ def conditional_epsilon(
 
     Examples
     --------
-    One of fifty bins, and independent noise of standard deviation 2:
-
     >>> import numpy as np
     >>> from skpuffer.privacy_loss.allocation import conditional_epsilon
     >>> round(conditional_epsilon(np.eye(50), 2.0, 1e-5), 2)
@@ -212,8 +203,7 @@ def conditional_delta(
     Parameters
     ----------
     means : array-like of shape (n_bins, n_rows)
-        Contributions of the record to each row of the releases from each bin; not
-        negative.
+        As for :func:`conditional_epsilon`.
     noise : float
         Standard deviation of each row.
     epsilon : float
@@ -223,7 +213,7 @@ def conditional_delta(
     direction : {'remove', 'add'}, default=None
         None takes the larger of both.
     share : float, default=0.5
-        Share of `delta` that pays for pasts on which the weights do not hold.
+        As for :func:`conditional_epsilon`.
     temperatures : tuple of float
         As for :func:`conditional_epsilon`.
 
@@ -288,17 +278,7 @@ def _prepared(
 
 
 class _Rows(NamedTuple):
-    """Dominating pairs of all rows, in one direction.
-
-    Parameters
-    ----------
-    steps : tuple of (Pair, int)
-        Pairs whose `delta` counts, and how many rows each is for.
-    spread : float
-        Root mean square of their spreads, in nats.
-    failure : float
-        Probability of pasts on which they do not dominate.
-    """
+    """Dominating pairs of all rows, in one direction."""
 
     steps: Steps
     spread: float
@@ -373,12 +353,8 @@ def _pair(means: Floats, weights: Floats) -> StepPair:
 class Row(NamedTuple):
     """One row of the releases, as those who know the past see it.
 
-    Parameters
-    ----------
-    means : ndarray of shape (n_bins,)
-        Contribution of each bin, sorted.
-    hazards : ndarray of shape (n_bins,)
-        Hazards of the positions that need no bound; NaN elsewhere.
+    `means` are the sorted contributions of the bins. `hazards` are those of the
+    positions that need no bound, and NaN elsewhere.
     """
 
     means: Floats
@@ -396,14 +372,12 @@ class Hazards:
     tied : ndarray of shape (n_bounds,)
         Share of the bins before that have the same past.
     along : ndarray of shape (n_bounds, n_laws, n_bins)
-        Inner products of each bin's past and of how far the mean past under each law
-        psi lies from that of the position's bin.
+        Inner products of each bin's past with the mean past under each law psi less
+        that of the position's bin.
     gap : ndarray of shape (n_bounds, n_laws)
         Half of the latter's squared norm less the mean of the others'.
-    distance : ndarray of shape (n_bounds, n_laws)
-        Distance of the two pasts.
-    divergence : ndarray of shape (n_bounds, n_laws)
-        Divergence of psi from the uniform distribution.
+    distance, divergence : ndarray of shape (n_bounds, n_laws)
+        Distance of the two pasts, and divergence of psi from the uniform distribution.
     """
 
     rows: list[Row]
@@ -424,9 +398,8 @@ class Hazards:
         means : ndarray of shape (n_bins, n_rows)
             Contribution of each bin to each row, in any order of the rows.
         temperatures : tuple of float
-            Temperatures of the laws psi beside the uniform one: proportional to the
-            exponential of minus the squared distance from the position's bin over the
-            temperature.
+            Laws psi beside the uniform one are proportional to the exponential of minus
+            the squared distance from the position's bin over these.
         """
         rows, found = [], []
         n_bins, n_rows = means.shape
@@ -459,19 +432,10 @@ class Hazards:
         return cls(rows, *columns)
 
     def tails(self, noise: float, chance: float, add: bool) -> Floats:
-        """Return lower bounds on L, each of which fails with some probability.
+        """Return lower bounds on L, (n_bounds,), each of which fails with a chance.
 
-        Parameters
-        ----------
-        noise : float
-            Standard deviation.
-        chance : float
-            Probability of each failure, under the first distribution of the direction:
-            with the record in a random bin ("remove"), or without it ("add").
-
-        Returns
-        -------
-        ndarray of shape (n_bounds,)
+        The chance is under the first distribution of the direction: with the record in
+        a random bin ("remove"), or without it ("add"). `noise` is a standard deviation.
         """
         centre = self.gap / noise**2 - self.divergence
         spread = self.distance / noise
@@ -490,20 +454,10 @@ class Hazards:
         return tails
 
     def weights(self, noise: float, chance: float, add: bool) -> list[Floats]:
-        """Return weights of the sorted bins at each row, all of which hold together.
+        """Return weights (n_bins,) of the sorted bins at each row, which hold together.
 
-        Parameters
-        ----------
-        noise : float
-            Standard deviation.
-        chance : float
-            Probability of the failure of each bound, as for :meth:`tails`.
-
-        Returns
-        -------
-        list of ndarray of shape (n_bins,)
-            Except with probability n_bounds times `chance`, they put more weight on
-            bins that add more than the posterior does.
+        Except with probability n_bounds times `chance`, they put more weight on bins
+        that add more than the posterior does.
         """
         tails = self.tails(noise, chance, add)
         # up: the safe side of what rounding does to some hundred operations
@@ -539,19 +493,7 @@ def _laws(
 
 
 def _mixture_tail(centres: Floats, spreads: Floats, chance: float) -> Floats:
-    """Return the largest t at which a mean of tails is at most `chance`, rounded down.
-
-    Parameters
-    ----------
-    centres : ndarray of shape (n_bounds, n_laws, n_bins)
-        For every bin the record may be in, those before the position and those after:
-        leaving some out would undercount.
-    spreads : ndarray of shape (n_bounds, n_laws, 1)
-
-    Returns
-    -------
-    ndarray of shape (n_bounds,)
-    """
+    """Return the largest t whose mean of tails is at most `chance`, rounded down."""
     # at the lower end no bin's own tail is above the chance
     low = (centres + spreads * ndtri(chance)).max(axis=1).min(axis=1)
     high = np.maximum((centres + 9 * spreads).max(axis=(1, 2)), low)
@@ -569,15 +511,7 @@ def _mixture_tail(centres: Floats, spreads: Floats, chance: float) -> Floats:
 def merged(means: Floats) -> Floats:
     """Merge columns that are multiples of each other, which leaves the pair as it is.
 
-    Parameters
-    ----------
-    means : ndarray of shape (n_bins, n_rows)
-
-    Returns
-    -------
-    ndarray of shape (n_bins, n_merged)
-        In the order of first appearance; columns of zeros are left out. No inner
-        product of two rows is less than before.
+    Columns of zeros are left out. No inner product of two rows is less than before.
     """
     norms = np.sqrt((means**2).sum(axis=0))
     means, norms = means[:, norms > 0], norms[norms > 0]

@@ -91,10 +91,8 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
     """Dominating pair of a record in bins kept for a run, under correlated noise.
 
     With the record, which is in bin i of b with probability 1 / b, ``C @ sums + Z`` is
-    dominated by the mixture of N(m_i, sigma² I), where m_i is what the record adds to
-    its rows at most, and without it by N(0, sigma² I). The results are upper bounds on
-    the divergences of these two; for each direction and epsilon the least of those that
-    are known.
+    dominated by the mixture of N(m_i, sigma² I), where m_i is the most that the record
+    adds to its rows, and without it by N(0, sigma² I). The results are upper bounds.
 
     Parameters
     ----------
@@ -109,40 +107,31 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
     replaced : bool, default=False
         Whether one record is replaced by another, else added or removed.
     method : str, default='best'
-        The bound: 'chain' by Markov chains, 'blocks' by independent blocks of bins (if
-        one record is added or removed; of more than fifty bins it takes no part in the
-        least of all), 'closed' by Jensen's inequality (if a record is added), 'renyi'
-        by Rényi divergences (if one is removed; orders of more than four take part in
-        the least of all only where chains certify nothing less), 'unamplified' by known
-        bins, which is taken for directions that a method says nothing of, and 'best'
-        the least of all. 'conditional', conditional composition, is none of these: it
-        is for one delta (and if a record is added or removed).
+        The bound: 'best', the least of all, or 'chain', 'blocks', 'closed', 'renyi',
+        'unamplified' or 'conditional'; see
+        :class:`~skpuffer.accountants.RandomAllocation`. Directions without a bound of
+        the method take 'unamplified'.
     target : float, default=None
-        Delta in view of which 'conditional' is made. Half of it pays for pasts on which
-        it fails, so that no divergence is found to be less than that.
+        Delta for which 'conditional' is made. Half of it is paid in any case, so no
+        divergence is less than that.
 
     References
     ----------
     Schuchardt and Kalinin (2026), Sampling-free privacy accounting for matrix
-    mechanisms under random allocation, Lemma 2.8 (the pair). Kahane (1985), Sur le
-    chaos multiplicatif (by which it dominates adaptive gradients of any dimension, and
-    by which covariances may be raised).
+    mechanisms under random allocation, Lemma 2.8. Kahane (1985), Sur le chaos
+    multiplicatif (adaptive gradients of any dimension, and raised covariances).
 
     Examples
     --------
-    A record is added whose batch, of 20, is known, or is not:
-
     >>> import numpy as np
     >>> from skpuffer.noise import GaussianNoise
     >>> from skpuffer.noise.strategies import banded_square_root
     >>> from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
-    >>> one = GaussianNoise(scale=2.0).curve(1.0)
-    >>> for method in ("unamplified", "closed"):
-    ...     pair = CorrelatedAllocationPair(
-    ...         one, banded_square_root(4), n_batches=20, n_steps=40, method=method
-    ...     )
-    ...     print(round(float(pair.reverse(np.array(0.5))), 4))
-    0.1814
+    >>> curve, strategy = GaussianNoise(scale=2.0).curve(1.0), banded_square_root(4)
+    >>> pair = CorrelatedAllocationPair(
+    ...     curve, strategy, n_batches=20, n_steps=40, method="closed"
+    ... )
+    >>> round(float(pair.reverse(np.array(0.5))), 4)
     0.0663
     """
 
@@ -190,17 +179,7 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         return self._least(epsilon, adding=not self.symmetric, quick=True)[0]
 
     def winner(self, epsilon: float) -> dict[str, str]:
-        """Return the names of the bounds that are the least, by direction.
-
-        Parameters
-        ----------
-        epsilon : float
-
-        Returns
-        -------
-        dict
-            With keys 'remove' and 'add', or 'replace'.
-        """
+        """Return the least bounds' names by direction: 'remove', 'add' or 'replace'."""
         if self.replaced:
             return {"replace": self._winner(epsilon, adding=False)}
         return {

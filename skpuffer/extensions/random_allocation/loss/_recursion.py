@@ -30,14 +30,6 @@ def split_normal(
     and that of x itself if `exponent` is zero. The mean of a function that is convex in
     that variable on the cell then does not fall.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n_laws,)
-    deviation : float
-        Positive.
-    nodes : ndarray of shape (n_nodes,)
-        Increasing.
-
     Returns
     -------
     weights : ndarray of shape (n_laws, n_nodes)
@@ -74,13 +66,10 @@ class Axis(NamedTuple):
     loading : float
         The exponent of the likelihood ratio is `loading` times the state.
     nodes : ndarray of shape (n,)
-    start : ndarray of shape (1, n)
-        Masses of the first state.
-    moves : ndarray of shape (n, n)
-        Masses of the next state, given that in the row.
+    start, moves : ndarray of shape (1, n) and (n, n)
+        Masses of the first state, and of the next state given that in the row.
     lost : ndarray of shape (n + 1,)
-        Masses below the nodes that a path is dropped for: of each row, and of the
-        start at the end.
+        Masses below the nodes whose paths are dropped: of each row, then of the start.
     """
 
     loading: float
@@ -115,7 +104,7 @@ def axis(
     nodes : ndarray of shape (n,)
         In standard deviations.
     exponent : float
-        Splits preserve the mean of exp(exponent * state), or that of the state.
+        Splits preserve the mean of exp(exponent * state), or that of the state if zero.
     drop : bool
         Whether paths below the nodes are dropped; else they move up.
     """
@@ -198,14 +187,9 @@ class State(NamedTuple):
 
 
 class Summed(NamedTuple):
-    """Tilted masses of a sum, and a bound on their error.
+    """Tilted masses of a sum, cyclic, and a bound on their error.
 
-    Parameters
-    ----------
-    masses : ndarray of shape (n_window,)
-        Cyclic.
-    error : float
-        Bound on the l2 norm of what rounding changed, to first order.
+    `error` bounds the l2 norm of what rounding changed, to first order.
     """
 
     masses: Floats
@@ -218,8 +202,7 @@ def summed(state: State, masses: Floats, size: int, window: int) -> Summed:
     Parameters
     ----------
     masses : ndarray of shape (n_first, n_second, n_points)
-        Masses of a step's term, given the state, on a grid. They may be tilted, by an
-        exponential, which the sum's masses then are as well.
+        Masses of a step's term, given the state, on a grid; perhaps tilted.
     size : int
         Number of steps.
     window : int
@@ -228,11 +211,10 @@ def summed(state: State, masses: Floats, size: int, window: int) -> Summed:
     Notes
     -----
     All masses are non-negative, so that transforms are at most what they are at
-    frequency zero. That bounds how errors of a step are passed on, by masses before and
-    after it, and which frequencies cannot matter any more: they are left out, and their
-    bound is added to the error. A transform's error is that of Higham (2002), Accuracy
-    and Stability of Numerical Algorithms, Theorem 24.2, and that of a product of n
-    terms n units of rounding, of the absolute values' product.
+    frequency zero. That bounds how errors of a step are passed on, and which
+    frequencies may be left out for a charge. A transform's error is that of Higham
+    (2002), Accuracy and Stability of Numerical Algorithms, Theorem 24.2, and that of a
+    product of n terms n units of rounding, of the absolute values' product.
     """
     total = masses.sum(axis=-1)
     # after[j]: tilted mass of all steps after step j, given its state
@@ -298,13 +280,12 @@ class States(NamedTuple):
     Parameters
     ----------
     counts : ndarray of shape (n_states, n_last)
-        The oldest bin first. The first state is that of empty bins. States that differ
-        in the oldest bin's count only stand side by side.
+        The oldest bin first, empty bins in the first state. States that differ in the
+        oldest bin's count only are neighbours.
     starts : ndarray of shape (n_groups,)
         Where such groups start.
     moves : tuple of (ndarray, ndarray)
-        By the count of the next bin: the groups that have room for it, and the states
-        which they move to.
+        By the count of the next bin: groups with room for it, and states they move to.
     """
 
     order: int
@@ -313,30 +294,17 @@ class States(NamedTuple):
     moves: tuple[tuple[np.ndarray, np.ndarray], ...]
 
     def empty(self, n_tables: int) -> Floats:
-        """Return tables in which no bin has been visited.
-
-        Returns
-        -------
-        ndarray of shape (n_tables, order + 1, n_states)
-            Weights by the total and the state.
-        """
+        """Return tables (n_tables, order + 1, n_states) with no bin visited."""
         table = np.zeros((n_tables, self.order + 1, len(self.counts)))
         table[:, 0, 0] = 1.0
         return table
 
     def interactions(self, row: Floats, top: float, offset: Floats) -> Floats:
-        """Return the factors that one more record in the next bin brings in.
+        """Return factors that one more record in the next bin brings in.
 
-        Parameters
-        ----------
-        row : ndarray of shape (n_last,)
-            Entries of G of the next bin and the last ones.
-        offset : ndarray of shape (n_tables,)
-            Further terms that lower the exponents: zero or less.
-
-        Returns
-        -------
-        ndarray of shape (n_tables, order + 1, n_states)
+        `row` (n_last,) holds the entries of G of the next bin and the last ones,
+        `offset` (n_tables,) further terms of zero or less. The shape is that of the
+        tables.
         """
         total = np.arange(self.order + 1.0)[:, np.newaxis]
         exponent = offset[:, np.newaxis, np.newaxis] + (self.counts @ row - top * total)
@@ -344,19 +312,10 @@ class States(NamedTuple):
         return np.exp(np.minimum(exponent, 0.0))
 
     def advanced(self, table: Floats, factors: Floats, alone: Floats) -> Floats:
-        """Return the tables after one more bin.
+        """Return tables (n_tables, order + 1, n_states) after one more bin.
 
-        Parameters
-        ----------
-        table : ndarray of shape (n_tables, order + 1, n_states)
-        factors : ndarray of shape (n_tables or 1, order + 1, n_states)
-            As of :meth:`interactions`.
-        alone : ndarray of shape (>= order + 1,)
-            The bin's own weights, by its count.
-
-        Returns
-        -------
-        ndarray of shape (n_tables, order + 1, n_states)
+        `factors` are those of :meth:`interactions`, `alone` the bin's weights by its
+        count.
         """
         new = np.zeros_like(table)
         for count, (groups, states) in enumerate(self.moves):
@@ -369,12 +328,7 @@ class States(NamedTuple):
 
 
 def counts_within(n_bins: int, order: int) -> np.ndarray:
-    """Return all counts of some bins in a total of at most `order`, in sorted order.
-
-    Returns
-    -------
-    ndarray of int of shape (n, n_bins)
-    """
+    """Return all sorted counts (n, n_bins) of bins in a total of at most `order`."""
     found = np.zeros((1, 0), int)
     for _ in range(n_bins):
         choices = order + 1 - found.sum(axis=1)
@@ -421,17 +375,7 @@ def _totals(order: int) -> np.ndarray:
 
 
 def products(first: Floats, second: Floats, top: float) -> Floats:
-    """Sum over pairs of parts that do not interact, by their common count.
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_pairs, order + 1)
-        Weights of the one part and of the other, by the count in it.
-
-    Returns
-    -------
-    ndarray of shape (order + 1,)
-    """
+    """Sum over pairs of parts (n_pairs, order + 1) that do not interact, by count."""
     count = np.arange(first.shape[1])
     weights = (first.T @ second) * np.exp(-top * np.multiply.outer(count, count))
     order = len(count) - 1
@@ -480,21 +424,10 @@ def largest_order(orders: object) -> tuple[Floats, int]:
 
 
 def interpolated(costs: Floats, orders: Floats) -> Floats:
-    """Return bounds at any orders from those at the orders 2, 3, ...
+    """Return bounds at any orders above one from those at the orders 2, 3, ...
 
     With R the divergence, (order - 1) R is convex in the order and zero at one, so it
-    lies below its chords.
-
-    Parameters
-    ----------
-    costs : ndarray of shape (n,)
-    orders : ndarray
-        Above one.
-
-    Returns
-    -------
-    ndarray of the shape of `orders`
-        Infinite beyond the last order.
+    lies below its chords. Beyond the last order it is infinite.
     """
     whole = np.arange(1.0, len(costs) + 2)
     convex = np.concatenate([[0.0], costs * (whole[1:] - 1)])

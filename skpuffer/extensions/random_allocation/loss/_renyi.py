@@ -32,13 +32,13 @@ def closed_add_delta(gram: Any, epsilon: Any) -> Floats:
     """Bound the hockey-stick divergence in the direction "add", in closed form.
 
     By Jensen's inequality the log of the mixture's density over Q's is at least the
-    mean of that of its components, which under Q is Gaussian.
+    mean of that of its components, which is Gaussian under Q.
 
     Parameters
     ----------
     gram : array-like of shape (n_bins, n_bins)
-        Inner products of the means in units of the noise's variance; not merely bounds
-        on them, unless these are a covariance as well.
+        Inner products of the means in units of the noise's variance, or a covariance
+        that bounds them.
     epsilon : float or array-like
         In nats, of any sign.
 
@@ -50,8 +50,7 @@ def closed_add_delta(gram: Any, epsilon: Any) -> Floats:
     References
     ----------
     Schuchardt and Kalinin (2026), Sampling-free privacy accounting for matrix
-    mechanisms under random allocation, Lemma 3.4, whose Rényi divergence of the same
-    Gaussian never implies less.
+    mechanisms under random allocation, Lemma 3.4 (the Rényi divergence).
     """
     gram = check_gram(gram)
     # with the loss bounded by l ~ N(-drop, spread²), the mean of (1 - exp(epsilon+l))₊
@@ -66,13 +65,12 @@ def closed_add_delta(gram: Any, epsilon: Any) -> Floats:
 def unamplified_delta(gram: Any, epsilon: Any) -> Floats:
     """Bound the hockey-stick divergence in both directions by a known bin's.
 
-    The divergence is jointly convex, so that of the mixture is at most the mean of its
-    components'.
+    By joint convexity it is at most the mean of the components' divergences.
 
     Parameters
     ----------
     gram : array-like of shape (n_bins, n_bins)
-        Inner products of the means in units of the noise's variance. Only the diagonal
+        Inner products of the means in units of the noise's variance. The diagonal
         counts.
     epsilon : float or array-like
         In nats, of any sign.
@@ -98,16 +96,16 @@ def renyi_add(gram: Any, orders: Any) -> Floats:
     Parameters
     ----------
     gram : array-like of shape (n_bins, n_bins)
-        Inner products of the means in units of the noise's variance; not merely bounds
-        on them, unless these are a covariance as well.
+        Inner products of the means in units of the noise's variance, or a covariance
+        that bounds them.
     orders : float or array-like
         Above one and finite, whole or not.
 
     Returns
     -------
     ndarray of the shape of `orders`
-        In nats. For many bins far above the truth: as the order approaches one it
-        approaches that of a known bin. :func:`closed_add_delta` bounds a delta better.
+        In nats. For many bins far above the truth near order one;
+        :func:`closed_add_delta` bounds a delta better.
 
     References
     ----------
@@ -165,9 +163,7 @@ def renyi_remove(
     """Bound the Rényi divergence in the direction "remove".
 
     Entries of the Gram matrix further than `bandwidth` from the (cyclic) diagonal are
-    bounded by the largest of them, and sums over the counts of the bins in a tuple go
-    from bin to bin, remembering the counts of the last few only. One pass serves all
-    orders.
+    bounded by the largest of them. One pass over the bins serves all orders.
 
     Parameters
     ----------
@@ -177,8 +173,8 @@ def renyi_remove(
         Above one. Between whole orders the bound is interpolated from above.
     bandwidth : int, default=None
         None takes for each order the widest that `max_operations` allow, and orders 2,
-        3 and 4 of a small matrix in closed form. With as many diagonals as there are
-        positive ones the divergence is exact at whole orders, up to rounding up.
+        3 and 4 of a small matrix in closed form. With all positive diagonals the
+        divergence is exact at whole orders, up to rounding up.
     max_operations : float, default=1e7
         Operations of one pass.
 
@@ -195,9 +191,8 @@ def renyi_remove(
     References
     ----------
     Schuchardt and Kalinin (2026), Sampling-free privacy accounting for matrix
-    mechanisms under random allocation, Lemmas 3.2 and 3.3. The recursion is not their
-    Algorithm 1, whose lines 27 to 29 weigh a new count with the state it leads to
-    instead of the one it comes from, and so prove too much.
+    mechanisms under random allocation, Lemmas 3.2 and 3.3. Lines 27 to 29 of their
+    Algorithm 1 weigh a new count with the wrong state, and prove too much.
     """
     gram = check_gram(gram)
     orders, order = largest_order(orders)
@@ -266,8 +261,7 @@ def renyi_delta(
     direction : {'remove', 'add'}, default=None
         None takes the larger of both, each the least of its own bounds.
     orders : array-like of shape (n_orders,), default=(2, 3, ..., 128)
-        Orders of the Rényi divergences in the direction "remove". Each implies a bound,
-        of which the least counts.
+        Orders of the Rényi divergences in the direction "remove".
     max_operations : float, default=1e7
         Operations of one pass over the counts.
 
@@ -302,9 +296,7 @@ def renyi_epsilon(
     orders: Any = ORDERS,
     max_operations: float = MAX_OPERATIONS,
 ) -> float:
-    """Bound epsilon at a delta by Rényi divergences and closed forms.
-
-    The inverse of :func:`renyi_delta`.
+    """Bound epsilon at a delta by Rényi divergences; see :func:`renyi_delta`.
 
     Parameters
     ----------
@@ -326,8 +318,6 @@ def renyi_epsilon(
 
     Examples
     --------
-    One of a hundred bins, and independent noise of standard deviation 1.1:
-
     >>> import numpy as np
     >>> from skpuffer.privacy_loss.allocation import renyi_epsilon
     >>> round(renyi_epsilon(np.eye(100) / 1.1**2, 1e-5), 3)
@@ -360,7 +350,7 @@ def renyi_epsilon(
 
 
 def _unamplified(gram: Floats, orders: Floats) -> Floats:
-    """Rényi divergence if the bin were known, of the shape of `orders`.
+    """Return the Rényi divergence if the bin were known, of the shape of `orders`.
 
     At the order a, exp((a - 1) R) is convex in the pair: at most its mean over bins.
     """
@@ -387,21 +377,7 @@ def _best_remove(
 def _least(
     ways: Iterable[Way], n_bins: int, order: int, max_operations: float
 ) -> tuple[Floats, bool]:
-    """Least bounds at whole orders of several ways, each as far as it is affordable.
-
-    Parameters
-    ----------
-    ways : iterable of Way
-        From the coarsest to the finest.
-    max_operations : float
-        Of each.
-
-    Returns
-    -------
-    costs : ndarray of shape (order - 1,)
-    exact : bool
-        Whether a single way that bounds no entry served all orders.
-    """
+    """Least bounds at whole orders of several ways, each as far as it is affordable."""
     chosen: list[tuple[Way, int]] = []
     for way in ways:
         most = order
@@ -420,7 +396,7 @@ def _least(
 
 
 def _closed(gram: Floats, order: int, max_operations: float) -> Floats:
-    """Divergences at the orders 2, 3 and 4, whatever is affordable, in closed form.
+    """Return divergences at the orders 2, 3 and 4, if affordable, in closed form.
 
     Sums over all pairs, triples and quadruples of bins.
     """

@@ -23,28 +23,22 @@ class NoiseStrategy(Plain):
 
     With C the strategy matrix, a row for each draw of noise, the sums of all steps are
     released with the noise ``B Z``, the rows of Z independent draws of the noise and B
-    a left inverse of C (``C^-1`` where C is square). That is post-processing of
-    ``C @ sums + Z``, which is what is accounted for. C is never rescaled: noise of
-    scale s under the strategy C is that of scale ``a s`` under ``a C``.
-
-    A strategy is frozen, and hashable. Its statements on C to accountants and its
-    effect on the noise of a run follow from the same fields.
+    a left inverse of C. That is post-processing of ``C @ sums + Z``, which is accounted
+    for. C is never rescaled: noise of scale s under C is that of scale ``a s`` under
+    ``a C``. A strategy is frozen and hashable.
 
     Notes
     -----
-    Rows of C are ordered so that each is complete, and drawn, no later than the next.
-    Additions of a step to them may then depend on all noise that was released before
-    it.
+    Each row of C is complete, and drawn, no later than the next. Additions of a step
+    may then depend on all noise that was released before.
 
     References
     ----------
-    Denisov, McMahan, Rush, Smith and Thakurta (2022), Improved differential privacy for
-    SGD via optimal private linear operators on adaptive streams.
+    Denisov et al. (2022), Improved differential privacy for SGD via optimal private
+    linear operators on adaptive streams.
 
     Examples
     --------
-    By the error of the sums of up to 100 steps, at one cost for a record of one step:
-
     >>> from skpuffer.noise.strategies import banded_square_root, identity
     >>> for strategy in (identity(), banded_square_root(4)):
     ...     error = strategy.mean_error(100) * strategy.sensitivity(100, 100)
@@ -57,17 +51,7 @@ class NoiseStrategy(Plain):
     is_identity: ClassVar[bool] = False
 
     def check_run(self, n_steps: int) -> None:
-        """Refuse a run that the strategy is not for.
-
-        Parameters
-        ----------
-        n_steps : int
-
-        Raises
-        ------
-        ValueError
-            If it was made for another number of steps.
-        """
+        """Raise ValueError if the strategy is for another number of steps."""
 
     def n_rows(self, n_steps: int) -> int:
         """Return how many independent draws the noise of a run takes: rows of C."""
@@ -96,44 +80,14 @@ class NoiseStrategy(Plain):
 
     @abstractmethod
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step, row by row of ``B Z``.
-
-        Parameters
-        ----------
-        draws : iterator of ndarray of shape (dim,)
-            Rows of Z, :meth:`n_rows` of them. Several may be read ahead of the steps.
-        n_steps : int
-
-        Yields
-        ------
-        ndarray of shape (dim,)
-        """
+        """Yield the noise (dim,) of each step: rows of ``B Z``, from draws of Z."""
 
     @abstractmethod
     def matrix(self, n_steps: int) -> Floats:
-        """Return C, dense: for figures and tests, and for nothing else.
-
-        Parameters
-        ----------
-        n_steps : int
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_steps)
-        """
+        """Return C, dense, of shape (n_rows, n_steps), for figures and tests only."""
 
     def prefix_errors(self, n_steps: int) -> Floats:
-        """Return the deviation of the noise in each prefix sum of the sums of steps.
-
-        Parameters
-        ----------
-        n_steps : int
-
-        Returns
-        -------
-        ndarray of shape (n_steps,)
-            In scales of the noise Z.
-        """
+        """Return deviations (n_steps,) of the noise in prefix sums, in scales of Z."""
         n_rows = self.n_rows(n_steps)
         variances = np.zeros(n_steps)
         size = max(1, _NUMBERS // n_rows)
@@ -151,8 +105,7 @@ class NoiseStrategy(Plain):
     def sensitivity(self, n_batches: int, n_steps: int) -> float:
         """Return how far a record of any one batch moves ``C @ sums`` at most.
 
-        A strategy is the better, the smaller its errors times this: scaled up it has
-        less of the one and as much more of the other.
+        The smaller its errors times this, the better a strategy.
 
         Parameters
         ----------
@@ -182,23 +135,14 @@ class NoiseStrategy(Plain):
 class Restarted(NoiseStrategy, kind="restarted"):
     """Strategy that begins anew every so many steps: C in blocks along the diagonal.
 
-    Noise of one block is independent of that of any other, so that batches may be dealt
-    anew at each.
+    Noise of different blocks is independent, so batches may be dealt anew at each.
 
     Parameters
     ----------
     strategy : NoiseStrategy
-        Strategy of each block; of the last one its beginning, if the run ends within
-        it.
+        Strategy of each block; the last one may be cut short.
     every : int
         Number of steps of a block.
-
-    Raises
-    ------
-    TypeError
-        If it is no strategy.
-    ValueError
-        If it is none of so many steps.
 
     Examples
     --------
@@ -253,18 +197,7 @@ class Restarted(NoiseStrategy, kind="restarted"):
         return np.hstack(blocks)
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step; see the base class.
-
-        Parameters
-        ----------
-        draws : iterator of ndarray of shape (dim,)
-        n_steps : int
-
-        Yields
-        ------
-        ndarray of shape (dim,)
-            Not to be changed: it may be part of the state.
-        """
+        """Yield the noise of each step, which must not be changed."""
         for length in self._lengths(n_steps):
             rows = islice(draws, self.strategy.n_rows(length))
             yield from self.strategy.stream(rows, length)

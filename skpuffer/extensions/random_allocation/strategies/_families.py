@@ -32,18 +32,10 @@ _MOST_STEPS = 200
 
 
 def columns_cost(x: Floats) -> tuple[float, Floats]:
-    """Log of the mean squared error of prefix sums, and its gradient.
+    """Return the log of the mean squared error of prefix sums, and its gradient.
 
-    Parameters
-    ----------
-    x : ndarray of shape (bandwidth, n_steps)
-        Entry l of column j is that of C in row j + l, but for the length of the column,
-        which is made one. Entries that would be below the last row are not read.
-
-    Returns
-    -------
-    value : float
-    gradient : ndarray of shape (bandwidth, n_steps)
+    Entry l of column j of `x` (bandwidth, n_steps) is that of C in row j + l, before
+    the column is scaled to length one.
     """
     size, n_steps = x.shape
     lower, lengths = _normalised(x)
@@ -164,8 +156,7 @@ def banded_inverse_square_root(bandwidth: int) -> InverseToeplitz:
 
     References
     ----------
-    Kalinin, McKenna, Upadhyay and Lampert (2025), Back to square roots: an optimal
-    bound on the matrix factorization error for multi-epoch differentially private SGD.
+    Kalinin, McKenna, Upadhyay and Lampert (2025), Back to square roots.
 
     Examples
     --------
@@ -189,20 +180,17 @@ def banded_matrix_factorization(
     Parameters
     ----------
     n_steps : int
-        Length of the run that it is the best one for. It may be used for any other.
+        Length of the run that it is the best one for. It may be used for others.
     bandwidth : int
         Number of diagonals of C.
     n_batches : int, default=None
-        Steps between two participations of a record; None is a single one. It makes no
-        difference from `bandwidth` on, as participations do not meet then.
+        Steps between two participations of a record; None is a single one.
     objective : {'mean', 'max'}, default='mean'
-        Which error of the prefix sums is the least: the root mean square over the
-        steps, or the largest.
+        Minimised error of the prefix sums: the root mean square, or the largest.
     toeplitz : bool, default=True
         Whether all columns of C are the same. If not, it is for runs of `n_steps`
-        alone, for the mean and for participations that do not meet; the error is less
-        by two percent at most in runs that were tried. It takes seconds for a thousand
-        steps, and more with their square.
+        alone, for the mean and for participations that do not meet. The error is little
+        smaller, and the time grows with the square of the steps.
 
     Returns
     -------
@@ -216,21 +204,14 @@ def banded_matrix_factorization(
 
     References
     ----------
-    McKenna (2025), Scaling up the banded matrix factorization mechanism for large scale
-    differentially private ML. Choquette-Choo et al. (2023), (Amplified) banded matrix
-    factorization: a unified approach to private training.
+    McKenna (2025), Scaling up the banded matrix factorization mechanism.
 
     Examples
     --------
-    >>> from skpuffer.noise.strategies import (
-    ...     banded_matrix_factorization,
-    ...     banded_square_root,
-    ... )
-    >>> for strategy in banded_matrix_factorization(100, 8), banded_square_root(8):
-    ...     error = strategy.mean_error(100) * strategy.sensitivity(100, 100)
-    ...     print(round(error, 3))
+    >>> from skpuffer.noise.strategies import banded_matrix_factorization
+    >>> strategy = banded_matrix_factorization(100, 8)
+    >>> round(strategy.mean_error(100) * strategy.sensitivity(100, 100), 3)
     3.125
-    3.245
     """
     n_steps, n_batches = _run(n_steps, n_batches, objective)
     size = min(check_count(bandwidth=bandwidth), n_steps)
@@ -257,14 +238,13 @@ def banded_inverse_factorization(
     Parameters
     ----------
     n_steps : int
-        Length of the run that it is the best one for. It may be used for any other.
+        Length of the run that it is the best one for. It may be used for others.
     bandwidth : int
         Number of diagonals of the inverse of C.
     n_batches : int, default=None
         Steps between two participations of a record; None is a single one.
     objective : {'mean', 'max'}, default='mean'
-        Which error of the prefix sums is the least: the root mean square over the
-        steps, or the largest.
+        Minimised error of the prefix sums: the root mean square, or the largest.
 
     Returns
     -------
@@ -273,15 +253,13 @@ def banded_inverse_factorization(
 
     References
     ----------
-    Kalinin, McKenna, Upadhyay and Lampert (2025), Back to square roots: an optimal
-    bound on the matrix factorization error for multi-epoch differentially private SGD.
+    Kalinin, McKenna, Upadhyay and Lampert (2025), Back to square roots.
 
     Examples
     --------
     >>> from skpuffer.noise.strategies import banded_inverse_factorization
     >>> strategy = banded_inverse_factorization(100, 8)
-    >>> error = strategy.mean_error(100) * strategy.sensitivity(100, 100)
-    >>> round(error, 2)
+    >>> round(strategy.mean_error(100) * strategy.sensitivity(100, 100), 2)
     2.36
     """
     n_steps, n_batches = _run(n_steps, n_batches, objective)
@@ -300,32 +278,28 @@ def buffered_linear_toeplitz(
     Parameters
     ----------
     n_steps : int
-        Length of the run that it is made for. It may be used for any other.
+        Length of the run that it is made for. It may be used for others.
     n_buffers : int, default=4
-        As many vectors of noise are kept.
+        Number of vectors of noise that are kept.
     n_batches : int, default=None
         Steps between two participations of a record; None is a single one.
     objective : {'mean', 'max'}, default='mean'
-        Which error of the prefix sums is little: the root mean square over the steps,
-        or the largest.
+        Minimised error of the prefix sums: the root mean square, or the largest.
 
     Returns
     -------
     BufferedToeplitz
-        With ones on the diagonal. At the parameters the error has no slope, but there
-        may be others at which it is less.
+        With ones on the diagonal. It is a local optimum.
 
     References
     ----------
-    McMahan, Pillutla, Steinke, Thakurta and Dvijotham (2024), Hassle-free: buffered
-    linear Toeplitz matrices for differentially private learning.
+    McMahan et al. (2024), Hassle-free: buffered linear Toeplitz matrices.
 
     Examples
     --------
     >>> from skpuffer.noise.strategies import buffered_linear_toeplitz
     >>> strategy = buffered_linear_toeplitz(100)
-    >>> error = strategy.mean_error(100) * strategy.sensitivity(100, 100)
-    >>> round(error, 2)
+    >>> round(strategy.mean_error(100) * strategy.sensitivity(100, 100), 2)
     2.32
     """
     n_steps, n_batches = _run(n_steps, n_batches, objective)
@@ -385,10 +359,7 @@ def restarted(strategy: NoiseStrategy, every: int) -> Restarted:
     Examples
     --------
     >>> from skpuffer.noise.strategies import banded_square_root, restarted
-    >>> restarted(banded_square_root(2), every=2).matrix(4)
-    array([[1. , 0. , 0. , 0. ],
-           [0.5, 1. , 0. , 0. ],
-           [0. , 0. , 1. , 0. ],
-           [0. , 0. , 0.5, 1. ]])
+    >>> restarted(banded_square_root(2), every=2).matrix(3).tolist()
+    [[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     return Restarted(strategy, every)

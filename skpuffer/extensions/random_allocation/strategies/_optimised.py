@@ -30,8 +30,7 @@ from ._rows import in_blocks, windowed
 class ToeplitzStrategy(NoiseStrategy):
     """Base of strategies of lower-triangular Toeplitz matrices.
 
-    A subclass says what the first columns of C and of its inverse are, and yields the
-    noise of a run.
+    A subclass gives the first columns of C and of its inverse, and yields the noise.
 
     Examples
     --------
@@ -83,10 +82,7 @@ def participations(column: Floats, n_batches: int) -> Floats:
 
 
 def inverted(column: Floats) -> Floats:
-    """Return the first column of the inverse of a lower-triangular Toeplitz matrix.
-
-    A filter's response to an impulse, whose denominator are the coefficients.
-    """
+    """Return the first column of the inverse of a lower-triangular Toeplitz matrix."""
     impulse = np.zeros(len(column))
     impulse[0] = 1.0
     inverse: Floats = scipy.signal.lfilter([1.0], np.trim_zeros(column, "b"), impulse)
@@ -150,7 +146,7 @@ class Toeplitz(ToeplitzStrategy, kind="toeplitz"):
     Raises
     ------
     ValueError
-        If the noise would grow from step to step, or the numbers are not of the kind.
+        If the noise would grow from step to step, or a number is out of range.
 
     Examples
     --------
@@ -211,13 +207,8 @@ class InverseToeplitz(ToeplitzStrategy, kind="inverse_toeplitz"):
     ----------
     column : tuple of float
         d_0, d_1, ..., of which the first is positive: the first column of C^-1, and
-        zero beyond. Where their polynomial has a zero in the unit disc C grows from
-        step to step, and with it what a record adds.
-
-    Raises
-    ------
-    ValueError
-        If the numbers are not of the kind.
+        zero beyond. If their polynomial has a zero in the unit disc, C grows from step
+        to step.
 
     Examples
     --------
@@ -281,17 +272,15 @@ class BufferedToeplitz(ToeplitzStrategy, kind="buffered_toeplitz"):
     Raises
     ------
     ValueError
-        If the noise would grow from step to step, or the numbers are not of the kind.
+        If the noise would grow from step to step, or a number is out of range.
 
     Notes
     -----
-    The noise needs as many buffers as there are decays, however long the run is. Its
-    own coefficients are geometric sums as well, see `inverse_buffers`.
+    The noise needs one buffer for each decay, however long the run is.
 
     References
     ----------
-    McMahan, Pillutla, Steinke, Thakurta and Dvijotham (2024), Hassle-free: buffered
-    linear Toeplitz matrices for differentially private learning.
+    McMahan et al. (2024), Hassle-free: buffered linear Toeplitz matrices.
 
     Examples
     --------
@@ -333,18 +322,7 @@ class BufferedToeplitz(ToeplitzStrategy, kind="buffered_toeplitz"):
         return geometric(decays, -weights, n_steps)
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step; see the base class.
-
-        Parameters
-        ----------
-        draws : iterator of ndarray of shape (dim,)
-        n_steps : int
-
-        Yields
-        ------
-        ndarray of shape (dim,)
-            Not to be changed: it may be part of the state.
-        """
+        """Yield the noise of each step, which must not be changed."""
         decays, weights = self._inverse()
         buffers = powers = own = np.zeros((0, 0))
         for block in in_blocks(draws, n_steps, len(decays)):
@@ -361,35 +339,15 @@ class BufferedToeplitz(ToeplitzStrategy, kind="buffered_toeplitz"):
 
 
 def geometric(decays: Floats, weights: Floats, n_steps: int) -> Floats:
-    """Return one, and then sums of geometric sequences.
-
-    Parameters
-    ----------
-    decays, weights : ndarray of shape (n_buffers,)
-
-    Returns
-    -------
-    ndarray of shape (n_steps,)
-    """
+    """Return one, and then sums of geometric sequences, of shape (n_steps,)."""
     powers = decays ** np.arange(n_steps - 1)[:, np.newaxis]
     column: Floats = np.concatenate([[1.0], powers @ weights])
     return column
 
 
 def inverse_buffers(decays: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return decays and weights whose negative make the inverse matrix.
+    """Return decays and weights (n_buffers,) whose negative make the inverse matrix.
 
-    Parameters
-    ----------
-    decays, weights : ndarray of shape (n_buffers,)
-        Positive weights.
-
-    Returns
-    -------
-    decays, weights : ndarray of shape (n_buffers,)
-
-    Notes
-    -----
     The buffers b of a noise w follow ``w = z - weights @ b``, then ``b = decays * b +
     w``, which is ``b = (diag(decays) - 1 weights^T) b + z``. Divided by the roots of
     the weights that matrix is symmetric, and its eigenvectors decouple the buffers.
@@ -439,10 +397,9 @@ def _log_sensitivity(column: Floats, n_batches: int) -> tuple[float, Floats]:
 
 
 def _by_inverse(gradient: Floats, inverse: Floats) -> Floats:
-    """Gradient by a column, given that by the column of the inverse matrix.
+    """Return the gradient by a column, given that by the column of the inverse matrix.
 
-    A change of the column changes that of the inverse by the convolution of the former
-    with the latter twice; this is the adjoint.
+    The adjoint of convolving a change twice with the inverse's column.
     """
     for _ in range(2):
         whole = scipy.signal.fftconvolve(gradient[::-1], inverse)
@@ -492,8 +449,7 @@ def banded_cost(n_steps: int, n_batches: int, objective: str) -> _Cost:
 def inverse_cost(n_steps: int, n_batches: int, objective: str) -> _Cost:
     """Return the cost of the logs of sums of the first coefficients of C^-1.
 
-    Sums that are positive and decrease keep C bounded. A short step of the coefficients
-    themselves may turn the sum of all of them negative, and C grows without end.
+    Sums that are positive and decrease keep C bounded.
     """
     later = _later(n_steps, objective)
 

@@ -27,23 +27,18 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
     """Strategy of the binary tree over the steps of a run.
 
     A node of level l is a sum of ``2**l`` consecutive steps, with noise of its own; C
-    has a row for each node that the run completes, in the order in which it does. A
-    prefix sum is that of as many nodes as its length has binary digits that are one.
-    For each node the estimate of least variance is taken that it and the nodes below it
-    allow, as all of them are paid for.
+    has a row for each node that the run completes. For each node the estimate of least
+    variance from the nodes below it is taken.
 
     Parameters
     ----------
     n_steps : int
-        Length of the run. No more state than its number of binary digits is kept.
+        Length of the run. The state grows with its number of binary digits.
 
     References
     ----------
     Dwork, Naor, Pitassi and Rothblum (2010), Differential privacy under continual
-    observation. Chan, Shi and Song (2011), Private and continual release of statistics.
-    Honaker (2015), Efficient use of differentially private binary trees (the estimate
-    from below). Kairouz et al. (2021), Practical and private (deep) learning without
-    sampling or shuffling.
+    observation. Honaker (2015), Efficient use of differentially private binary trees.
 
     Examples
     --------
@@ -93,18 +88,7 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
         return means
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step; see the base class.
-
-        Parameters
-        ----------
-        draws : iterator of ndarray of shape (dim,)
-        n_steps : int
-
-        Yields
-        ------
-        ndarray of shape (dim,)
-            Not to be changed: it may be part of the state.
-        """
+        """Yield the noise of each step, which must not be changed."""
         variances = _variances(n_steps.bit_length())
         # nodes of the prefix, the largest first, each with the sum of those up to it
         nodes: list[tuple[Floats, Floats]] = []
@@ -154,20 +138,9 @@ _NUMBERS, _MOST_ROWS = 2**12, 128
 
 
 def in_blocks(rows: Iterator[Floats], n_rows: int, least: int) -> Iterator[Floats]:
-    """Yield rows in blocks, all of the same length but the last.
+    """Yield rows in blocks (size, dim) of their own memory, of one length but the last.
 
-    Parameters
-    ----------
-    rows : iterator of ndarray of shape (dim,)
-    n_rows : int
-        How many are read.
-    least : int
-        How many rows the state holds anyway, which a block may hold as well.
-
-    Yields
-    ------
-    ndarray of shape (size, dim)
-        Of their own memory.
+    `least` is how many rows the state holds anyway.
     """
     rest = islice(rows, n_rows)
     first = next(rest, None)
@@ -191,18 +164,13 @@ def windowed(
 
     Parameters
     ----------
-    rows : iterator of ndarray of shape (dim,)
     past : int
         How many rows of the past are kept; at the start they are zero.
     weights : callable
-        Given a number of rows, their weights of shape (n, past + n): the past first,
-        oldest first. Those of fewer rows are its first ones.
+        Given a number of rows, their weights of shape (n, past + n), oldest first.
+        Those of fewer rows are its first ones.
     recursive : bool
         Whether the past is that of what is yielded, not of `rows`.
-
-    Yields
-    ------
-    ndarray of shape (dim,)
     """
     matrix = window = np.zeros((0, 0))
     for block in in_blocks(rows, n_rows, past):
@@ -231,10 +199,9 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
     Parameters
     ----------
     rows : tuple of tuple of float
-        One for each step: entry j of row n is that of C in row n and column n - j, so
-        that the diagonal, which must be positive, comes first. Entries left of the
-        first column must be zero; others may be negative, and are accounted for by
-        their absolute values.
+        One for each step: entry j of row n is that of C in row n and column n - j. The
+        diagonal must be positive. Entries left of the first column must be zero; others
+        may be negative, and are accounted for by their absolute values.
 
     Raises
     ------
@@ -270,22 +237,7 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
 
     @classmethod
     def of_matrix(cls, matrix: ArrayLike) -> BandedRows:
-        """Return the strategy of a dense matrix.
-
-        Parameters
-        ----------
-        matrix : array-like of shape (n_steps, n_steps)
-            Lower triangular.
-
-        Returns
-        -------
-        BandedRows
-
-        Raises
-        ------
-        ValueError
-            If it is not square, or not zero above the diagonal.
-        """
+        """Return the strategy of a dense lower-triangular matrix (n_steps, n_steps)."""
         dense = check_finite(matrix=matrix)
         if dense.ndim != 2 or dense.shape[0] != dense.shape[1] or not dense.size:
             raise value_error("strategy.matrix_not_square", shape=dense.shape)
@@ -344,18 +296,7 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
         return means
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step; see the base class.
-
-        Parameters
-        ----------
-        draws : iterator of ndarray of shape (dim,)
-        n_steps : int
-
-        Yields
-        ------
-        ndarray of shape (dim,)
-            Not to be changed: it may be part of the state.
-        """
+        """Yield the noise of each step, which must not be changed."""
         bands = self._of_steps(n_steps)
         past = bands.shape[1] - 1
         window = np.zeros((0, 0))

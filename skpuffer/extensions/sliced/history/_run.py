@@ -35,12 +35,7 @@ from skpuffer.releases import (
 
 
 class StepMoves(NamedTuple):
-    """How far one record moves each step's release, in clip norms.
-
-    Parameters
-    ----------
-    factors : ndarray of shape (n_steps,)
-    """
+    """Factors by which one record moves each step's release, in clip norms."""
 
     factors: Floats
     assumptions: tuple[Statement, ...]
@@ -51,16 +46,7 @@ def step_moves(
 ) -> StepMoves:
     """Return how far one record moves each step, wherever the noise enters.
 
-    Parameters
-    ----------
-    relation : {'add_remove', 'replace'}
-    lipschitz : float, array-like of shape (n_steps,) or None
-        Declared Lipschitz constants of the updates in the mean gradient.
-
-    Raises
-    ------
-    UnsupportedError
-        With a clause that gives the reason and the remedy.
+    `lipschitz` are declared constants of the updates in the mean gradient.
     """
     # a replaced record takes one clipped gradient out of a sum and puts another in
     each = 1.0 if relation == "add_remove" else 2.0
@@ -116,25 +102,10 @@ def _range(constants: Floats) -> Statement:
 def one_clipped(
     release: GradientRelease, noise: Noise, profile: Slices | None
 ) -> float:
-    """Length of the longest clipped gradient, in standard deviations of the noise.
+    """Return the length of the longest clipped gradient, in deviations of the noise.
 
-    Parameters
-    ----------
-    noise : Noise
-        Gaussian.
-    profile : Slices or None
-        Slices that each are looked at by themselves. None is the whole vector, which
-        is the largest over all directions.
-
-    Raises
-    ------
-    UnsupportedError
-        If the norm of the clipping bounds no l2 norm.
-
-    References
-    ----------
-    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix F; over all
-    directions by the Cauchy-Schwarz inequality.
+    With `profile` None it is that of the whole vector, the largest over all directions
+    (Cauchy-Schwarz). See Sliced Rényi Pufferfish privacy, Appendix F.
     """
     blocks, scale = release.blocks, np.asarray(noise.scale, float)
     if blocks is not None and release.clip_order <= 2:
@@ -174,7 +145,7 @@ class Discrepancy:
     mean_square : float
         Mean of its square.
     log_weights : ndarray of shape (largest,)
-        Log-probabilities of 1, 2, ..., `largest`; minus infinity where it cannot be.
+        Log-probabilities of 1, 2, ..., `largest`.
     """
 
     largest: int
@@ -236,18 +207,8 @@ DISCREPANCIES: dict[
 def discrepancy(release: GradientRelease, count: int) -> Discrepancy:
     """Return the law of a batch's discrepancy under a release's sampling scheme.
 
-    Parameters
-    ----------
-    release : GradientRelease
-        Under a scheme of `DISCREPANCIES`.
-    count : int
-        How many records differ, at most; all moments grow with it.
-
-    References
-    ----------
-    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Proposition I.1 and Appendix
-    D, with the fixed pair's hypergeometric law for subsets and the binomial one for
-    draws with replacement.
+    At most `count` records differ. See Sliced Rényi Pufferfish privacy, Proposition I.1
+    and Appendix D: hypergeometric for subsets, binomial for draws with replacement.
     """
     n, size = release.n_records, release.batch_size
     assert size is not None  # the release has checked that
@@ -264,23 +225,10 @@ def _cached(
 
 
 def dealt_squares(count: int, size: int, weights: Floats) -> float:
-    """Largest weighted sum of squared discrepancies over the batches of one epoch.
+    """Return the largest weighted sum of squared discrepancies over one epoch.
 
-    Each record is in one batch, so that the discrepancies add up to `count` at most,
-    and none is more than a batch holds. A weighted sum of squares is convex: it is
-    largest where batches are filled one after the other, the heaviest first.
-
-    Parameters
-    ----------
-    size : int
-        Size of the largest batch.
-    weights : ndarray of shape (n_batches,)
-        Non-negative, one for each batch.
-
-    Returns
-    -------
-    float
-        At most ``max(weights) * count * min(count, size)``.
+    Discrepancies add up to at most `count`, and none is above `size`. A weighted sum of
+    squares is convex: it is largest where the heaviest batches are filled first.
     """
     filled = np.clip(count - size * np.arange(len(weights)), 0, size)
     return float(np.sort(weights)[::-1] @ filled.astype(float) ** 2)
@@ -330,10 +278,7 @@ class CappedRun:
     def squares(self) -> float:
         """Sum over all steps of the squared move, in clip norms: largest, or mean.
 
-        References
-        ----------
-        Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Propositions 5.1 and
-        5.2.
+        See Sliced Rényi Pufferfish privacy, Propositions 5.1 and 5.2.
         """
         weights = self.factors**2
         if type(self.release.sampling) not in DISCREPANCIES:
@@ -357,18 +302,9 @@ class CappedRun:
         return -(-self.release.n_records // self.release.steps_per_epoch)
 
     def costs(self, orders: Floats, length: float) -> Floats:
-        """Return the Rényi costs of the whole run.
+        """Return the Rényi costs of the whole run by order, in nats.
 
-        Parameters
-        ----------
-        orders : ndarray of shape (n_orders,)
-        length : float
-            Length of the longest clipped gradient, in standard deviations of the noise.
-
-        Returns
-        -------
-        ndarray of shape (n_orders,)
-            In nats.
+        `length` is that of the longest clipped gradient, in deviations of the noise.
         """
         if not (length and self.moves):
             return np.zeros(len(orders))
@@ -407,9 +343,9 @@ class CappedRun:
 
 
 def _binned(law: tuple[float, ...]) -> tuple[Floats, Floats]:
-    """Numbers of records from one, and log-masses, each moved up to the next kept.
+    """Return numbers of records and log-masses, each moved up to the next kept.
 
-    The cost grows with the number, and so does its mean if mass is moved upwards.
+    The cost grows with the number, so moving mass upwards is safe.
     """
     # bounds of a tail: no more than one, and falling
     tail = np.minimum.accumulate(np.clip(np.asarray(law, float), 0.0, 1.0))
@@ -431,12 +367,7 @@ def _binned(law: tuple[float, ...]) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Slices:
-    """A finite slice profile, and how its slices are taken together.
-
-    Parameters
-    ----------
-    averaging : {'joint', 'averaged'}
-    """
+    """A finite slice profile, and how its slices are taken together."""
 
     profile: SliceProfile
     averaging: str
@@ -448,14 +379,7 @@ class Slices:
         slice_weights: ArrayLike | None,
         averaging: str,
     ) -> Slices:
-        """Return what a user gave, as a profile or as directions and weights.
-
-        Raises
-        ------
-        ValueError
-            If the directions are no unit vectors or leave some direction out, or the
-            weights are none.
-        """
+        """Return what a user gave, as a profile or as directions and weights."""
         if not isinstance(slices, SliceProfile):
             slices = SliceProfile.finite(slices, slice_weights)
         elif slice_weights is not None or not slices.is_finite:
@@ -468,16 +392,10 @@ class Slices:
         return self.profile.dim
 
     def squared(self, clip_norms: Floats, blocks: tuple[int, ...]) -> float:
-        """Squared length of a clipped gradient along the slices, taken together.
+        """Return the squared length of a clipped gradient along the slices, taken
+        together.
 
-        Parameters
-        ----------
-        clip_norms : ndarray of shape (n_blocks,)
-
-        Returns
-        -------
-        float
-            The weighted mean over the slices if averaged, their largest otherwise.
+        It is the weighted mean over the slices if averaged, their largest otherwise.
         """
         directions, weights = self.profile.directions, self.profile.weights
         assert directions is not None and weights is not None  # finite
@@ -498,7 +416,7 @@ def layer_caps(
     lipschitz: ArrayLike = 1.0,
     factor: float = 1.0,
 ) -> Floats:
-    """Cap of the squared move along each slice, if layers are clipped apart.
+    """Return caps of the squared move along each slice, if layers are clipped apart.
 
     Parameters
     ----------
@@ -516,19 +434,13 @@ def layer_caps(
     Returns
     -------
     ndarray of shape (n_slices,)
-        At most the full-dimensional value, the same with the norm of `clip_norms` times
-        `lipschitz`: the largest over all directions.
-
-    Raises
-    ------
-    ValueError
-        If the blocks do not add up to the length of a slice.
+        At most the full-dimensional value, with the norm of `clip_norms * lipschitz`.
 
     Notes
     -----
     Caps that differ from slice to slice bound the loss of a slice in one step, given
-    the history. They do not add up over the steps of a run that reads its own history:
-    what a step tells along one direction, the next may copy to another.
+    the history. **They do not add up** over a run that reads its own history: a later
+    step may copy information from one direction to another.
 
     References
     ----------

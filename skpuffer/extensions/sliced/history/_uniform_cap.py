@@ -71,14 +71,12 @@ _QUICK_COUNT = 1000
 
 
 class HistoryUniformCap(Accountant):
-    """Caps on how far each step moves, whatever the run has seen: of training runs.
+    """Account for training runs by caps on how far each step moves, at every history.
 
     The accountant of sliced Rényi Pufferfish stochastic gradient descent, read so that
     it holds. Gradients are clipped, so a batch in which K records differ moves its sum
-    by 2 K clip norms at most, at every history. How K is dealt with is `subsampling`;
-    batches may be revealed. :class:`RenyiDP` at the same order, which keeps batches
-    hidden, needs no more noise for the same promise, and mostly far less: this one is
-    here to be compared with.
+    by at most 2 K clip norms. Batches may be revealed. :class:`RenyiDP` keeps batches
+    hidden and needs no more noise for the same promise: use this for comparison.
 
     Parameters
     ----------
@@ -87,51 +85,44 @@ class HistoryUniformCap(Accountant):
     alpha : float, default=2.0
         Rényi order, in (1, inf).
     subsampling : {'worst_case', 'log_moment', 'mean_square'}, default='worst_case'
-        - 'worst_case': K is the most it can be in a batch. Rényi Pufferfish privacy,
-          composable, and the same as group privacy without amplification.
+        - 'worst_case': the largest K of a batch. Rényi Pufferfish privacy, composable;
+          the same as group privacy without amplification.
         - 'log_moment': K has its law under the sampling scheme, inside the moment of
-          order alpha - 1. Rényi Pufferfish privacy, composable; batches must be
-          independent of each other.
-        - 'mean_square': the mean of the squared move, batches being averaged over after
-          the divergence was taken. A notion of its own, of which nothing else follows:
-          what is rare counts for little, however much it tells.
+          order alpha - 1. Rényi Pufferfish privacy, composable, for independent
+          batches.
+        - 'mean_square': the mean of the squared move, averaged over batches after the
+          divergence. A notion of its own, from which nothing else follows.
     averaging : {'joint', 'averaged'}, default='joint'
-        Which sliced notion 'mean_square' is stated in: of the worst slice, or of their
-        weighted mean.
+        Sliced notion of 'mean_square': of the worst slice, or of their weighted mean.
     slices : array-like of shape (n_slices, dim) or SliceProfile, default=None
-        Unit vectors spanning all directions, for 'mean_square'. None is any slices. In
-        a run of one step with noise on its gradients, layers that are clipped apart
-        cost less along some of them; otherwise all directions count as the worst one,
-        as later steps and updates may copy what is told along one to another.
+        Unit vectors spanning all directions, for 'mean_square'. None is any slices.
+        Slices matter in a run of one step with noise on its gradients, if layers are
+        clipped apart; otherwise all directions count as the worst one.
     slice_weights : array-like of shape (n_slices,), default=None
         Equal if None.
     lipschitz : float or array-like of shape (n_steps,), default=None
-        Lipschitz constants of the updates in the mean gradient, for releases whose
-        noise is added to the updates. None takes the steps of the release's optimiser.
+        Lipschitz constants of the updates in the mean gradient, for noise on the
+        updates. None takes the steps of the release's optimiser.
 
     See Also
     --------
     RenyiDP : The same promise for no more noise, by batches that stay hidden.
-    PrivacyLoss : For an (epsilon, delta) promise.
 
     Notes
     -----
-    For Gaussian noise. The scale is that of the noise on each step's sum: on the mean
-    it is less by the divisor. Where noise is added to the updates, it is in the unit of
-    the parameters, and step sizes count; where it is added to the gradients they do
-    not, as updates are post-processing.
+    For Gaussian noise, whose scale is on each step's sum. Noise on the updates is in
+    the unit of the parameters, and step sizes count.
 
-    'mean_square' asks that the pair of secrets alone says which records differ, as
+    'mean_square' needs that the pair of secrets alone decides which records differ, as
     under a :class:`~skpuffer.scenarios.RecordScenario`. Where the law of their number
     is known instead, 'log_moment' takes the mean over whole runs, which adds up with
     nothing.
 
     References
     ----------
-    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy: tractable privatization
-    mechanism and private learning with gradient clipping, section 5. Its Theorem 5.6
-    does not hold for caps that differ from slice to slice, nor its Theorem 5.7 if the
-    records that differ are random; neither is used so here.
+    Zhang and Vorobeychik (2025), Sliced Rényi Pufferfish privacy, section 5. Its
+    Theorem 5.6 is false for caps that differ from slice to slice, and its Theorem 5.7
+    if the records that differ are random; neither is used so here.
 
     Examples
     --------
@@ -144,13 +135,11 @@ class HistoryUniformCap(Accountant):
     >>> scenario = RecordScenario(k=10, relation="replace")
     >>> for subsampling in ("worst_case", "log_moment", "mean_square"):
     ...     accountant = HistoryUniformCap(8.0, 8.0, subsampling)
-    ...     noise, certificate, *_ = vars(
-    ...         accountant.calibrate(release, scenario)
-    ...     ).values()
-    ...     print(round(noise.scale / release.divisor, 3), certificate.notion.title)
-    1.0 Rényi Pufferfish privacy
-    0.112 Rényi Pufferfish privacy
-    0.085 subsampling-averaged, jointly sliced Rényi Pufferfish privacy
+    ...     noise = accountant.calibrate(release, scenario).noise
+    ...     print(subsampling, round(noise.scale / release.divisor, 3))
+    worst_case 1.0
+    log_moment 0.112
+    mean_square 0.085
     """
 
     needs = (Adjacency,)

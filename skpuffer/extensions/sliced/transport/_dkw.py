@@ -77,11 +77,11 @@ def dkw_sliced_distances(
     n_jobs: int | None = None,
     max_memory: float = 256.0,
 ) -> Floats:
-    r"""Upper bounds on sliced W_inf of distributions known by independent draws.
+    r"""Bound sliced W_inf of distributions known by independent draws.
 
     Each distribution function is within :math:`e = \sqrt{\log(2/\rho) / (2n)}` of that
-    of its `n` draws, except with probability :math:`\rho`. With draws
-    :math:`x_{(1)} \le \dots \le x_{(n)}` in the range :math:`[a, b]`, a quantile is
+    of its `n` draws, except with probability :math:`\rho`. With draws :math:`x_{(1)}
+    \le \dots \le x_{(n)}` in the range :math:`[a, b]`, a quantile is
 
     .. math:: x_{(\lceil (t - e) n \rceil)} \le F^{-1}(t) \le x_{(\lceil (t+e) n\rceil)}
 
@@ -96,32 +96,26 @@ def dkw_sliced_distances(
         Finite, of as many coordinates.
     support : Ball or Box
         Range that all distributions are known to stay in. Without one there is no
-        bound: whatever was not drawn may be anywhere.
+        bound.
     confidence : float
-        Probability, in (0, 1), that no bound is too small. The rest of it is shared
-        among all distributions and slices.
+        Probability, in (0, 1), that all bounds hold at once.
     pairs : iterable of (int, int), default=None
-        Which distributions are compared, by position. All pairs if None.
+        Positions of the distributions to compare. All pairs if None.
     coordinate_scale : array-like of shape (dim,), default=None
         Unit of each coordinate. The support is in the units of the points.
     n_jobs : int, default=None
         Threads, as joblib counts them.
     max_memory : float, default=256
-        Megabytes for projections. One direction at a time is the least that is held.
+        Megabytes for projections, at least those of one direction.
 
     Returns
     -------
     bounds : ndarray of shape (n_pairs, n_slices)
-        With probability `confidence` over the draws all of them hold at once.
 
     Raises
     ------
     ValueError
         If there is no support, a draw is outside of it, or as for `sliced_distances`.
-
-    See Also
-    --------
-    sliced_distances : Of the draws themselves: no bound on what they were drawn from.
 
     References
     ----------
@@ -187,22 +181,11 @@ def dkw_sliced_distances(
 
 
 def _upper_positions(n: int, m: int, band: float) -> Indices:
-    """Positions of upper quantiles of `n` draws that meet lower ones of `m` draws.
+    """Return positions of upper quantiles of `n` draws for lower ones of `m` draws.
 
-    The lower quantile of a level t is draw j for levels up to ``j / m + e``, draw 0
-    standing for the least value possible. There the upper quantile is draw
-    ``ceil((j / m + e + e') n)``, or the largest value possible beyond the last.
-
-    Parameters
-    ----------
-    band : float
-        Of both together, ``e + e'``.
-
-    Returns
-    -------
-    positions : ndarray of shape (at most m + 1,)
-        From zero; `n` is the largest value possible. Lower draws past the first that
-        meets it are nearer to it.
+    Lower draw j serves levels up to ``j / m + e``; there the upper is ``ceil((j / m + e
+    + e') n)``. Zero and beyond the last stand for the least and largest possible
+    values.
     """
     levels = np.arange(m + 1) / m + band
     above = np.minimum(np.ceil(levels * n + _NUDGE), n + 1).astype(np.intp) - 1

@@ -24,10 +24,9 @@ _UNEVEN = 0.1
 
 @dataclass(frozen=True, eq=False)
 class SliceProfile:
-    """Directions along which a vector is looked at, and how much each counts.
+    """Directions along which a vector is projected, and their weights.
 
-    Made by one of its constructors. Equal to profiles of the same directions and
-    weights, in this order.
+    Make one by a constructor. Profiles of the same directions and weights are equal.
 
     Parameters
     ----------
@@ -80,8 +79,8 @@ class SliceProfile:
         normalize : bool, default=False
             Whether to divide each direction by its length first.
         allow_degenerate : bool, default=False
-            Whether the directions may leave some direction out: along that one nothing
-            would be promised at all.
+            Whether the directions may leave some direction out, with no promise along
+            it.
 
         Returns
         -------
@@ -90,8 +89,7 @@ class SliceProfile:
         Raises
         ------
         ValueError
-            If the directions are no unit vectors or do not span the space, or the
-            weights are none.
+            If the directions are no unit vectors or do not span the space.
         """
         given = np.asarray(slices)
         if given.ndim != 2 or not given.size or given.dtype.kind not in "iuf":
@@ -138,13 +136,12 @@ class SliceProfile:
         n_slices : int, default=200
             At least `dim`.
         random_state : int, default=0
-            Public seed: the same profile wherever it is drawn.
+            Public seed.
 
         Returns
         -------
         SliceProfile
-            A finite profile in its own right. A promise on it is not one on the uniform
-            one.
+            A promise on it is not one on the uniform profile.
         """
         dim = check_count(dim=dim)
         n_slices = check_count(least=dim, n_slices=n_slices)
@@ -247,13 +244,13 @@ class _Furthest(NamedTuple):
 def gaps_by_buckets(
     rows: dict[int, Floats], pairs: list[tuple[int, int]], matches: list[Match]
 ) -> Floats | None:
-    """W_inf of pairs of distributions, along each direction.
+    """Return W_inf of pairs along each direction, or None if sorting is as quick.
 
     Parameters
     ----------
     rows : dict of int to ndarray of shape (n_directions, n_points)
-        Finite projections of each distribution, in any order. Their content is
-        overwritten if gaps are returned, and left as it is if not.
+        Finite projections of each distribution. They are overwritten if gaps are
+        returned.
     pairs : list of (int, int)
         Each distribution is in one at least.
     matches : list of Match
@@ -262,7 +259,7 @@ def gaps_by_buckets(
     Returns
     -------
     gaps : ndarray of shape (n_pairs, n_directions) or None
-        To the last bit what sorts of all rows would give. None if those are as quick.
+        To the last bit what sorts of all rows would give.
     """
     low = np.min([values.min(axis=1) for values in rows.values()], axis=0)
     high = np.max([values.max(axis=1) for values in rows.values()], axis=0)
@@ -312,8 +309,8 @@ def _furthest(
 ) -> list[_Furthest]:
     """Return for each pair what may be furthest apart, by the counts of buckets.
 
-    Atoms of buckets i and j are more than |i - j| - 1 and less than |i - j| + 1 buckets
-    apart; round-off moves no atom by as much as 2**-30 of a bucket.
+    Atoms of buckets i and j differ by |i - j| - 1 to |i - j| + 1 buckets; round-off is
+    less.
     """
     buckets = {}
     for at, each in counts.items():

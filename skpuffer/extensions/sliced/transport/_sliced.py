@@ -1,9 +1,4 @@
-"""Sliced W_inf: the distances of projections, for several distributions at once.
-
-W_inf of two projections takes a sort and no optimisation. Each distribution is
-projected and sorted once for every pair it is in; of many points of equal mass only
-those are sorted that may be furthest apart.
-"""
+"""Sliced W_inf: the distances of projections, for several distributions at once."""
 
 import itertools
 import math
@@ -104,7 +99,7 @@ def sliced_distances(
     n_jobs: int | None = None,
     max_memory: float = 256.0,
 ) -> Floats:
-    r"""W_inf distances between the projections of discrete distributions.
+    r"""Return W_inf distances between the projections of discrete distributions.
 
     .. math:: z_u = W_\infty(\langle X, u \rangle, \langle Y, u \rangle)
 
@@ -117,14 +112,13 @@ def sliced_distances(
     weights : sequence of (array-like of shape (n_points,) or None), default=None
         Masses of each distribution's points, as for `wasserstein_distance`.
     pairs : iterable of (int, int), default=None
-        Which distributions are compared, by position. All pairs if None, the first
-        position below the second.
+        Positions of the distributions to compare. All pairs if None, lower first.
     coordinate_scale : array-like of shape (dim,), default=None
-        Unit of each coordinate: points are divided by it before they are projected.
+        Unit of each coordinate, by which points are divided first.
     n_jobs : int, default=None
         Threads, as joblib counts them.
     max_memory : float, default=256
-        Megabytes for projections. One direction at a time is the least that is held.
+        Megabytes for projections, at least those of one direction.
 
     Returns
     -------
@@ -134,22 +128,16 @@ def sliced_distances(
     Raises
     ------
     ValueError
-        If the profile is not finite or has another number of coordinates, if points
-        are not finite or there are none, if weights are no masses, or if a pair names
-        no distribution.
+        If the profile is not finite, or points, weights or pairs are invalid.
 
     See Also
     --------
-    skpuffer.transport.wasserstein_distance : One pair on the line.
-    skpuffer.transport.bottleneck_distance : W_inf of the points, no slice exceeds it.
+    skpuffer.transport.bottleneck_distance : W_inf of the points.
 
     Notes
     -----
-    Each distribution is projected and sorted once for each direction, whatever the
-    number of pairs. Many points without weights are counted in buckets instead, and
-    only those sorted that may be furthest apart. No slice exceeds W_inf of the points;
-    all of them may be zero where that is not, so that slices alone bound no distance in
-    several coordinates.
+    No slice exceeds W_inf of the points. All may be zero where that is not, so slices
+    alone bound no distance in several coordinates.
 
     References
     ----------
@@ -178,13 +166,7 @@ def sliced_distances(
 def directions_of(
     profile: SliceProfile, coordinate_scale: ArrayLike | None = None
 ) -> Floats:
-    """Return what points are projected on, of shape (n_slices, dim), or refuse.
-
-    Raises
-    ------
-    ValueError
-        If the profile is not finite, or units are not positive.
-    """
+    """Return what points are projected on, of shape (n_slices, dim), or refuse."""
     if profile.directions is None:
         raise value_error("distribution.profile_infinite")
     if coordinate_scale is None:
@@ -219,23 +201,7 @@ def _atoms(points: Floats, weights: ArrayLike | None) -> Atoms:
 
 
 def centred(worlds: Sequence[ArrayLike], dim: int) -> tuple[list[Floats], Floats]:
-    """Return points as float arrays, and the vector they were all moved by.
-
-    Parameters
-    ----------
-    worlds : sequence of array-like of shape (n_points, dim)
-
-    Returns
-    -------
-    points : list of ndarray of shape (n_points, dim)
-    origin : ndarray of shape (dim,)
-        Point taken off all points.
-
-    Raises
-    ------
-    ValueError
-        If there are none, or they are of another shape.
-    """
+    """Return points as float arrays, and the vector they were all moved by."""
     points = [np.asarray(world, dtype=float) for world in worlds]
     if not points:
         raise value_error("sliced.worlds_empty")
@@ -299,22 +265,10 @@ def over_blocks(
     n_jobs: int | None,
     max_memory: float,
 ) -> Floats:
-    """Project once for each block of directions, and measure.
+    """Project once for each block of directions, and measure: (n_rows, n_slices).
 
-    Parameters
-    ----------
-    worlds : dict of int to Atoms
-    directions : ndarray of shape (n_slices, dim)
-    measure : callable
-        From the projections of each world, in its order of points and to be written
-        to, and which directions they are, to an array of shape (n_rows, n_directions).
-    max_memory : float
-        Megabytes.
-
-    Returns
-    -------
-    table : ndarray of shape (n_rows, n_slices)
-        A table of no rows if there are no worlds.
+    `measure` takes the projections of each world, which it may overwrite, and which
+    directions they are. It returns (n_rows, n_directions).
     """
     room = check_positive(max_memory=max_memory) * 2**20
     n_threads = joblib.effective_n_jobs(n_jobs)
@@ -370,12 +324,7 @@ def _projected(world: Atoms, directions: Floats, memory: Floats) -> Floats:
 
 
 class _Gaps:
-    """Distances of wanted pairs, from projections of the worlds they are of.
-
-    Parameters
-    ----------
-    worlds : dict of int to Atoms
-    """
+    """Distances of wanted pairs, from projections of the worlds they are of."""
 
     def __init__(self, worlds: dict[int, Atoms], pairs: list[tuple[int, int]]) -> None:
         self.worlds = worlds
@@ -431,10 +380,9 @@ def _match_of(u: Atoms, v: Atoms) -> Match:
 
 
 def _largest_gaps(x: Sorted, y: Sorted, meeting: Match) -> Floats:
-    """Largest distance of atoms that meet, of each row, by branch and bound.
+    """Return the largest distance of atoms that meet, by row, by branch and bound.
 
-    Both are sorted, so that the ends of a stretch of atoms bound every gap within it.
-    Mostly few stretches are looked into. No indices are those of all atoms in turn.
+    The ends of a stretch of sorted atoms bound every gap within it.
     """
     i, j = (None, None) if meeting is None else meeting
     x_low, x_high = x.ends if i is None else _ends(x.rows, i)
@@ -460,9 +408,9 @@ def _largest_gaps(x: Sorted, y: Sorted, meeting: Match) -> Floats:
 
 @lru_cache(maxsize=64)
 def _stretches(n: int) -> tuple[Indices, Indices]:
-    """First and last atom of each stretch of sorted atoms: shorter towards the ends.
+    """Return first and last atom of each stretch of sorted atoms.
 
-    There atoms are far apart, and a bound by the ends of a stretch is loose.
+    Stretches are shorter at the ends, where atoms are far apart.
     """
     starts = [0]
     while starts[-1] < n:
@@ -482,10 +430,9 @@ def _ends(rows: Floats, atoms: Indices | None = None) -> tuple[Floats, Floats]:
 
 
 def _largest_gaps_by_mass(u: Atoms, v: Atoms, x: Sorted, y: Sorted) -> Floats:
-    """W_inf of each row between sorted atoms of any masses.
+    """Return W_inf of each row between sorted atoms of any masses.
 
-    It is attained at the end of some atom of either, where the quantile of the other is
-    looked up: the first atom whose cumulative mass is not below that level.
+    It is attained at the end of some atom, where the other's quantile is looked up.
     """
     total = math.lcm(u.total, v.total)
     a, b = u.levels_of(total), v.levels_of(total)
