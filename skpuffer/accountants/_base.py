@@ -51,13 +51,11 @@ class Calibration:
     certificate : Certificate
         The exact promise.
     warnings : tuple of str
-        Warnings, in sentences, once this noise is the one that is taken.
+        Warnings to give once this noise is taken.
     accountant : Accountant or None, default=None
         Candidate that found the noise, where an accountant asks several.
     draws : object, default=None
-        Seed of the draws on which the certificate rests, where an accountant simulates:
-        noise is certified again by the same draws. That they were not chosen to suit
-        the noise is taken from the search.
+        Seed of the draws on which the certificate rests, where an accountant simulates.
 
     Examples
     --------
@@ -111,24 +109,20 @@ class Account:
     Parameters
     ----------
     calibrate : callable
-        The search. Takes noise whose scale is to be set, and the generator of an
-        accountant that simulates or None; returns what it `Found`.
+        The search: takes noise whose scale is to be set, and a generator or None;
+        returns what it `Found`.
     claim : callable
-        The rule. Takes noise; returns the `Claim` of what it promises.
+        The rule: takes noise; returns the `Claim` of what it promises.
     try_noise : callable or None, default=None
-        Takes noise of any scale; raises an UnsupportedError if its cost is not known
-        here. None where every noise will do.
+        Takes noise of any scale; raises an UnsupportedError if its cost is not known.
     by_sensitivity : bool, default=False
-        Whether the promise depends on the noise by the ratio of the certificate's
-        `sensitivity` to its scale alone, so that noise of a larger scale keeps it for a
-        sensitivity that is larger in proportion.
+        Whether the promise depends on the noise only by the ratio of the certificate's
+        `sensitivity` to its scale.
     fact : Fact, optional
         That the account works from; set by the accountant.
 
     Examples
     --------
-    Laplace noise against one coordinate that moves by one:
-
     >>> from skpuffer.accountants import Account, Claim, Found
     >>> from skpuffer.noise import LaplaceNoise
     >>> def claim(noise):
@@ -148,19 +142,7 @@ class Account:
 
 
 def accounts_for(*kinds: type[Release]) -> Callable[[Method], Method]:
-    """Register a method of an accountant for some kinds of release.
-
-    Parameters
-    ----------
-    *kinds : type
-        Kinds of release, read by exact type; the method takes the fact to work from,
-        the release and the bound scenario.
-
-    Returns
-    -------
-    decorator
-        Of the method.
-    """
+    """Register a method of an accountant for some kinds of release."""
 
     def mark(method: Method) -> Method:
         # collected by `__init_subclass__`, so that a new kind of release is one new
@@ -229,11 +211,9 @@ _SPENT = {
 class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
     """Base of accountants: privacy-loss accounting for releases.
 
-    An accountant holds parameters only. It never sees a data frame: it works from the
-    facts a scenario offers about a release. A subclass has the parameters `epsilon`,
-    `noise` and, where the shape of the noise can be chosen, `beta`; it writes
-    ``_check_parameters``, and a method for each kind of release it reads, marked by
-    ``accounts_for``.
+    An accountant holds parameters only and works from the facts a scenario offers about
+    a release. A subclass has the parameters `epsilon`, `noise` and optionally `beta`,
+    ``_check_parameters``, and methods for kinds of release, marked by ``accounts_for``.
 
     Attributes
     ----------
@@ -250,9 +230,6 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
 
     Examples
     --------
-    All are used alike. They say whether they will do, find the noise that keeps their
-    promise, and say what another noise promises:
-
     >>> from skpuffer.accountants import GroupPrivacy
     >>> from skpuffer.noise import GaussianNoise
     >>> from skpuffer.releases import QueryRelease, Sensitivity
@@ -325,17 +302,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         return 2.0
 
     def longest_step(self, release: GradientRelease) -> float:
-        """Longest step of an optimiser that it accounts for; infinite if any is.
-
-        Parameters
-        ----------
-        release : GradientRelease
-            Its optimiser is not read.
-
-        Returns
-        -------
-        float
-        """
+        """Longest step of an optimiser that it accounts for; infinite if any is."""
         return math.inf
 
     # scikit-learn reads the signature anew each time, for each word of a text
@@ -382,8 +349,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         release : QueryRelease, GradientRelease or VoteRelease
             The release to account for.
         scenario : Scenario or BoundScenario
-            The secret to protect. An unbound one is bound to the release's public
-            facts.
+            The secret to protect.
         random_state : int, RandomState instance, Generator or None, default=None
             For accountants that simulate; the others ignore it.
 
@@ -429,18 +395,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     def certify(
         self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
     ) -> Certificate:
-        """Find what a given noise promises.
-
-        Parameters
-        ----------
-        noise : Noise
-        release : QueryRelease, GradientRelease or VoteRelease
-        scenario : Scenario or BoundScenario
-
-        Returns
-        -------
-        Certificate
-        """
+        """Find what a given noise promises."""
         # an order or a delta of the promise is read off the parameters
         self.check()
         if type(release) is VoteRelease:
@@ -470,19 +425,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     def _certified_again(
         self, found: Calibration, release: Any, bound: BoundScenario
     ) -> Certificate:
-        """Certify the noise of a search from the noise, within the budget.
-
-        Parameters
-        ----------
-        found : Calibration
-            Its noise is certified. Of its certificate nothing is taken but what it says
-            of other noises.
-
-        Raises
-        ------
-        UncertifiedError
-            If the noise costs more than the budget.
-        """
+        """Certify the noise of a search from the noise, within the budget."""
         told, most = found.certificate, budget_of(self)
         name, spent = self._states
         certificate = self._certified_by_draws(found, release, bound)
@@ -522,10 +465,10 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             return False
 
     def supports(self, release: Any, scenario: Scenario | BoundScenario) -> Support:
-        """Whether this accountant can account for the release under the scenario.
+        """Return whether this accountant can account for a release under a scenario.
 
-        It answers for what it reads: a kind of release, a field, a fact, a relation or
-        a sampling scheme that is new to it is refused.
+        A kind of release, a field, a fact, a relation or a sampling scheme that is new
+        to it is refused.
 
         Parameters
         ----------
@@ -535,8 +478,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         Returns
         -------
         Support
-            True where it can; otherwise it holds the reason, with the names of
-            accountants that would do, or what of the scenario does not fit the table.
+            True where it can; otherwise it holds the reason.
         """
         # a parameter that is wrong for any release is an error, as in calibration
         if isinstance(scenario, Scenario):
@@ -600,12 +542,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     def _of_least_error(
         self, release: QueryRelease, bound: BoundScenario, rng: Any
     ) -> Calibration:
-        """Calibrate each family, and take the noise of the least expected error.
-
-        By the mean square, summed over coordinates. Nothing but public facts enters:
-        where the prior is the private rows, or what is known of it comes from a sample,
-        the usual family stays.
-        """
+        """Calibrate each family, and take the noise of the least mean square error."""
         found: dict[str, Calibration] = {}
         sizes: list[float] = []
         errors: list[ValueError] = []
@@ -673,23 +610,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         raise self._refusal(release, bound)
 
     def _fact(self, release: Any, bound: BoundScenario, norm: float) -> Any:
-        """First fact in `needs` that a scenario provides, if all it says is read.
-
-        Parameters
-        ----------
-        norm : float
-            In which the noise measures the sensitivity of the output.
-
-        Returns
-        -------
-        Fact
-            One of those in `needs`.
-
-        Raises
-        ------
-        UnsupportedError
-            If there is none, or it speaks of what is new here.
-        """
+        """First fact in `needs` that a scenario provides, if all it says is read."""
         need = self._need(release, bound)
         fact: Any = bound.fact(need, release, norm)
         new = None
@@ -781,9 +702,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     def unit_order(self) -> float:
         """Order p by which n coordinates cost what one does in units of n^(1/p).
 
-        That is, if one record moves them all by one. It is the order of the norm in
-        which the noise measures moves, 2 if that may be any; and infinite for noise on
-        the integers, which has one unit for all.
+        It is the order of the norm in which the noise measures moves, 2 if that may be
+        any, and infinite for noise on the integers.
         """
         noise = self._chosen_noise() if hasattr(self, "noise") else None
         if noise is None:
@@ -800,16 +720,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         return (self.unit_order,) if named else (1.0, self.unit_order)
 
     def _chosen_noise(self) -> Noise:
-        """The noise of the parameters `noise` and `beta`, at scale one.
-
-        Raises
-        ------
-        TypeError
-            If `beta` is not a number.
-        ValueError
-            If the name is unknown, the noise has a scale for each coordinate, or `beta`
-            is given to a family without that shape or is missing where one is needed.
-        """
+        """The noise of the parameters `noise` and `beta`, at scale one."""
         noise, beta = self.noise, self.beta
         # The family and its shape are taken from it, and the scale is set anew: one
         # that the user chose might not keep the promise.
@@ -899,18 +810,7 @@ def _gain_of_least(
 def unread_fields(
     reads: dict[type, frozenset[str]], release: Release
 ) -> Statement | None:
-    """Describe what an accountant does not read of a release; None if it reads all.
-
-    Parameters
-    ----------
-    reads : dict of {type: frozenset of str}
-        Fields by kind of release.
-
-    Returns
-    -------
-    Statement or None
-        A clause with the accountant as its subject.
-    """
+    """Describe what an accountant does not read of a release; None if it reads all."""
     kind: type = type(release)
     # fields may be inherited from a kind that is read
     known = next((base for base in kind.__mro__ if base in reads), None)
@@ -983,19 +883,8 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
 def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
     """Refuse what is no noise, and noise that does not fit the values of a release.
 
-    Parameters
-    ----------
-    joint : bool, default=False
-        Whether whoever asks reads of a release of one vector how far it moves and
-        nothing more, so that coordinates of the noise may depend on each other.
-
-    Raises
-    ------
-    TypeError
-        If `noise` is not a :class:`Noise`.
-    UnsupportedError
-        If the noise is on the integers, and the release is not known to be integer; or
-        if its coordinates depend on each other, and the release is not one vector.
+    Coordinates of the noise may depend on each other only if `joint` says that nothing
+    but how far one vector moves is read.
     """
     if not isinstance(noise, Noise):
         raise type_error("noise.not_a_noise", noise=noise)
@@ -1026,13 +915,7 @@ def known_accountants() -> list[type[Accountant]]:
 
 
 def check_pure(noise: Noise) -> None:
-    """Refuse a noise of unbounded privacy loss, which can keep no pure promise.
-
-    Raises
-    ------
-    ValueError
-        If no scale of the noise has a finite pure-epsilon cost.
-    """
+    """Refuse a noise of unbounded privacy loss, which can keep no pure promise."""
     if not noise.has_bounded_loss:
         raise value_error("noise.family_not_pure", family=noise.family)
 
@@ -1068,19 +951,7 @@ _EQUAL = 1e-9
 
 
 def mean_square(noise: Noise, dim: int | None) -> float:
-    """Return the mean square of a noise, summed over the coordinates of the output.
-
-    Parameters
-    ----------
-    dim : int or None
-        Number of coordinates. Where it is not known, what is returned is that of one.
-
-    Returns
-    -------
-    float
-        The trace of the noise's covariance, in squared units of the output; infinite
-        without a second moment.
-    """
+    """Return a noise's mean square over `dim` coordinates (or one), or inf."""
     return float(np.sum(noise.variance(dim)))
 
 
@@ -1102,28 +973,7 @@ def compared(name: str, error: float, least: float) -> Statement:
 def told_choice(
     families: Sequence[str], errors: Sequence[float], best: int
 ) -> Statement:
-    """Say which family was chosen, and against which others.
-
-    Parameters
-    ----------
-    families : sequence of str
-        Those that keep the promise.
-    errors : sequence of float
-        Errors of their noise, in squared units.
-    best : int
-        Position of the one that was chosen.
-
-    Returns
-    -------
-    Statement
-        For a certificate.
-
-    Examples
-    --------
-    >>> from skpuffer.accountants._base import told_choice
-    >>> print(told_choice(["gaussian", "laplace"], [13.9, 2.0], 1))
-    laplace noise, of the least mean square error; against it gaussian (6.95 ×)
-    """
+    """Say which family was chosen, and against which others."""
     names = [family.replace("_", " ") for family in families]
     if len(names) == 1:
         return Statement("noise.only_family_keeping_promise", family=names[0])
@@ -1144,25 +994,7 @@ DEFAULT_ORDER = 2.0
 
 
 def check_order_or_delta(alpha: float | None, delta: float | None) -> float | None:
-    """Check that one kind of promise is asked for: at an order, or with a delta.
-
-    Parameters
-    ----------
-    alpha : float or None
-        Rényi order, greater than 1; infinity for a pure promise.
-    delta : float or None
-        In (0, 1).
-
-    Returns
-    -------
-    float or None
-        The order, that by default if neither is given; None if there is a delta.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If one of them is no such number, or both are given.
-    """
+    """Return the order, by default if neither is given; None if there is a delta."""
     if delta is None:
         return DEFAULT_ORDER if alpha is None else check_order(alpha=alpha)
     check_probability(delta=delta)

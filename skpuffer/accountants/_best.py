@@ -47,57 +47,40 @@ _ESTIMATES = Statement("best.candidate_would_estimate")
 
 
 class Best(Accountant):
-    """The accountant with the least expected error, of all that keep one promise.
+    """Choose the accountant with the least expected error for one promise.
 
-    Every accountant that supports the release and the scenario is asked for the noise
-    that keeps the promise, and the noise of least mean square is taken, summed over the
-    coordinates of the output. All are asked for one and the same target. An estimate is
-    no promise, so accountants that only estimate here are left out, and so are those
-    that are not recommended.
-
-    The choice reads public facts alone. Under a prior that is read off the private rows
-    there are estimates only, and nothing to choose from.
+    Every accountant that supports the release and the scenario proposes noise for the
+    same target, and the noise of least mean square over all coordinates is taken, by
+    public facts alone. Accountants that only estimate or are not recommended are left
+    out.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Budget in nats.
     alpha : float, default=None
-        Rényi order of the promise, greater than 1; 2 if neither it nor `delta` is
-        given. Infinity asks for a pure promise.
+        Rényi order, greater than 1; 2 if neither it nor `delta` is given. Infinity asks
+        for a pure promise.
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one. Not together with `alpha`.
     candidates : list of Accountant, default=None
-        Whom to ask. Their own `epsilon`, `alpha` and `delta` are replaced by those
-        given here. None is every recommended accountant, with Gaussian noise and, for a
-        query, with Laplace noise too, and discrete Laplace noise if it counts.
+        Accountants to ask; their own targets are replaced. None is every recommended
+        one, with Gaussian noise and for queries also (discrete) Laplace noise.
     composable : bool, default=False
         Whether to leave out those whose certificates do not add up with others.
     verbose : int, default=0
         Whether to show a progress bar of the candidates.
 
-    See Also
-    --------
-    PrivacyLoss : What it comes to under differential privacy.
-
     Notes
     -----
     Errors within a thousandth of the least count as equal. Among equals a certificate
     that composes is preferred, then one of differential privacy, then one that rests on
-    no event, then the one with the fewest assumptions.
+    no event, then the one with the fewest assumptions. Noise without a finite variance,
+    or of which its accountant warns, comes last.
 
-    A noise without a finite variance comes last, and so does one of which its
-    accountant warns, such as a shape fitted to single points, unless it is named.
-
-    The notion of the certificate is that of the accountant that was taken; its `choice`
-    names that and the runners-up, with the ratio of their errors to its own. Where
-    several candidates read one public sample, each with a `confidence` only, that none
-    of them errs is what the choice needs: the certificate states the confidence that is
-    left by the union bound. Name fewer candidates to keep more of it.
-
-    References
-    ----------
-    The least of several valid noises is valid where the choice does not read the data.
+    The certificate's `choice` names the accountant that was taken and the runners-up,
+    with the ratio of their errors. Where several candidates read one public sample with
+    a `confidence`, the certificate states the confidence left by the union bound.
 
     Examples
     --------
@@ -171,14 +154,7 @@ class Best(Accountant):
 
     @property
     def clip_order(self) -> float:
-        """Order of the norm by which gradients are clipped: that of all candidates.
-
-        Raises
-        ------
-        ValueError
-            If candidates want different ones: these would be two releases, whose errors
-            say nothing of each other.
-        """
+        """Return the order of the norm that clips gradients, one for all candidates."""
         orders = {
             candidate.clip_order
             for candidate in self._asked(GradientRelease)
@@ -190,17 +166,7 @@ class Best(Accountant):
         return orders.pop() if orders else 2.0
 
     def longest_step(self, release: GradientRelease) -> float:
-        """Longest step of an optimiser that every candidate accounts for.
-
-        Parameters
-        ----------
-        release : GradientRelease
-            Its optimiser is not read.
-
-        Returns
-        -------
-        float
-        """
+        """Longest step of an optimiser that every candidate accounts for."""
         asked = self._asked(GradientRelease)
         return min((c.longest_step(release) for c in asked), default=math.inf)
 
@@ -389,13 +355,7 @@ class Best(Accountant):
         return DEFAULT_ORDER if self.alpha is None else float(self.alpha)
 
     def _check_target(self, certificate: Certificate, spent: bool = True) -> None:
-        """Raise an UnsupportedError if a certificate is not of the promise asked for.
-
-        Parameters
-        ----------
-        spent : bool, default=True
-            Whether the budget is part of it.
-        """
+        """Raise an UnsupportedError if a certificate is of another promise."""
         if not certificate.certified:
             raise UnsupportedError(_ESTIMATES)
         if self.composable and not certificate.composable:
@@ -493,17 +453,7 @@ def _is_of(accountant: Accountant, family: str) -> bool:
 def all_candidates(
     kind: type, but: type[Accountant], counts: bool = False
 ) -> list[Accountant]:
-    """Return every recommended accountant, in the noises to try for a kind of release.
-
-    Parameters
-    ----------
-    kind : type
-        Kind of the release.
-    but : type
-        Accountant that is none of them.
-    counts : bool, default=False
-        Whether the release consists of whole numbers.
-    """
+    """Return every recommended accountant, in the noises to try for a release."""
     # Laplace noise hides moves in l1: gradients would be clipped in another norm, and
     # over many steps or votes it needs more than Gaussian noise
     vectors = issubclass(kind, QueryRelease)

@@ -37,23 +37,9 @@ def common_scale(
 ) -> float:
     """Return how far the budgets of several releases may be scaled up together.
 
-    The release i gets the epsilon ``scale * shares[i]``. A total that is the sum of
-    these is met at the target itself; a tighter composition leaves room for more.
-
-    Parameters
-    ----------
-    total : callable
-        Joint cost of all releases at a scale; increasing.
-    target : float
-        Largest joint cost allowed. Positive.
-    shares : sequence of float
-        Positive. Their sum is one.
-
-    Returns
-    -------
-    scale : float
-        At which ``total(scale) <= target`` as evaluated, but for rounding; at most
-        ``target / max(shares)``, as all releases cost no less than one of them.
+    The release i gets the epsilon ``scale * shares[i]``, with shares that sum to one.
+    The increasing joint cost ``total(scale)`` is at most `target`, but for rounding,
+    and the scale at most ``target / max(shares)``.
     """
 
     def miss(log_scale: float) -> float:
@@ -83,23 +69,12 @@ def common_scale(
 
 
 def shares_of_least_error(errors: Sequence[float | None]) -> list[float]:
-    """Return in which proportions a budget makes the errors of releases least.
+    """Return in which proportions a budget makes the sum of squared errors least.
 
-    The sum of squared errors is least, under a bound on the sum of squared epsilons
-    (Gaussian noise composes so). An error ``r / e`` of a release that gets the epsilon
-    e then asks for e in proportion to the root of r, as the derivatives of
-    ``(r / e)**2 + multiplier * e**2`` say.
-
-    Parameters
-    ----------
-    errors : sequence of float or None
-        Error of each release at one and the same epsilon, in units that compare.
-
-    Returns
-    -------
-    shares : list of float
-        Their sum is one. All are equal if one of the errors is not known, or is not
-        positive and finite.
+    Under a bound on the sum of squared epsilons an error ``r / e`` asks for e in
+    proportion to the root of r: minimise ``(r / e)**2 + multiplier * e**2``. `errors`
+    are those at one epsilon. Shares are equal if one is not known, or is not positive
+    and finite.
     """
     known = [e for e in errors if e is not None and 0 < e < math.inf]
     if len(known) < len(errors):
@@ -111,24 +86,10 @@ def shares_of_least_error(errors: Sequence[float | None]) -> list[float]:
 def relative_noise(
     release: Any, noise: Noise, sensitivity: float | None
 ) -> float | None:
-    """Return the expected length of a noise, relative to what it is added to.
+    """Return the expected length of a noise, relative to what it is added to, or None.
 
-    All of it public. The longest vector that `n` records can add up to is `n` times the
-    sensitivity to one. The noise of T steps of training, of which each sees its batch,
-    is averaged over the steps.
-
-    Parameters
-    ----------
-    noise : Noise
-        As calibrated.
-    sensitivity : float or None
-        That it covers, in units of the release, as its certificate says.
-
-    Returns
-    -------
-    float or None
-        ``std / sensitivity * sqrt(dim) / n``; of gradients ``std / sensitivity *
-        sqrt(dim) / (batch * sqrt(T))``. None where nothing of the kind is known.
+    ``std / sensitivity * sqrt(dim) / n``; of gradients ``std / sensitivity * sqrt(dim)
+    / (batch * sqrt(T))``, as the noise of T steps is averaged. All of it is public.
     """
     # By exact type: of another kind nothing is known. Coordinates in the unit of each.
     kind = type(release)
@@ -165,25 +126,8 @@ def certificate_of_share(
 ) -> Certificate:
     """Return what Gaussian noise promises that costs a share of a budget.
 
-    Squares of ``sensitivity / scale`` add up. So releases whose scales are that of the
-    whole budget over the roots of their shares promise the whole budget together, if
-    these shares sum to one.
-
-    Parameters
-    ----------
-    accountant : Accountant
-        Accountant of the whole budget, with Gaussian noise.
-    scenario : Scenario
-    share : float
-        Positive, at most one.
-
-    Returns
-    -------
-    Certificate
-
-    References
-    ----------
-    Dong, Roth and Su (2022), Gaussian differential privacy, Corollary 3.3.
+    Squares of ``sensitivity / scale`` add up: scales are that of the whole budget over
+    the roots of shares that sum to one (Dong, Roth and Su, 2022, Corollary 3.3).
     """
     whole: Any = accountant.calibrate(_UNIT, scenario).noise
     noise = whole.with_scale(whole.scale / math.sqrt(share))
@@ -210,14 +154,7 @@ class Layout(NamedTuple):
 def stage_layout(accountant: Accountant, scenario: Scenario) -> Layout:
     """Return the layout that spends all of a budget as the shares say.
 
-    Any layout keeps the promise. Under another norm or relation than that of the
-    accountant's noise and of the scenario, stages whose sensitivities differ in other
-    proportions get other shares, and of a budget nothing is lost.
-
-    Returns
-    -------
-    Layout
-        A named tuple: ``AdaptiveRelease(..., **layout._asdict())``.
+    Any layout keeps the promise, and only the shares of stages may differ.
     """
     norms = {
         asked._chosen_noise().norm

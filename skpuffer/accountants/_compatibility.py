@@ -217,25 +217,19 @@ def _scenarios(n: int = 2) -> dict[str, Scenario]:
 def compatibility_table(n_records: int = 1000) -> tuple[dict[str, Any], ...]:
     """Return which accountant answers for which release under which scenario.
 
-    Read off what accountants need and scenarios provide, for an (epsilon, 1e-5)
-    promise.
+    It is for an (epsilon, 1e-5) promise, from what accountants need and scenarios
+    provide.
 
     Parameters
     ----------
     n_records : int, default=1000
-        Records of the table, an even number from 2: what is told of a small table may
-        be refused of a large one.
+        Records of the table, an even number from 2: small tables may be refused less.
 
     Returns
     -------
     rows : tuple of dict
         With keys 'accountant', 'scenario', 'release', 'works' and 'reason': the name of
         the fact the accountant works from, or why it cannot.
-
-    Raises
-    ------
-    ValueError
-        If `n_records` is odd or less than 2.
 
     Examples
     --------

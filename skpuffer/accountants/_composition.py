@@ -430,27 +430,10 @@ def least_scale(
 ) -> float:
     """Return nearly the smallest scale whose loss is at most a target.
 
-    A secant search on logarithms, from coarse tolerances to `fine`, held between a
-    scale known to be too small and one known to be enough.
-
-    Parameters
-    ----------
-    loss : callable
-        Function of a scale and a relative tolerance; decreasing in the scale, never
-        below the truth and at most the tolerance above it.
-    target : float
-        Positive.
-    guess : float
-        Where to begin.
-    fine : float
-        Tolerance at which the loss of the scale returned is found, and by four times
-        which it may be below the target, relatively.
-
-    Returns
-    -------
-    scale : float
-        Its loss is at most the target, and as near it as `fine` says, unless the loss
-        jumps there.
+    A secant search on logarithms from coarse tolerances to `fine`. The `loss` of a
+    scale and a relative tolerance is decreasing in the scale, never below the truth and
+    at most the tolerance above it. The loss of the result is at most the target, and as
+    near it as `fine` says, unless the loss jumps there.
     """
     window = 4 * fine
     # a Rényi cost falls with the square of the scale: the slope of logarithms is -2
@@ -512,19 +495,7 @@ def law_scale(
     enough: float,
     max_memory: float,
 ) -> float:
-    """Return the least scale by the law of the number of records, at most `enough`.
-
-    Parameters
-    ----------
-    steps : StepsOfRelease
-        With a law.
-    scaled : callable
-        Returns the noise of a scale.
-    epsilon, delta : float
-        The promise.
-    enough : float
-        A scale that is enough by another account.
-    """
+    """Return the least scale by the law of the number of records, at most `enough`."""
 
     def excess(log_scale: float) -> float:
         noise = scaled(math.exp(log_scale))
@@ -552,14 +523,10 @@ class PrivacyLoss(_CompositionAccountant):
 
     For a query it is :class:`GroupPrivacy` with a delta. For many noisy sums of clipped
     gradients it composes the dominating pairs of the steps: in closed form for Gaussian
-    noise and the same sensitivity at each step, otherwise by privacy-loss distributions
-    on a grid that is refined until epsilon is at most 0.02 % too large. The two
-    directions of neighbouring tables are composed apart from each other. If at most k
-    records differ under a scenario, the run costs what replacing any k records does:
-    hidden batches amplify that too, however the records depend on each other. Where
-    more may differ on a rare event (a long chain), its mass is taken off `delta` once
-    for the whole run. Where the release states how a record's gradient moves, and the
-    scenario how far a record does, that move is charged and no other.
+    noise and equal sensitivities, otherwise on a grid that makes epsilon at most 0.02 %
+    too large. If at most k records differ under a scenario, the run costs what
+    replacing any k records does, amplified by hidden batches. The mass of a rare event
+    on which more may differ is taken off `delta` once.
 
     Parameters
     ----------
@@ -569,18 +536,15 @@ class PrivacyLoss(_CompositionAccountant):
         In (0, 1).
     noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
 'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
-        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
-        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
-        mean square error over all coordinates, by public facts alone; the certificate's
-        `choice` says which. For gradients, votes and sums in turn it is Gaussian noise.
-        Gaussian and generalised Cauchy noise measure shifts in l2, Laplace and discrete
-        Laplace noise in l1, and generalised Gaussian noise in the norm of order
-        min(beta, 2). Discrete Laplace noise is for releases of integers.
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' is the
+        Gaussian, Laplace or (for integers) discrete Laplace noise of least mean square
+        error, by public facts (Gaussian for gradients, votes and sums in turn). Norms
+        of shifts are those of :class:`GroupPrivacy`.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     max_memory : float, default=500
-        MiB that a grid may take. Where it would take more, Rényi costs are added
-        instead, and the certificate says so.
+        MiB that a grid may take. Beyond, Rényi costs are added instead, and the
+        certificate says so.
 
     See Also
     --------
@@ -588,13 +552,12 @@ class PrivacyLoss(_CompositionAccountant):
 
     Notes
     -----
-    The noise's scale is that of a step's sum, so for the classical subsampled Gaussian
-    the noise multiplier times the clip norm.
+    The noise's scale is that of a step's sum: the noise multiplier times the clip norm.
 
     References
     ----------
-    Zhu, Dong and Wang (2022), Optimal accounting of differential privacy via
-    characteristic function; Doroshenko et al. (2022), Connect the dots.
+    Zhu, Dong and Wang (2022), Optimal accounting via characteristic function;
+    Doroshenko et al. (2022), Connect the dots.
 
     Examples
     --------
@@ -669,12 +632,11 @@ class PrivacyLoss(_CompositionAccountant):
 
 
 class RenyiDP(_CompositionAccountant):
-    """Composition by Rényi costs of all steps, added order by order.
+    """Add Rényi costs of all steps, order by order.
 
     The simple alternative to :class:`PrivacyLoss`. The cost of a step is the Rényi
-    divergence of its dominating pair, so it is as small as is known for each sampling
-    scheme; what is lost is lost in converting the sum of costs into an (epsilon, delta)
-    promise, unless a Rényi promise is what is wanted.
+    divergence of its dominating pair. Converting the sum of costs into an (epsilon,
+    delta) promise loses some budget.
 
     Parameters
     ----------
@@ -686,13 +648,10 @@ class RenyiDP(_CompositionAccountant):
         If given, the promise is the Rényi one of this order, in (1, inf).
     noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
 'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
-        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
-        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
-        mean square error over all coordinates, by public facts alone; the certificate's
-        `choice` says which. For gradients, votes and sums in turn it is Gaussian noise.
-        Gaussian and generalised Cauchy noise measure shifts in l2, Laplace and discrete
-        Laplace noise in l1, and generalised Gaussian noise in the norm of order
-        min(beta, 2). Discrete Laplace noise is for releases of integers.
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' is the
+        Gaussian, Laplace or (for integers) discrete Laplace noise of least mean square
+        error, by public facts (Gaussian for gradients, votes and sums in turn). Norms
+        of shifts are those of :class:`GroupPrivacy`.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
 
@@ -702,16 +661,14 @@ class RenyiDP(_CompositionAccountant):
 
     Notes
     -----
-    A single query with a `delta` is accounted for by the noise's exact trade-off, as by
-    :class:`GroupPrivacy`; there is nothing to add up. Draws with replacement may repeat
-    a record, however rarely, and high orders make much of that: prefer
-    :class:`PrivacyLoss` for them.
+    A single query with a `delta` is accounted for by the noise's exact trade-off. For
+    draws with replacement prefer :class:`PrivacyLoss`.
 
     References
     ----------
-    Mironov (2017), Rényi differential privacy; Mironov, Talwar and Zhang (2019), Rényi
-    differential privacy of the sampled Gaussian mechanism; Canonne, Kamath and Steinke
-    (2020), Proposition 12, for the conversion.
+    Mironov (2017), Rényi differential privacy; Mironov, Talwar and Zhang (2019),
+    Sampled Gaussian mechanism; Canonne, Kamath and Steinke (2020), Proposition 12
+    (conversion).
 
     Examples
     --------

@@ -27,13 +27,7 @@ _AS_FOUND = 1e-3
 
 
 def records_that_differ(release: AnyRelease, bound: BoundScenario) -> int:
-    """Return how many records may differ with the secret, at most.
-
-    Returns
-    -------
-    int
-        1 only where the records are known to be independent of each other.
-    """
+    """Return at most how many records may differ; 1 only if they are independent."""
     provided = bound.provides(release)
     if Adjacency in provided:
         return max(1, bound.fact(Adjacency, release).count)
@@ -53,28 +47,10 @@ def gain_over_records(
 ) -> tuple[float, int] | None:
     """Compare a noise with that of differential privacy at the same target.
 
-    Parameters
-    ----------
-    found : Calibration
-        Noise and certificate under the scenario.
-    epsilon : float
-        Budget it was calibrated for, in nats.
-    count : int, default=None
-        How many records to compare with. None is as many as may differ with the secret.
-
-    Returns
-    -------
-    gain : float
-        Root mean square of the noise that replacing `k` arbitrary records would take,
-        by the best accountant for it, over that of the noise used; infinity where it
-        would take more than any.
-    k : int
-        The records that were compared with.
-
-    Notes
-    -----
-    None where there is nothing to compare: an estimate, an average over subsamples, or
-    a noise without a variance.
+    The gain is the root mean square of the noise for replacing `count` arbitrary
+    records (None: as many as may differ), by the best accountant, over that of the
+    noise used. Both are returned, or None where there is nothing to compare: an
+    estimate, an average over subsamples, or a noise without a variance.
     """
     certificate = found.certificate
     alpha, delta = certificate.alpha, certificate.delta
@@ -116,24 +92,7 @@ def gain_over_records(
 def stating_gain(
     found: Calibration, epsilon: float, release: AnyRelease, bound: BoundScenario
 ) -> Calibration:
-    """State the gain of a noise as the ratio of two noises, not of two shifts.
-
-    Noise is not in proportion to the longest shift that it covers where it is set by
-    other shifts as well, where a part of delta is spent on an event, or where another
-    family does better for differential privacy.
-
-    Parameters
-    ----------
-    found : Calibration
-        Noise and certificate under the scenario.
-    epsilon : float
-        Budget it was calibrated for, in nats.
-
-    Returns
-    -------
-    Calibration
-        The same where no ratio of shifts is stated, or it is that of the noises.
-    """
+    """State the gain of a noise as the ratio of two noises, not of two shifts."""
     certificate = found.certificate
     shifts = certificate.gain
     # compared by the accountant, or with nothing

@@ -51,14 +51,12 @@ _NEARLY = 0.99
 
 
 class OverlapAmplification(Accountant):
-    """Noise for one record that is believed to be alike whatever its secret.
+    """Calibrate noise by a belief that records are nearly alike whatever the secret.
 
-    Given either value of a secret a record has one of two distributions. The part that
-    these have in common tells nothing, so a holder of the belief is promised more than
-    the run's own differential privacy (one record replaced): all steps and answers are
-    composed first, and amplified once. It works on queries, gradients and votes alike,
-    so for every estimator, sampling scheme and noise that :class:`PrivacyLoss` accounts
-    for.
+    Given either value of the secret a record has one of two distributions, and their
+    common part reveals nothing. So the run's own differential privacy (one record
+    replaced) is composed over all steps first, and amplified once for a holder of the
+    belief. It covers all releases that :class:`PrivacyLoss` accounts for.
 
     Parameters
     ----------
@@ -72,13 +70,12 @@ default='auto'
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     max_fallback : float, default=8.0
-        The fallback is what holds whatever is believed of this record: the epsilon of
-        plain differential privacy of the noise used, one record replaced (or all those
-        of a household, where the belief is about it), at the same delta. It is never
-        above this, which is at least `epsilon`.
+        Largest epsilon that may hold whatever is believed of the record: plain
+        differential privacy of the noise, one record (or household) replaced, at the
+        same delta. At least `epsilon`.
     if_belief_suffices : {'raise', 'cap'}, default='raise'
-        Reaction where the belief alone is within (epsilon, delta), so that no noise
-        would be needed: an error, or the noise of `max_fallback`.
+        Whether to raise an error, or take the noise of `max_fallback`, where the belief
+        alone is within (epsilon, delta).
 
     See Also
     --------
@@ -86,8 +83,7 @@ default='auto'
 
     References
     ----------
-    Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling: tight
-    analyses via couplings and divergences, Theorem 2.
+    Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling, Theorem 2.
 
     Examples
     --------

@@ -64,10 +64,9 @@ _EXACT, _COARSE = 64, 1.05
 class RunPart(Plain, kind="run_part"):
     """Cost of the noisy steps of a run by the size of a near set; no data.
 
-    Given the quilt both worlds are mixtures of tables, coupled pair by pair to differ
-    in the near records only, by one coupling for the whole run. So it costs what a
-    group of as many replaced records costs by composition, also where batches are drawn
-    by chance: the draws are independent of the tables.
+    Given the quilt both worlds are mixtures of tables, coupled to differ in the near
+    records only, by one coupling for the whole run. So it costs what a group of as many
+    replaced records does, also where batches are random.
 
     Parameters
     ----------
@@ -91,13 +90,7 @@ class RunPart(Plain, kind="run_part"):
     def of(
         cls, noise: Noise, fact: MaxInfluence, release: GradientRelease | VoteRelease
     ) -> Self:
-        """Return the part of a run under quilts.
-
-        Raises
-        ------
-        UnsupportedError
-            If near sets are no numbers of records, or nothing is known of the run.
-        """
+        """Return the part of a run under quilts."""
         if fact.of_output:
             raise unsupported_error("quilt.moves_with_run", name=release.name)
         check_run(release, noise)
@@ -235,13 +228,7 @@ class RunPart(Plain, kind="run_part"):
 
 
 def check_run(release: GradientRelease | VoteRelease, noise: Noise) -> None:
-    """Refuse a run of which groups have no known cost.
-
-    Raises
-    ------
-    UnsupportedError
-        With a clause that says why.
-    """
+    """Refuse a run of which groups have no known cost."""
     # near a record there is another one nearly always
     steps = steps_of(release, Adjacency.arbitrary(min(2, release.n_records), ()))
     # A search over quilts asks for groups of all sizes at every scale of the noise. Of
@@ -349,13 +336,7 @@ class QuiltPart(Plain, kind="quilt_part"):
         return tuple(self.noise.evidence(self.shift(size), renyi=renyi))
 
     def _each(self, ask: Callable[[Any], Any], sizes: Floats) -> Floats:
-        """Cost of the noise for each size of a near set.
-
-        Parameters
-        ----------
-        ask : callable
-            Of a shift: a `Shift`, or an array of radii of one coordinate.
-        """
+        """Cost of the noise for each size of a near set."""
         # a search over quilts asks for thousands of sizes at once, which is fast only
         # as an array
         plain = isinstance(self.noise, (GaussianNoise, LaplaceNoise))
@@ -410,18 +391,7 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         return self.fact.worst(order, cost, self.method, self.max_distance, ceiling)
 
     def worst(self, alpha: float, ceiling: float = math.inf) -> Any:
-        """Return the quilt that sets the Rényi cost at order `alpha`.
-
-        Parameters
-        ----------
-        ceiling : float, default=inf
-            A cost from which on it does not matter how large it is.
-
-        Returns
-        -------
-        QuiltChoice
-            With attributes `price` and `size`.
-        """
+        """Return the quilt that sets the Rényi cost at order `alpha`."""
 
         def cost(sizes: Floats) -> Floats:
             # Adaptive composition: given the quilt, the near records change by one
@@ -459,18 +429,8 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         """Delta at `epsilon` with quilts coupled to be equal, whatever the secret.
 
         They are, except for the total variation between their distributions given the
-        secrets, which is a part of delta; the rest is the noise's own.
-
-        Parameters
-        ----------
-        ceiling : float, default=1.0
-            Beyond it, nothing but that delta is beyond it need be found out.
-
-        Returns
-        -------
-        float
-            One, which says nothing, for several releases, and for runs of which no
-            trade-off is to be asked.
+        secrets, which is a part of delta. One for several releases, and for runs
+        without a trade-off.
         """
         # Trade-offs of several releases do not add up at one epsilon; the way by Rényi
         # orders accounts for them.

@@ -84,37 +84,31 @@ _SOURCE = Statement("source.markov_quilt")
 class MarkovQuilt(Accountant):
     """Noise for the records near a secret one, and max-influence for those beyond.
 
-    A Markov quilt of a record is a set of records given which the far ones are
-    independent of it. The promise pays for the max-influence of the record on the quilt
-    and for arbitrary changes of the near records, which the noise covers; each record
-    is given its cheapest quilt. The quilt of no records, with all records near, is
-    group privacy, so that never more noise is needed than for that.
+    Given a Markov quilt of a record, the far records are independent of it. The promise
+    pays for the record's max-influence on its cheapest quilt, and for arbitrary changes
+    of the near records, which the noise covers. It never needs more noise than group
+    privacy.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Budget in nats.
     alpha : float, default=inf
-        Rényi order, greater than 1. Infinity asks for a pure promise, which takes
-        Laplace noise.
+        Rényi order, greater than 1. Infinity asks for a pure promise (Laplace noise).
     delta : float or None, default=None
-        If given, the promise is an (epsilon, delta) one: by way of the best Rényi
-        order, or with quilts that depend on the secret with probability at most a part
-        of `delta` (in total variation), whichever needs less noise. Not together with
-        a finite `alpha`.
+        If given, the promise is an (epsilon, delta) one: by the best Rényi order, or
+        with quilts that depend on the secret with a part of `delta` (in total
+        variation), whichever needs less noise. Not together with a finite `alpha`.
     noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
 'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
-        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
-        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
-        mean square error over all coordinates, by public facts alone; the certificate's
-        `choice` says which. For gradients, votes and sums in turn it is Laplace noise.
-        Discrete Laplace noise is for releases of integers.
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' is the
+        Gaussian, Laplace or (for integers) discrete Laplace noise of least mean square
+        error, by public facts (Laplace for gradients, votes and sums in turn).
     beta : float or None, default=None
         Shape of generalised Gaussian noise.
     method : {'exact', 'approximate'}, default='exact'
         Influences from the chain's own distributions, or bounds from its least
-        stationary mass and spectral gap only, which need more noise and a chain that
-        mixes.
+        stationary mass and spectral gap, which need more noise and a chain that mixes.
     max_distance : int or None, default=None
         Leave out quilts further than so many records away. None is all quilts.
 
@@ -127,27 +121,21 @@ class MarkovQuilt(Accountant):
     -----
     Write N for the near set of the quilt Q. By the chain rule, the Rényi divergence of
     the outputs under two values of the secret is at most that of the distributions of Q
-    under them, plus the worst over values of Q of that of the outputs given Q; with far
+    under them, plus the worst over values of Q of that of the outputs given Q. With far
     records coupled to be equal, the latter is the cost of a shift of as many records as
     N has. For alpha = inf it is the published mechanism.
 
-    *Runs* of noisy gradients or votes, and sums in turn, are one release: each record's
-    quilt is chosen once, its influence is paid for once, and every step pays for the
-    near set, as a group of as many records: also in Poisson batches, at one Rényi order
-    and with Gaussian noise. If votes are dealt by groups (stretches of a series, say),
-    the teachers who hold a near record count.
+    *Runs* of noisy gradients, votes or sums are one release: each record's influence is
+    paid for once, and every step pays for the near set, as a group of as many records.
+    If votes are dealt by groups, the teachers who hold a near record count.
 
-    Certificates cannot be added, as each may rest on other quilts. Use
-    :meth:`certify_together`, which takes the same quilts for all releases and pays for
-    their influence once.
-
-    Sensitivities are those of replacing a record: a histogram's is 2 in l1.
+    Certificates cannot be added, as each may rest on other quilts: use
+    :meth:`certify_together`. Sensitivities are those of replacing a record.
 
     References
     ----------
     Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated data,
-    Theorem 4.3 and section 4.4; Song and Chaudhuri (2017), Composition properties of
-    inferential privacy for time-series data, for several releases.
+    Theorem 4.3 and section 4.4; Song and Chaudhuri (2017), Composition properties.
 
     Examples
     --------
@@ -335,8 +323,8 @@ class MarkovQuilt(Accountant):
         Parameters
         ----------
         parts : sequence of (Noise, release)
-            The releases may depend on what came out before, as long as their noise and
-            sensitivities do not. All read one and the same table.
+            Noise and sensitivities may not depend on earlier outputs. All read one
+            table.
         scenario : Scenario or BoundScenario
 
         Returns
@@ -347,8 +335,7 @@ class MarkovQuilt(Accountant):
         Raises
         ------
         CompositionError
-            If there is no release, or they are of tables of different length or
-            columns.
+            If there is no release, or they are of different tables.
         """
         # Certificates that rest on different quilts bound what each release tells
         # alone, not what they tell together: take one quilt for all (Song and Chaudhuri
@@ -426,16 +413,7 @@ class MarkovQuilt(Accountant):
         part: Part,
         proportions: Floats | float,
     ) -> tuple[float | None, float]:
-        """Return a lower bound of the scale that is needed, if any, and a guess.
-
-        Parameters
-        ----------
-        for_shift : callable of Shift
-            The least scale for a single shift: a lower bound, of the smallest near set,
-            as influence is not negative, and an upper one, of all records near.
-        proportions : ndarray or float
-            Of the scales of coordinates.
-        """
+        """Return a lower bound of the scale that is needed, if any, and a guess."""
         if isinstance(part, RunPart):
             return None, float(part.radius(1))
         # All scales are proportional, so the first coordinate's tells the multiplier.
@@ -566,22 +544,7 @@ class MarkovQuilt(Accountant):
 
 
 def _least(excess: Callable[[float], float], low: float | None, high: float) -> float:
-    """Return the least scale at which the loss is within the budget.
-
-    Parameters
-    ----------
-    excess : callable of float
-        The loss in units of the budget, by the scale; decreasing.
-    low : float or None
-        No smaller scale will do; None if no such scale is known.
-    high : float
-        Where the search begins, positive.
-
-    Returns
-    -------
-    float
-        Infinite if there seems to be none.
-    """
+    """Return the least scale at which the loss is within the budget."""
     if low is not None and excess(low) <= 1:
         return low
     # where the curve is looser than the trade-off of one shift

@@ -54,40 +54,33 @@ _WORTH = 1e-3
 class ApproximateWasserstein(_AdditiveAccountant):
     """Noise that covers the near-W_inf distance between output distributions.
 
-    :class:`GeneralWasserstein` covers the longest move of the best coupling, however
-    little mass makes it. Here a mass `event_delta` of the coupling, for each pair of
-    secrets and each prior, may move any distance; the promise holds outside that event.
+    A mass `event_delta` of the best coupling, for each pair of secrets and each prior,
+    may move any distance; the promise holds outside that event.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Budget in nats.
     alpha : float, default=None
-        Rényi order, greater than 1; 2 if neither it nor `delta` is given. At infinity
-        the promise is an (epsilon, `event_delta`) one; it takes noise with a finite
-        pure cost, such as Laplace noise.
+        Rényi order, greater than 1; 2 if neither it nor `delta` is given. Infinity is
+        an (epsilon, `event_delta`) promise, which needs noise with a finite pure cost.
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one: the mass left out and the
         noise's own trade-off share it. Not together with `alpha`.
     event_delta : float, default=None
-        Mass left out for each pair of secrets, in (0, 1), where that shortens the
-        longest move by a thousandth at least. None takes 1e-5 for a Rényi
-        promise and for a `delta` the share of it, none and all included, that needs
-        the least noise.
+        Mass left out for each pair of secrets, in (0, 1). None takes 1e-5 for a Rényi
+        promise, else the share of `delta` that needs the least noise.
     noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
 'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
-        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
-        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
-        mean square error over all coordinates, by public facts alone; the certificate's
-        `choice` says which. Where the prior is only sampled, it is Gaussian noise.
-        Discrete Laplace noise is for releases of integers.
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' is the
+        Gaussian, Laplace or (for integers) discrete Laplace noise of least mean square
+        error, by public facts (Gaussian noise where the prior is only sampled).
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     bound : {'two_sided', 'paper'}, default='two_sided'
-        'two_sided' conditions both distributions on the event, and nothing is added to
-        the cost of the noise. 'paper' is the published bound for Rényi promises, which
-        adds
-        ``alpha / (alpha - 1) * log(1 / (1 - event_delta))`` and cannot reach a budget
+        'two_sided' conditions both distributions on the event, at no further cost.
+        'paper' is the published bound for Rényi promises, which adds
+        ``alpha / (alpha - 1) * log(1 / (1 - event_delta))`` and cannot reach budgets
         below that.
 
     See Also
@@ -97,19 +90,16 @@ class ApproximateWasserstein(_AdditiveAccountant):
 
     Notes
     -----
-    Both secrets are conditioned on, so a rare *secret* is never left out, only rare
-    outputs under a secret. To ignore a secret, leave it out of the scenario's pairs.
-
-    With the two-sided bound: the event is that a best coupling of the two outputs keeps
-    them within the radius. Given the event, W_inf between the two distributions is at
-    most the radius, in whichever direction they are compared, and the general
-    Wasserstein mechanism applies.
+    Only rare outputs under a secret are left out, never a rare *secret*. With the
+    two-sided bound the event is that a best coupling of the two outputs keeps them
+    within the radius. Given it, W_inf between the two is at most the radius, in either
+    direction.
 
     References
     ----------
     Pierquin et al. (2024), Rényi Pufferfish privacy, Definition 4.1, Theorem 4.3 and
-    Proposition C.2 ('paper'); Chen and Ohrimenko (2023), Protecting global properties
-    of datasets with distribution privacy mechanisms (the pure case of 'two_sided').
+    Proposition C.2 ('paper'); Chen and Ohrimenko (2023), distribution privacy (pure
+    case).
 
     Examples
     --------
@@ -319,22 +309,8 @@ def near_sensitivity(
     norm: float,
     event: float,
 ) -> SensitivityBound:
-    """Bound the sensitivity of a release's output except for a mass.
+    """Bound the sensitivity of a release's output except for the mass `event`.
 
-    Parameters
-    ----------
-    whole : SensitivityBound
-        The bound with nothing left out.
-    event : float
-        Mass of a coupling that may move any distance, besides `delta` of the fact.
-
-    Returns
-    -------
-    SensitivityBound
-        `whole` where leaving out a mass gains nothing.
-
-    References
-    ----------
     Pierquin et al. (2024), Definition 4.2 and Theorem 4.3.
     """
     return whole
@@ -442,12 +418,7 @@ def _near_distance(
     norm: float,
     units: tuple[float, ...] | None,
 ) -> float:
-    """Bound the near-W_inf distance of two distributions: except for a mass.
-
-    References
-    ----------
-    Pierquin et al. (2024), Definition 4.2.
-    """
+    """Bound the near-W_inf distance of two distributions: except for a mass."""
     if isinstance(u, Gaussian) and isinstance(v, Gaussian):
         # in units: coordinate i is divided by unit[i], entry (i, j) by both
         unit = np.ones(u.dim) if units is None else np.asarray(units)

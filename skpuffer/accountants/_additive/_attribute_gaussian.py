@@ -39,9 +39,8 @@ _RELIANCE = Statement("assume.prior_variance_protects")
 class AttributeGaussian(_AdditiveAccountant):
     """Gaussian noise on an output that is Gaussian given each secret.
 
-    The Gaussian mechanism of attribute privacy. Two Gaussian distributions of one
-    covariance differ by their means, which is what the noise must hide; the variance
-    that the output has anyway, given the secret, may be counted as part of the noise.
+    The Gaussian mechanism of attribute privacy: the noise hides the difference of means
+    of two Gaussian distributions of one covariance.
 
     Parameters
     ----------
@@ -54,26 +53,23 @@ class AttributeGaussian(_AdditiveAccountant):
         together with `alpha`.
     use_prior_variance : bool, default=False
         Whether the output's variance under the prior counts as noise. The promise then
-        holds for exactly that prior: whoever knows part of the records sees less
-        variance and more of the secret. Without it this is
-        :class:`GeneralWasserstein` with Gaussian noise.
+        holds for exactly that prior: an adversary who knows part of the records sees
+        less variance. Without it this is :class:`GeneralWasserstein`.
 
     See Also
     --------
     GeneralWasserstein : Relies on no variance of the prior.
-    DistributionAwareWasserstein : For Gaussian distributions of unequal covariance.
 
     Notes
     -----
-    The published mechanism subtracts the variance from that of the classical Gaussian
-    mechanism, valid up to ``epsilon = 1`` and for equal conditional variances. Here the
-    variances must be equal, and the sum of both is compared with the exact trade-off of
-    two Gaussians, which needs less noise and holds for every epsilon.
+    Conditional variances must be equal. The sum of the prior's and the noise's variance
+    is compared with the exact trade-off of two Gaussians, which holds for every
+    epsilon.
 
     References
     ----------
-    Zhang, Ohrimenko and Cummings (2022), Attribute privacy: framework and mechanisms;
-    Balle and Wang (2018), Improving the Gaussian mechanism.
+    Zhang, Ohrimenko and Cummings (2022), Attribute privacy; Balle and Wang (2018),
+    Improving the Gaussian mechanism.
 
     Examples
     --------
@@ -203,14 +199,7 @@ class AttributeGaussian(_AdditiveAccountant):
 
     @staticmethod
     def _distance(pairs: _Pairs, noise_covariance: Floats | float) -> float:
-        """Largest Mahalanobis distance of means, under the covariance of the release.
-
-        Parameters
-        ----------
-        pairs : list of (ndarray of shape (dim,), ndarray of shape (dim, dim))
-        noise_covariance : float or ndarray of shape (dim,) or (dim, dim)
-            A variance, one for each coordinate, or the matrix.
-        """
+        """Largest Mahalanobis distance of means, under the release's covariance."""
         # step' C^-1 step by the eigenvectors of C, which may be singular: a release of
         # two copies of one number has a direction without variance
         worst = 0.0

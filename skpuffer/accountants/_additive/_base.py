@@ -298,18 +298,7 @@ _DIGITS = 1e-12
 def pure_account(
     accountant: Any, fact: Adjacency, release: SelectionRelease, bound: BoundScenario
 ) -> Account:
-    """Return the account of a selection by an accountant of pure promises.
-
-    Parameters
-    ----------
-    accountant : GroupPrivacy
-        Accountant of an infinite order.
-
-    Raises
-    ------
-    UnsupportedError
-        If the order is finite, or more records than known may differ.
-    """
+    """Return the account of a selection by an accountant of pure promises."""
     name = type(accountant).__name__
     if accountant.delta is not None or not math.isinf(accountant._order):
         raise unsupported_error(
@@ -360,10 +349,9 @@ def pure_account(
 class GroupPrivacy(_AdditiveAccountant):
     """Noise that covers the records that differ between neighbouring tables.
 
-    Works from adjacency: how many records differ and how far each moves, under one
+    It works from adjacency: how many records differ and how far each moves, under one
     coupling of the two tables. Under :class:`~skpuffer.scenarios.RecordScenario` it is
-    the Gaussian or Laplace mechanism of differential and group privacy. Certificates of
-    one and the same coupling compose.
+    the Gaussian or Laplace mechanism. Certificates of one coupling compose.
 
     Parameters
     ----------
@@ -371,20 +359,17 @@ class GroupPrivacy(_AdditiveAccountant):
         Budget in nats.
     alpha : float, default=None
         Rényi order, greater than 1; 2 if neither it nor `delta` is given. Infinity asks
-        for a pure promise, which Gaussian noise cannot keep (choices by scores, such as
-        quantiles, have noise of their own all the same, and a pure promise alone).
+        for a pure promise, which Gaussian noise cannot keep (choices by scores can).
     delta : float, default=None
-        If given, the promise is an (epsilon, delta) one, calibrated exactly through the
-        noise's own trade-off. Not together with `alpha`.
+        If given, the promise is an (epsilon, delta) one, calibrated exactly. Not
+        together with `alpha`.
     noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
 'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
-        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
-        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
-        mean square error over all coordinates, by public facts alone; the certificate's
-        `choice` says which. For sums in turn it is Gaussian noise (Laplace noise for a
-        pure promise). Gaussian and generalised Cauchy noise measure shifts in l2,
-        Laplace and discrete Laplace noise in l1, and generalised Gaussian noise in the
-        norm of order min(beta, 2). Discrete Laplace noise is for releases of integers.
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' is the
+        Gaussian, Laplace or (for integers) discrete Laplace noise of least mean square
+        error, by public facts (for sums in turn Gaussian, or Laplace for a pure
+        promise). Gaussian and generalised Cauchy noise measure shifts in l2, Laplace
+        noise in l1, and generalised Gaussian noise in the norm of order min(beta, 2).
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
 
@@ -394,8 +379,7 @@ class GroupPrivacy(_AdditiveAccountant):
 
     References
     ----------
-    Dwork and Roth (2014), Theorem 2.2 (groups); Pierquin et al. (2024), Proposition
-    3.1 (the Wasserstein mechanism never needs more) and Corollary 3.1 (Rényi costs).
+    Dwork and Roth (2014), Theorem 2.2 (groups); Pierquin et al. (2024), Corollary 3.1.
 
     Examples
     --------
@@ -429,9 +413,8 @@ class GroupPrivacy(_AdditiveAccountant):
 class GeneralWasserstein(_AdditiveAccountant):
     """Noise that covers the W_inf distance between output distributions of secrets.
 
-    The distance is that of one output, by a coupling of its own. That is all one
-    release needs, and why the costs of two must not be added up: together they may
-    reveal what neither does alone.
+    The distance is that of one output, by a coupling of its own. The costs of two
+    releases must not be added up: together they may reveal what neither does alone.
 
     Parameters
     ----------
@@ -441,17 +424,14 @@ class GeneralWasserstein(_AdditiveAccountant):
         Rényi order, greater than 1; 2 if neither it nor `delta` is given. Infinity asks
         for a pure promise, which Gaussian noise cannot keep.
     delta : float, default=None
-        If given, the promise is an (epsilon, delta) one, calibrated exactly through the
-        noise's own trade-off. Not together with `alpha`.
+        If given, the promise is an (epsilon, delta) one, calibrated exactly. Not
+        together with `alpha`.
     noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
 'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
-        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
-        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
-        mean square error over all coordinates, by public facts alone; the certificate's
-        `choice` says which. Where the prior is only sampled, it is Gaussian noise.
-        Gaussian and generalised Cauchy noise measure shifts in l2, Laplace and discrete
-        Laplace noise in l1, and generalised Gaussian noise in the norm of order
-        min(beta, 2). Discrete Laplace noise is for releases of integers.
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' is the
+        Gaussian, Laplace or (for integers) discrete Laplace noise of least mean square
+        error, by public facts (Gaussian noise where the prior is only sampled). Norms
+        of shifts are those of :class:`GroupPrivacy`.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
 
@@ -462,8 +442,7 @@ class GeneralWasserstein(_AdditiveAccountant):
     References
     ----------
     Pierquin et al. (2024), Rényi Pufferfish privacy, Theorem 3.3 and Corollary 3.1;
-    the (epsilon, delta) target by joint convexity of the hockey-stick divergence and
-    Balle and Wang (2018).
+    Balle and Wang (2018), and joint convexity of the hockey-stick divergence.
 
     Examples
     --------

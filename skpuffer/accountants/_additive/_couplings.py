@@ -82,12 +82,7 @@ class Couplings:
     mass_error: float = 0.0
 
     def moves(self) -> tuple[Moves, ...]:
-        """Return the moves of all couplings; plans are those of W_2.
-
-        Returns
-        -------
-        tuple of AtomMoves or GaussianMoves
-        """
+        """Return the moves of all couplings; plans are those of W_2."""
         cost = self._squared()
         planned = tuple(self._planned(u, v, cost) for u, v in self.plans)
         return self._lengthened(self.fixed) + planned
@@ -100,21 +95,7 @@ class Couplings:
         shift: Shift,
         skip: Sequence[int] = (),
     ) -> tuple[tuple[Moves, ...], tuple[int, ...]]:
-        """Plan the couplings anew that cost the most, for the cost of a noise.
-
-        Parameters
-        ----------
-        alpha : float
-            Finite Rényi order.
-        skip : sequence of int, default=()
-            Positions of plans that have been planned for this noise already.
-
-        Returns
-        -------
-        moves : tuple of AtomMoves or GaussianMoves
-        planned : tuple of int
-            Positions of the plans that were planned anew.
-        """
+        """Plan the couplings anew that cost the most, for the cost of a noise."""
         # any coupling gives a valid bound, so replanning can only sharpen it; plans of
         # pairs far below the worst one would change nothing, and a plan takes long
         moments = [each.log_moment(noise, alpha, shift) for each in moves]
@@ -223,15 +204,7 @@ class RecordCouplings(Couplings):
 def atoms(
     steps: Floats, masses: Floats, norm: float, units: Floats | float
 ) -> AtomMoves:
-    """Return the moves of a discrete coupling, given its displacements.
-
-    Parameters
-    ----------
-    steps : ndarray of shape (k, dim)
-    masses : ndarray of shape (k,) or (n_couplings, k)
-    units : ndarray of shape (dim,) or float
-        Unit of each coordinate, in which lengths are measured.
-    """
+    """Return the moves of a discrete coupling, given its displacements."""
     radii = lengths_of(steps / units, norm)
     return AtomMoves(radii, np.asarray(masses, dtype=float), steps)
 
@@ -245,13 +218,7 @@ def ball(radius: float) -> AtomMoves:
 def couplings(
     fact: Fact, sensitivity: SensitivityBound, release: QueryRelease, norm: float
 ) -> Couplings:
-    """Return a coupling for each pair of secrets, from what a fact says of the output.
-
-    Parameters
-    ----------
-    sensitivity : SensitivityBound
-        Sensitivity of the longest move, by the same fact.
-    """
+    """Return a coupling for each pair of secrets, from a fact about the output."""
     return Couplings((ball(sensitivity.radius),))
 
 
@@ -392,19 +359,9 @@ def lattice_moves(
 ) -> tuple[Floats, Floats, float] | None:
     """Moves of the monotone couplings of lattice sums, with masses pair by pair.
 
-    A lattice is a line, on which they are optimal for every convex cost of the move.
-
-    Returns
-    -------
-    steps : ndarray of shape (n_moves, dim)
-        From the shortest to the longest.
-    masses : ndarray of shape (n_pairs, n_moves)
-    error : float
-        Bound on the relative error of the masses of the distributions.
-
-    Notes
-    -----
-    None where the pairs are no sums of one lattice, or exact ones.
+    They are optimal for every convex cost of the move. None where the pairs are no sums
+    of one lattice, or exact ones. The last number returned bounds the masses' relative
+    error.
     """
     if not on_one_lattice(pairs):
         return None
@@ -432,13 +389,8 @@ def _between_gaussians(
     """Return the optimal coupling of two Gaussians for W_2, in the given units.
 
     With one standard normal vector z behind both, x = m + A z and y = n + B R z for
-    square roots A, B of the covariances and any rotation R. The mean squared move is
-    least for the R that brings B R nearest to A (orthogonal Procrustes).
-
-    References
-    ----------
-    Dowson and Landau (1982), The Fréchet distance between multivariate normal
-    distributions.
+    square roots A, B of the covariances and the rotation R that brings B R nearest to A
+    (Dowson and Landau, 1982).
     """
     # in units: coordinate i is divided by units[i], hence entry (i, j) of a covariance
     # by units[i] units[j]
@@ -535,15 +487,7 @@ class AtomMoves(Plain, kind="atom_moves"):
         _keep_arrays(self)
 
     def log_moment(self, noise: Noise, alpha: float, shift: Shift) -> float:
-        """Return log E exp((alpha - 1) R_alpha(move)).
-
-        Parameters
-        ----------
-        alpha : float
-            Finite Rényi order.
-        shift : Shift
-            Shift whose norm, dimension and weights are those of the radii.
-        """
+        """Return log E exp((alpha - 1) R_alpha(move))."""
         if self.steps is None:
             # of lengths only: each move may be the costliest one of its ball
             costs = of_balls(lambda ball: noise.renyi(alpha, ball), shift, self.radii)
@@ -559,16 +503,7 @@ class AtomMoves(Plain, kind="atom_moves"):
 
     @staticmethod
     def costs(noise: Noise, alpha: float, steps: Floats) -> Floats:
-        """Return the Rényi cost of each step: the sum of its coordinates' costs.
-
-        Parameters
-        ----------
-        steps : ndarray of shape (k, dim)
-
-        Returns
-        -------
-        ndarray of shape (k,)
-        """
+        """Return the Rényi cost of each step: the sum of its coordinates' costs."""
         # Rényi divergences of product distributions add up over the coordinates. Noise
         # of every family is symmetric, so a step costs what its absolute value does.
         costs: Floats
@@ -619,8 +554,7 @@ class GaussianMoves(Plain, kind="gaussian_moves"):
 
         In closed form for Gaussian noise. For other noise on one coordinate moves are
         rounded up to the ends of small cells; beyond the last one the cost is at most
-        linear in the move, as pure costs obey the triangle inequality. Infinite where
-        neither applies.
+        linear in the move. Infinite where neither applies.
         """
         if isinstance(noise, GaussianNoise):
             # E exp(a z^2) for z ~ N(m, v), along each principal axis of the whitened
@@ -709,8 +643,7 @@ class CouplingCurve(Plain, kind="coupling"):
 
     References
     ----------
-    Pierquin et al. (2024), Rényi Pufferfish privacy, Theorem 4.5, with q = 1; joint
-    convexity for the hockey-stick divergence.
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Theorem 4.5, with q = 1.
     """
 
     noise: Noise
@@ -814,18 +747,7 @@ def _log_mean(exponent: Floats, masses: Floats) -> float:
 
 
 def of_balls(function: Callable[[Any], Any], shift: Shift, radii: Floats) -> Floats:
-    """Return a function of shifts at balls like `shift`, of several radii.
-
-    Parameters
-    ----------
-    function : callable of a Shift
-    radii : ndarray of shape (k,)
-        In units of the release.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-    """
+    """Return a function of shifts at balls like `shift`, of several radii."""
     if shift.dim == 1:
         # noise takes an array of shifts of one coordinate, in units of the output
         unit = 1.0 if shift.weights is None else shift.weights[0]
@@ -839,22 +761,7 @@ def of_balls(function: Callable[[Any], Any], shift: Shift, radii: Floats) -> Flo
 def _cells(
     center: float, spread: float, last: float, slope: float
 ) -> tuple[Floats, Floats]:
-    """Outer ends and masses of cells of |Z|, for Z Gaussian.
-
-    Parameters
-    ----------
-    center, spread : float
-        Mean, not negative, and standard deviation.
-    last : float
-        Where the last cell ends, in standard deviations.
-    slope : float
-        How far an exponential weight moves the bulk, in standard deviations.
-
-    Returns
-    -------
-    ends, masses : ndarray of shape (n_cells,)
-        The last mass is all that lies beyond the cell before.
-    """
+    """Outer ends and masses of cells of |Z|, for Z Gaussian."""
     # in standard deviations: |Z| has the upper tail Phi(m - z) + Phi(-m - z). Narrow
     # cells are spent on the bulk, where rounding up costs something.
     middle = center / spread

@@ -45,34 +45,28 @@ _DOUBLINGS = 100
 class DistributionAwareWasserstein(_AdditiveAccountant):
     """Noise that covers the mean cost of a coupling of output distributions.
 
-    :class:`GeneralWasserstein` covers the longest move of the best coupling, however
-    little mass makes it. This one takes the mean of what each move would cost, so rare
-    far moves cost little, and Gaussian distributions of unequal covariance, which are
-    infinitely far apart, cost a finite amount. It never needs more noise for the same
-    promise.
+    It takes the mean of what each move would cost, so rare far moves cost little, and
+    Gaussian distributions of unequal covariance cost a finite amount. It never needs
+    more noise than :class:`GeneralWasserstein` for the same promise.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Budget in nats.
     alpha : float, default=None
-        Finite Rényi order, greater than 1; 2 if neither it nor `delta` is given. The
-        mean of infinite order is the worst case, so a pure promise is refused.
+        Finite Rényi order, greater than 1; 2 if neither it nor `delta` is given.
     delta : float, default=None
-        If given, the promise is an (epsilon, delta) one, calibrated through the mean of
-        the noise's own trade-off over the moves. Not together with `alpha`.
+        If given, the promise is an (epsilon, delta) one, by the mean of the noise's own
+        trade-off over the moves. Not together with `alpha`.
     noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
 'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
-        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
-        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
-        mean square error over all coordinates, by public facts alone; the certificate's
-        `choice` says which. Where the prior is only sampled, it is Laplace noise.
-        Discrete Laplace noise is for releases of integers.
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' is the
+        Gaussian, Laplace or (for integers) discrete Laplace noise of least mean square
+        error, by public facts (Laplace noise where the prior is only sampled).
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     q : float, default=1
-        Exponent of the published bound, at least 1. More than 1 takes the mean at the
-        order ``q (alpha - 1) + 1`` and is never better.
+        Exponent of the published bound, at least 1. More than 1 is never better.
 
     See Also
     --------
@@ -81,22 +75,17 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
 
     Notes
     -----
-    Any coupling gives a valid bound, the best one the smallest. On one coordinate the
-    monotone coupling is used, which is the best for costs that are convex in the move;
-    on several an optimal plan for the cost of the noise itself, found in turn with the
-    noise; between Gaussians a linear coupling. For a query that is no sum over records,
-    such as a regularised model, the mean is over how far one record moves, each move
-    counting as the farthest that the query may go with it. Where only the longest move
-    is known, or the mean gains nothing, the promise is that of
-    :class:`GeneralWasserstein`.
-
-    Samples of an unknown distribution only estimate the mean, so the certificate is an
-    estimate.
+    Any coupling gives a valid bound. On one coordinate the monotone coupling is used,
+    on several an optimal plan for the noise's cost, found in turn with the noise, and
+    between Gaussians a linear coupling. For a query that is no sum over records, the
+    mean is over how far one record moves. Where only the longest move is known, or the
+    mean gains nothing, the promise is that of :class:`GeneralWasserstein`. Samples of
+    an unknown distribution only give an estimate.
 
     References
     ----------
     Pierquin et al. (2024), Rényi Pufferfish privacy, Theorem 4.5 and Proposition 4.3;
-    the (epsilon, delta) target by joint convexity of the hockey-stick divergence.
+    joint convexity of the hockey-stick divergence (delta).
 
     Examples
     --------
@@ -402,20 +391,7 @@ def _scaled(unit: Noise, multiplier: float) -> Noise:
 
 
 def _least(loss: Callable[[float], float], target: float, start: float) -> float:
-    """Return nearly the smallest multiplier whose loss is at most the target.
-
-    Parameters
-    ----------
-    loss : callable
-        Decreasing in the multiplier; may be infinite.
-    target, start : float
-        Positive.
-
-    Returns
-    -------
-    multiplier : float
-        Rounded up; infinite if none is enough, zero if any is.
-    """
+    """Return nearly the smallest multiplier whose loss is at most the target."""
     # bracket by doublings up, then by halvings down, from a guess that is near: at most
     # a factor of 2^100 either way, beyond which there is no noise or no need of any
     low = high = start

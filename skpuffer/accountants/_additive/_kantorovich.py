@@ -35,11 +35,9 @@ from ._couplings import has_masses, lattice_moves, left_out_text, mass_error
 class Kantorovich(_AdditiveAccountant):
     """Noise that covers the longest move of a transport plan optimal for W_1.
 
-    Standard solvers find such a plan, where they find none for W_inf, and its longest
-    move bounds W_inf from above, so the promise holds. It may be
-    much longer than W_inf, and plans optimal for W_1 are not unique:
-    :class:`GeneralWasserstein` never needs more noise. On one coordinate the monotone
-    plan is taken, which is optimal for both, and the two mechanisms are the same.
+    The longest move of such a plan bounds W_inf from above. It may be much longer, and
+    plans optimal for W_1 are not unique: :class:`GeneralWasserstein` never needs more
+    noise. On one coordinate the two mechanisms are the same.
 
     Parameters
     ----------
@@ -50,9 +48,8 @@ class Kantorovich(_AdditiveAccountant):
         are left out, and the promise is an (epsilon, delta) one.
     noise : {'auto', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
 'discrete_laplace'} or Noise, default='auto'
-        Family of the noise, or a noise whose scale calibration replaces; with a finite
-        pure cost. 'auto' is Laplace noise, or discrete Laplace noise for releases of
-        integers, which it is for.
+        Family of the noise with a finite pure cost, or a noise whose scale calibration
+        replaces. 'auto' is Laplace noise, or discrete Laplace noise for integers.
     beta : float, default=None
         Shape of generalised Gaussian noise; 1 is the only one with a pure cost.
 
@@ -64,7 +61,7 @@ class Kantorovich(_AdditiveAccountant):
     References
     ----------
     Ding (2022), Kantorovich mechanism for Pufferfish privacy; Pierquin et al. (2024),
-    Rényi Pufferfish privacy, Theorem 3.3, as any coupling bounds W_inf.
+    Rényi Pufferfish privacy, Theorem 3.3.
 
     Examples
     --------

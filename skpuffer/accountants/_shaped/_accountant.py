@@ -56,15 +56,12 @@ _FITTED = Statement("assume.shape_fitted_to_draws")
 class ShapedWasserstein(_AdditiveAccountant):
     """Gaussian noise of a covariance in the shape of the moves of a vector.
 
-    :class:`GeneralWasserstein` covers the longest move of the output in every
-    direction. Here the covariance is such that every move of a coupling lies in one
-    ellipsoid of the noise, of the least total variance: W_inf is measured in the
-    noise's own norm. Directions in which the secret moves the output little get little
-    noise, at the same promise.
+    The covariance is such that every move of a coupling lies in one ellipsoid of the
+    noise, of the least total variance: W_inf is measured in the noise's own norm.
+    Directions in which the secret moves the output little get little noise.
 
-    It protects the moves that the priors allow and little else. A prior that is a
-    little wrong costs far more than under round noise: `slack` pays for such priors, a
-    `floor` is a habit and no promise about them.
+    A prior that is a little wrong costs far more than under round noise: `slack` pays
+    for such priors; `floor` promises nothing about them.
 
     Parameters
     ----------
@@ -77,21 +74,20 @@ class ShapedWasserstein(_AdditiveAccountant):
         If given, the promise is an (epsilon, delta) one, calibrated exactly. Not
         together with `alpha`.
     slack : float, default=None
-        Length, in l2 and in the units of the release, that each move may be off: the
-        promise then holds for every prior whose outputs given each secret are within
-        W_inf ``slack / 2`` of a declared one. A public declaration. None is a `floor`.
+        Public l2 length, in units of the release, that each move may be off. The
+        promise holds for every prior whose outputs given each secret are within W_inf
+        ``slack / 2`` of a declared one. None is a `floor`.
     floor : float, default=0.1
-        Variance that every direction has at least, in parts of the mean variance;
-        without effect beside a `slack`.
+        Least variance of every direction, in parts of the mean variance; ignored with a
+        `slack`.
     rounds : int, default=8
-        Most rounds of finding couplings for a shape and a shape for the couplings, from
-        each of a few starts.
+        Most rounds, from each start, of finding couplings for a shape and a shape for
+        the couplings.
     allow_degenerate : bool, default=False
-        Whether directions may be without any noise, as with ``floor=0`` they are where
-        nothing moves.
+        Whether directions in which nothing moves may be without any noise
+        (``floor=0``).
     event_delta : float, default=None
-        Mass left out for each pair of secrets, in (0, 1), as
-        :class:`ApproximateWasserstein` does. A part of `delta`, where there is one.
+        Mass left out for each pair of secrets, in (0, 1); a part of `delta`, if given.
 
     See Also
     --------
@@ -101,20 +97,15 @@ class ShapedWasserstein(_AdditiveAccountant):
     Notes
     -----
     With noise N(0, S) two outputs a move v apart cost alpha v' S^-1 v / 2 at each
-    order, and the trade-off of two unit Gaussians that far apart; by joint convexity of
+    order, and the trade-off of two unit Gaussians that far apart. By joint convexity of
     either, the longest move of any coupling bounds the cost. The shape of least trace
     that covers given moves is a convex programme, solved to a certified gap. For point
     masses no Gaussian noise has less total variance; for other distributions couplings
     and shape are found in turn, which ends in a partial optimum.
 
-    A mean over moves instead of the longest one is that of
-    :class:`DistributionAwareWasserstein`, which takes a noise of this shape:
-    ``noise=CorrelatedGaussianNoise(covariance=...)``.
-
-    The certificate is read off the factor by which the noise is drawn, with couplings
-    found anew in its norm over all atoms. Its `sensitivity`, the shift covered, is the
-    longest l2 move of those couplings: where the shape made them prefer moves that are
-    long in l2, more than W_inf in l2, which :class:`GeneralWasserstein` covers.
+    For a mean over moves use :class:`DistributionAwareWasserstein` with
+    ``noise=CorrelatedGaussianNoise(covariance=...)``. The certificate's `sensitivity`
+    is the longest l2 move of the couplings, which may be more than W_inf in l2.
 
     References
     ----------
@@ -495,12 +486,7 @@ class Told:
 
 
 def statements(told: Told) -> tuple[Statement, ...]:
-    """Return what the certificate says, in sentences.
-
-    Returns
-    -------
-    tuple of Statement
-    """
+    """Return what the certificate says, in sentences."""
     return tuple(_statements(told))
 
 

@@ -49,17 +49,7 @@ class FixedMoves:
     masses: Floats | None = field(default=None, repr=False)
 
     def kept(self, image: Image, event: float, few: bool = True) -> Floats:
-        """Return the moves, except the longest ones of a mass of `event`.
-
-        Parameters
-        ----------
-        few : bool
-            Without effect: the coupling is given.
-
-        Returns
-        -------
-        ndarray of shape (k, dim)
-        """
+        """Return the moves, except the longest ones of a mass of `event`."""
         if self.masses is None or event == 0:
             return self.steps
         order = np.argsort(np.linalg.norm(image(self.steps), axis=1))
@@ -92,17 +82,7 @@ class OpenPair:
     def kept(self, image: Image, event: float, few: bool = True) -> Floats:
         """Return the moves of a coupling whose longest one is shortest in an image.
 
-        Parameters
-        ----------
-        event : float
-            Mass that may be left out.
-        few : bool, default=True
-            Whether, among such couplings, to take one whose long moves are few. Not
-            where some mass is left out.
-
-        Returns
-        -------
-        ndarray of shape (k, dim)
+        A mass `event` may be left out; otherwise `few` asks for few long moves.
         """
         sides = self.u, self.v
         weights = self.u_weights, self.v_weights
@@ -325,8 +305,8 @@ class EllipsoidCurve(Plain, kind="ellipsoid"):
 
     References
     ----------
-    Pierquin et al. (2024), Rényi Pufferfish privacy, Theorem 3.3, with W_inf in the
-    norm of the noise; joint convexity for the hockey-stick divergence.
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Theorem 3.3, in the norm of the
+    noise.
     """
 
     noise: Noise

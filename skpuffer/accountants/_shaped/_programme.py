@@ -96,26 +96,10 @@ def least_shape(
 ) -> LeastShape:
     """Return the shape of least trace that covers moves, or the least diagonal one.
 
-    Parameters
-    ----------
-    moves : ndarray of shape (n_moves, dim)
-        Moves of which one at least is not zero.
-    diagonal : bool, default=False
-        Whether the shape must be diagonal. Then diagonals take the place of M_p and its
-        root, and everything else is the same.
-    gap : float, default=1e-9
-        Relative gap at which the search ends.
-    enough : int, default=2000
-        Rounds after which a gap of 1e-6 will do.
-    power : float, default=2.0
-        Power of the multiplicative update, in (0, 2]; 2 takes the fewest rounds.
-    newton : bool, default=True
-        Whether steps of second order go in between, which need few rounds.
-
-    Returns
-    -------
-    LeastShape
-        Which covers the moves whatever its gap is.
+    The search ends at the relative `gap`, or at 1e-6 after `enough` rounds. `power`, in
+    (0, 2], is that of the multiplicative update; `newton` puts steps of second order
+    between. The shape covers the moves whatever its gap is. For a diagonal one,
+    diagonals take the place of M_p and its root.
 
     Notes
     -----
@@ -164,17 +148,9 @@ def least_shape(
 
 
 def span_of(moves: Floats) -> Floats:
-    """Orthonormal basis of the span of moves.
+    """Orthonormal basis, of shape (dim, rank), of the span of moves.
 
-    Parameters
-    ----------
-    moves : ndarray of shape (n_moves, dim)
-
-    Returns
-    -------
-    ndarray of shape (dim, rank)
-        Of the fewest columns that no move leaves by more than rounding of its own
-        length: a short move counts as much as a long one.
+    No move leaves it by more than rounding of its own length.
     """
     lengths = np.linalg.norm(moves, axis=1)
     unit = moves[lengths > 0] / lengths[lengths > 0][:, None]
@@ -249,14 +225,7 @@ def _newton(
     coupled: tuple[Indices, Indices],
     roots: Callable[[Floats, Floats], _Root],
 ) -> Floats:
-    """Weights after a step to the top of the dual's model of second order.
-
-    Along eigenvectors of M^(1/2), of eigenvalues s, the derivative of q_i by p_j is
-    minus sum_ab c_ia c_ib c_ja c_jb / (s_a s_b (s_a + s_b)), which is -F_i . F_j for
-    F_i = c_ia c_ib / (s_a s_b (s_a + s_b))^(1/2). As q = F h with h = (2 s_a)^(1/2) on
-    the diagonal and sum_i p_i F_i = h / 2, the model is least squares of
-    sum_i p_i F_i to 3 h / 2 over weights, which are not negative.
-    """
+    """Weights after a step to the top of the dual's model of second order."""
     near = np.flatnonzero((q > root.trace * _CANDIDATES) | (p > _WEIGHTLESS))
     near = near[np.argsort(-q[near], kind="stable")[: _MOST * rows.shape[1]]]
     whole = len(root.values) == rows.shape[1] and float(root.values.min()) > _FLAT
@@ -337,22 +306,9 @@ def found_shape(
 ) -> FoundShape:
     """Find couplings of all pairs and the shape of least trace that covers them.
 
-    Parameters
-    ----------
-    outputs : OutputMoves
-        Complete, with some move that is not zero.
-    floor : float
-        Share of the mean variance that every direction has at least.
-    rounds : int
-        Most rounds from each start.
-    event : float, default=0.0
-        Mass of each pair that may be left out.
-
-    Returns
-    -------
-    FoundShape
-        No worse than the round shape, and a partial optimum: the problem over both is
-        not convex.
+    A mass `event` of each pair may be left out, and every direction has at least the
+    share `floor` of the mean variance. The result is no worse than the round shape, and
+    a partial optimum: the problem over both is not convex.
     """
     best: tuple[float, Floats, Floats, tuple[float, ...]] | None = None
     # plans of one start serve the next ones, where they are good enough for them
@@ -516,22 +472,7 @@ def cover(
 ) -> Cover:
     """Couple the outputs so that the longest move is shortest in the norm of a noise.
 
-    Parameters
-    ----------
-    noise : Noise
-        One of `GAUSSIAN`.
-    outputs : OutputMoves
-        Complete.
-    units : ndarray of shape (dim,)
-    event : float
-        Mass of each pair that may be left out.
-    room : float
-        How far off each move may be, in l2 and in units.
-
-    Returns
-    -------
-    Cover
-        Read off the noise, by the factor that it is sampled with.
+    A mass `event` of each pair may be left out, and each move be `room` off, in l2.
     """
     image = _image(noise, units)
     # of all that is within a room of them the longest may be another move's
@@ -608,20 +549,10 @@ _MACHINE_EPS = float(np.finfo(float).eps)
 
 
 def with_room(shape: Floats, room: float) -> Floats:
-    """Return the shape that covers what a shape covers, and all within so much of it.
+    """Return the shape that covers what a shape covers, and all within `room` t of it.
 
-    Parameters
-    ----------
-    shape : ndarray of shape (dim, dim)
-        S, which may be of lower rank, with S >= v v' for each move v.
-    room : float
-        Length t by which each move may be off, in any direction.
-
-    Returns
-    -------
-    ndarray of shape (dim, dim)
-        (1 + a) S + (1 + 1/a) t² I with a = t (dim / tr S)^(1/2). Its trace is
-        ((tr S)^(1/2) + t dim^(1/2))², which is least where there is one move.
+    (1 + a) S + (1 + 1/a) t² I with a = t (dim / tr S)^(1/2). Its trace is
+    ((tr S)^(1/2) + t dim^(1/2))², which is least where there is one move.
 
     Notes
     -----
@@ -638,21 +569,10 @@ def with_room(shape: Floats, room: float) -> Floats:
 
 
 def longest_within(moves: Floats, covariance: Floats, room: float) -> Floats:
-    """Longest of the moves within a distance of each, in the norm of a noise.
+    """Longest of the moves within a distance of each, in a noise's norm, rounded up.
 
-    Parameters
-    ----------
-    moves : ndarray of shape (n_moves, dim)
-    covariance : ndarray of shape (dim, dim)
-        Covariance of the noise, in the same units.
-    room : float
-        Positive: how far off a move may be, in l2.
-
-    Returns
-    -------
-    ndarray of shape (n_moves,)
-        Bounds of max (v + w)' C^-1 (v + w) over w of a length of at most `room`, as
-        lengths, rounded up. Infinite where the noise has no variance in some direction.
+    Bounds of max (v + w)' C^-1 (v + w) over w of a length of at most `room`, as
+    lengths. Infinite where the noise has no variance in some direction.
 
     Notes
     -----
